@@ -35,12 +35,12 @@ def main() -> None:
 
     com = np.empty((STATES, 3, robot.nv))
     rows = {
-        "centroidal_momentum_matrix": (lambda: robot.centroidal_momentum_matrix(q, out=out), map_of_all),
+        "centroidal_momentum_matrix": (lambda: robot.centroidal.momentum_matrix(q, out=out), map_of_all),
         "centroidal_momentum_matrix_rate": (
-            lambda: robot.centroidal_momentum_matrix_rate(q, v, out=out),
+            lambda: robot.centroidal.momentum_matrix_rate(q, v, out=out),
             rate_of_all,
         ),
-        "center_of_mass_jacobian": (lambda: robot.center_of_mass_jacobian(q, out=com), jacobian_of_all),
+        "center_of_mass_jacobian": (lambda: robot.centroidal.jacobian(q, out=com), jacobian_of_all),
     }
     print(f"| Talos, floating, {STATES} states | operations | Torsor, us a state | Pinocchio, us a state | ratio |")
     print("|---|---|---|---|---|")

@@ -129,7 +129,7 @@ def run(*command: str | Path) -> str:
 
 def built(folder: Path, robot: torsor.Robot, states: np.ndarray) -> Path:
     """Write and compile the program, and return it."""
-    robot.export_c(folder, NAMES, dtype="float32", name="arm")
+    torsor.export.c(robot, folder, NAMES, dtype="float32", name="arm")
     rows = ",\n".join("{" + ", ".join(f"{float(each).hex()}f" for each in row) + "}" for row in states)
     declared = f"#define STATES {len(states)}\nstatic const float states[STATES][{states.shape[1]}] = {{\n{rows}}};\n"
     for name, text in (("states.h", declared), ("main.c", PROGRAM), ("memory.ld", MEMORY)):

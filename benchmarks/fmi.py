@@ -59,10 +59,10 @@ def main() -> None:
         sizes = {}
         for name, options in {"FMI 3": {}, "FMI 2": {"version": 2}, "sources only": {"binary": False}}.items():
             file = Path(place, "ur5.fmu")
-            took = timeit.timeit(lambda: robot.export_fmi(file, q0=Q0, **options), number=1)  # noqa: B023
+            took = timeit.timeit(lambda: torsor.export.fmi(robot, file, q0=Q0, **options), number=1)  # noqa: B023
             sizes[name] = f"{file.stat().st_size / 1e3:.0f} kB in {took:.1f} s"
         print(sizes)
-        robot.export_fmi(file, q0=Q0)
+        torsor.export.fmi(robot, file, q0=Q0)
         folder = fmpy.extract(str(file), str(Path(place, "extracted")))
         for count in (1, 100, 1000):
             print(f"{count} communication steps: {stepped(folder, count):.2f} ms")

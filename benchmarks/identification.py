@@ -46,7 +46,7 @@ def swing() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def coverage(repeats: int) -> None:
     """Print how often 95 % intervals contain the truth, as estimated and for white noise."""
     motion = swing()
-    tau, true = CHAIN.inverse_dynamics(*motion), CHAIN.base_parameters().values
+    tau, true = CHAIN.inverse_dynamics(*motion), CHAIN.inertial.base().values
     for case, (encoder, cutoff, bandwidth) in CASES.items():
         inside: dict[str, list[float]] = {"auto": [], "white": []}
         rng = np.random.default_rng(12)
@@ -64,7 +64,7 @@ def bias() -> None:
     """Print the error of the inertias by noise of encoders, of four estimators."""
     robot = CHAIN.with_friction("joint1", smooth=0.05).with_friction("joint2", smooth=0.05)
     motion = swing()
-    tau, true = robot.inverse_dynamics(*motion), robot.base_parameters().values
+    tau, true = robot.inverse_dynamics(*motion), robot.inertial.base().values
     names = ("least squares", "instruments", "simulated instruments", "output error")
     errors: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for seed in range(5):
@@ -92,9 +92,9 @@ def masses() -> None:
     errors: dict[str, list[np.ndarray]] = {"": [], " and the total mass": []}
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        scale = np.ones(len(real.parameters()))
+        scale = np.ones(len(real.inertial.values))
         scale[: 10 * len(true)] = np.repeat(rng.uniform(0.5, 1.5, size=len(true)), 10)
-        guess = real.with_parameters(scale * real.parameters())
+        guess = real.inertial.replaced(scale * real.inertial.values)
         noisy = tau + 0.05 * np.sqrt(np.mean(tau**2, axis=0)) * rng.normal(size=tau.shape)
         for own, total in zip(errors.values(), (None, true.sum()), strict=True):
             own.append(np.abs(identify_masses(guess, (*motion, noisy), total=total).values / true - 1))
@@ -158,12 +158,12 @@ def gymnast(seed: int) -> tuple[Markers, GroundForces, torsor.Robot]:
     The segments deviate from the tables by 10 %, each on both sides alike.
     """
     rng, body = np.random.default_rng(seed), torsor.library.human(1.80, 80.0)
-    pi, factors = body.parameters(), dict[str, float]()
+    pi, factors = body.inertial.values, dict[str, float]()
     for k, link in enumerate(body.links):
         name = link.name.removeprefix("left_").removeprefix("right_")
         pi[10 * k : 10 * k + 10] *= factors.setdefault(name, 1 + 0.1 * rng.normal())
     pi[: 10 * len(body.links)] *= body.mass / pi[: 10 * len(body.links) : 10].sum()
-    person = body.with_parameters(pi)
+    person = body.inertial.replaced(pi)
     t, names = np.arange(1000) / 100, list(body.coordinate_names)
     q = np.zeros((len(t), body.nv))
     for k, name in enumerate(names):
@@ -253,7 +253,7 @@ def closed_loops(repeats: int) -> None:
         tau = tau + extra * near_rest(log[1])
         noisy = tau + 0.02 * tau.std(axis=0) * rng.normal(size=tau.shape)
         late = np.stack([np.interp(T20 - 3e-3, T20, x) for x in noisy.T], axis=1)
-        assumed = drives.with_parameters(0.7 * drives.parameters())
+        assumed = drives.inertial.replaced(0.7 * drives.inertial.values)
         with tempfile.TemporaryDirectory() as folder:
             path, n = Path(folder) / "log.csv", drives.nv
             np.savetxt(path, np.column_stack([T20, q, late]), delimiter=",", fmt="%.9g")
@@ -270,7 +270,7 @@ def closed_loops(repeats: int) -> None:
     for name in ("four_bar", "three_rrr"):
         drives = closed_robot(getattr(torsor.library, name)())
         motion = driven_motion(drives, CLOSED[name][0], 0, 2000)
-        tau, true = drives.inverse_dynamics(*motion), drives.base_parameters().values
+        tau, true = drives.inverse_dynamics(*motion), drives.inertial.base().values
         rng, inside = np.random.default_rng(12), list[float]()
         for _ in range(repeats):
             noisy = tau + 0.02 * tau.std(axis=0) * rng.normal(size=tau.shape)
@@ -289,7 +289,7 @@ T20 = np.arange(10_000) / 500.0
 
 def driven_motion(drives: ClosedRobot, size: float, seed: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return q, v, a (count, n) of four sines in each drive, ``size`` (rad, m) in all, about the home of the robot."""
-    middle = drives.closing.start[drives.mechanism.closure.active_positions]
+    middle = drives.closing.start[drives.mechanism.closed.closure.active_positions]
     rng, t = np.random.default_rng(seed), T20[:count, None, None]
     w = 2 * np.pi * rng.uniform(0.2, 1.2, size=(4, drives.nv))
     phase, part = rng.uniform(0, 2 * np.pi, size=w.shape), rng.uniform(0.3, 1.0, size=w.shape)
@@ -317,7 +317,7 @@ def arms(repeats: int) -> None:
         robot = getattr(torsor.library, name)()
         for joint, size in zip(robot.joints, (8, 8, 5, 2, 2, 1, 1), strict=False):
             robot = robot.with_friction(joint.name, coulomb=0.3 * size, viscous=0.5 * size, smooth=0.05)
-        t, true = np.arange(4000) * 1e-3, robot.base_parameters().values
+        t, true = np.arange(4000) * 1e-3, robot.inertial.base().values
         motion = arm_motion(robot, t)
         tau, rng = robot.inverse_dynamics(*motion), np.random.default_rng(0)
         size = np.sqrt(np.mean(tau**2, axis=0))
@@ -341,7 +341,7 @@ def arms(repeats: int) -> None:
     robot = torsor.library.ur5().with_friction(coulomb=1.0, viscous=1.0)
     t = np.arange(8000) * 1e-3
     motion = arm_motion(robot, t)
-    tau, true, inside = robot.inverse_dynamics(*motion), robot.base_parameters().values, []
+    tau, true, inside = robot.inverse_dynamics(*motion), robot.inertial.base().values, []
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         q = motion[0] + 1e-4 * rng.normal(size=tau.shape)

@@ -93,17 +93,19 @@ def main() -> None:
     poses = robot.pose(postures, PLACE)
     rows = []
     for restarts in (0, 100):
-        found = robot.inverse_kinematics({PLACE: poses}, restarts=restarts)  # compiles, and makes the table of starts
+        found = torsor.inverse_kinematics(
+            robot, {PLACE: poses}, restarts=restarts
+        )  # compiles, and makes the table of starts
 
         def call(restarts: int = restarts) -> object:
-            return robot.inverse_kinematics({PLACE: poses}, restarts=restarts)
+            return torsor.inverse_kinematics(robot, {PLACE: poses}, restarts=restarts)
 
         name = "one start" if restarts == 0 else f"{restarts} restarts"
         rows.append((f"Torsor, {name}, {count} poses", reached(robot, found.q, poses), count / best(call)))
     few = poses[:FEW]
 
     def one_by_one() -> np.ndarray:
-        return np.array([robot.inverse_kinematics({PLACE: pose}).q for pose in few])
+        return np.array([torsor.inverse_kinematics(robot, {PLACE: pose}).q for pose in few])
 
     rows.append(("Torsor, one pose a call", reached(robot, one_by_one(), few), FEW / best(one_by_one)))
     try:

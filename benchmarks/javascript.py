@@ -16,6 +16,7 @@ import casadi as ca
 import numpy as np
 
 import torsor
+from torsor.robot.accessors import method_of
 
 ROBOTS = {"UR5": "ur5_robot.urdf", "Panda": "panda.urdf", "Talos, 32 dof": "talos_reduced.urdf"}
 NAMES = ["inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives"]
@@ -68,7 +69,7 @@ def in_c(folder: Path, function: ca.Function) -> float:
 
 def in_python(robot: torsor.Robot, name: str) -> float:
     """Return the time (ns) of a call of the compiled method from Python."""
-    rng, method = np.random.default_rng(0), getattr(robot, name)
+    rng, method = np.random.default_rng(0), method_of(robot, name)
     q, v, a = rng.normal(size=(3, robot.nv))
     method(q, v, a)
     return min(timeit.repeat(lambda: method(q, v, a), number=100, repeat=300)) / 100 * 1e9

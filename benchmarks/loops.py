@@ -29,9 +29,9 @@ def mechanisms() -> dict[str, torsor.Robot]:
 
 def assembled(robot: torsor.Robot, middle: list[float], guess: list[float], spread: float) -> float:
     """Return how many configurations, spread about the middle by so many rad, are assembled in a second."""
-    start = robot.assemble(middle, guess=guess)
+    start = robot.closed.assemble(middle, guess=guess)
     wanted = np.array(middle) + np.random.default_rng(0).uniform(-spread, spread, size=(STATES, len(middle)))
-    return STATES / best(lambda: robot.assemble(wanted, guess=start))
+    return STATES / best(lambda: robot.closed.assemble(wanted, guess=start))
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import torsor
+from torsor.robot.accessors import method_of
 
 STATES = 2000
 METHODS = (
@@ -59,7 +60,7 @@ def place_of(robot: torsor.Robot, name: str) -> list[str]:
 def error_of(robot: torsor.Robot, name: str, device: str) -> float:
     """Return the largest error of a method in float32, relative to the largest entry of its result."""
     given, place = states_of(robot, name), place_of(robot, name)
-    exact = tuple_of(getattr(robot, name)(*(each.astype(float) for each in given), *place))
+    exact = tuple_of(method_of(robot, name)(*(each.astype(float) for each in given), *place))
     target = robot.to(dtype="float32", device=device)
     found = tuple_of(getattr(target, name)(*given, *place))
     host = [each.get() if hasattr(each, "get") else np.asarray(each) for each in found]  # CuPy's arrays are copied

@@ -34,15 +34,15 @@ print(robot.inverse_dynamics(*states).shape)
 # smaller leaves a hundredth.
 
 # %%
-dq, dv, da = robot.inverse_dynamics_derivatives(q, v, a)
+dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a)
 change = np.random.default_rng(3).normal(size=6)
 for size in (1e-2, 1e-3, 1e-4):
     rest = robot.inverse_dynamics(q + size * change, v, a) - tau - dq @ (size * change)
     print(f"step {size:.0e}: {np.abs(rest).max():.1e} N m")
 
 # %% [markdown]
-# Directional derivatives of every method are `robot.jvp` and `robot.vjp`; derivatives of joint reactions are
-# `joint_wrench_derivatives`; the Hessian of weighted forces is `inverse_dynamics_hessian`.
+# Directional derivatives of every method are `robot.derivatives.jvp` and `.vjp`; derivatives of joint reactions are
+# `derivatives.joint_wrenches`; the Hessian of weighted forces is `derivatives.hessian`.
 #
 # ## Rates
 #

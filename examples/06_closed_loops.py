@@ -12,17 +12,17 @@ import torsor
 # %% [markdown]
 # ## Bearing forces of a four-bar
 #
-# A loop is a cut joint. `assemble` finds the passive coordinates, for all crank angles at once; the constrained methods
-# answer for the closed mechanism. The crank turns at 8 rad/s.
+# A loop is a cut joint. `closed.assemble` finds the passive coordinates, for all crank angles at once; the methods of
+# `closed` answer for the closed mechanism. The crank turns at 8 rad/s.
 
 # %%
 four_bar = torsor.library.four_bar()
 turns = np.linspace(0.0, 2 * np.pi, 361)
-q = four_bar.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
-torque = four_bar.constrained_inverse_dynamics(q, [8.0], [0.0])
-joints = np.linalg.norm(four_bar.constrained_joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
-pin = np.linalg.norm(four_bar.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
-print(four_bar.mobility(q[0]).dof, "freedom;", f"{torque.min():.1f} to {torque.max():.1f} N m at the crank")
+q = four_bar.closed.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
+torque = four_bar.closed.inverse_dynamics(q, [8.0], [0.0])
+joints = np.linalg.norm(four_bar.closed.joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+pin = np.linalg.norm(four_bar.closed.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+print(four_bar.closed.mobility(q[0]).dof, "freedom;", f"{torque.min():.1f} to {torque.max():.1f} N m at the crank")
 
 # %%
 figure = Figure(figsize=(8, 3), layout="constrained")
@@ -41,8 +41,8 @@ figure
 
 # %%
 engine = torsor.library.slider_crank()
-start = engine.assemble([0.5])
-run = torsor.simulate(engine, start, engine.constrained_velocities(start, [60.0]), duration=0.3, step=2e-4)
+start = engine.closed.assemble([0.5])
+run = torsor.simulate(engine, start, engine.closed.velocities(start, [60.0]), duration=0.3, step=2e-4)
 drift, gap = np.ptp(run.energy) / run.energy[0], np.abs(run.closure_error).max()
 print(f"energy changes by {drift:.0e} of itself, loops open by {gap:.0e} m")
 

@@ -19,7 +19,7 @@ from torsor.identification import Measurements, excite
 real = torsor.library.two_link().with_gravity((0, -9.81, 0))
 for joint, (coulomb, viscous) in zip(real.joint_names, ((0.4, 0.3), (0.2, 0.1)), strict=True):
     real = real.with_friction(joint, coulomb=coulomb, viscous=viscous, smooth=0.02)
-assumed = real.with_parameters(0.75 * real.parameters()).without_friction()
+assumed = real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 
 # %% [markdown]
 # ## A motion that excites

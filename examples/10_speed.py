@@ -43,7 +43,7 @@ print(np.allclose(robot.to(device="casadi").gravity_force(np.ones(6)), robot.gra
 
 # %%
 big = torsor.library.quadruped()
-M = big.sparse("mass_matrix", big.neutral())
+M = big.derivatives.sparse("mass_matrix", big.neutral())
 print(f"{M.values.shape[-1]} of {big.nv**2} entries of the mass matrix are not zero")
 
 # %% [markdown]
@@ -63,5 +63,5 @@ print(distance.shape, gradient.shape)
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
-    robot.export_c(folder, ["inverse_dynamics", "gravity_force"])
+    torsor.export.c(robot, folder, ["inverse_dynamics", "gravity_force"])
     print(sorted(path.name for path in Path(folder).iterdir()))

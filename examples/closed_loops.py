@@ -22,17 +22,17 @@ Array = NDArray[np.float64]
 def engine() -> torsor.Trajectory:
     """Return the motion of a slider-crank that coasts through its dead points, where the piston cannot drive it."""
     robot = torsor.library.slider_crank()
-    q = robot.assemble([0.5])
-    return torsor.simulate(robot, q, robot.constrained_velocities(q, [60.0]), duration=0.3)
+    q = robot.closed.assemble([0.5])
+    return torsor.simulate(robot, q, robot.closed.velocities(q, [60.0]), duration=0.3)
 
 
 def bearings(turns: Array) -> tuple[Array, Array]:
     """Return the torque of the drive and the forces in the four bearings of a four-bar, at constant crank speed."""
     robot = torsor.library.four_bar()
-    q = robot.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
-    torque = robot.constrained_inverse_dynamics(q, [8.0], [0.0])
-    joints = np.linalg.norm(robot.constrained_joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
-    pin = np.linalg.norm(robot.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+    q = robot.closed.assemble(turns[:, None], guess=[0.5, 0.24, 1.55])
+    torque = robot.closed.inverse_dynamics(q, [8.0], [0.0])
+    joints = np.linalg.norm(robot.closed.joint_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
+    pin = np.linalg.norm(robot.closed.loop_wrenches(q, [8.0], [0.0])[..., 3:], axis=-1)
     return torque, np.concatenate([joints, pin], axis=-1)
 
 

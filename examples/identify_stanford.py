@@ -24,11 +24,11 @@ NOISE = np.array([0.5, 1.0, 1.0, 0.1, 0.1, 0.05])  # N m, N
 def real_arm() -> torsor.Robot:
     """Return the real arm, with rotors and friction of a plausible size in its joints."""
     robot = torsor.library.stanford()
-    pi = robot.parameters()
+    pi = robot.inertial.values
     pi[60:] = np.column_stack(
         [(0.95, 2.2, 0.78, 0.11, 0.1, 0.02), (2, 2, 3, 0.4, 0.3, 0.2), (3, 3, 5, 0.3, 0.2, 0.1)]
     ).ravel()  # rotor inertia, Coulomb and viscous friction of each joint
-    robot = robot.with_parameters(pi)
+    robot = robot.inertial.replaced(pi)
     for name in robot.joint_names:
         robot = robot.with_friction(name, smooth=0.02)
     return robot
@@ -36,7 +36,7 @@ def real_arm() -> torsor.Robot:
 
 def assumed_arm(real: torsor.Robot) -> torsor.Robot:
     """Return the assumed arm: all parameters 25 % too small, and no friction."""
-    return real.with_parameters(0.75 * real.parameters()).without_friction()
+    return real.inertial.replaced(0.75 * real.inertial.values).without_friction()
 
 
 def measure(real: torsor.Robot, assumed: torsor.Robot, motion: Excitation, seed: int) -> Measurements:

@@ -21,7 +21,7 @@ def page() -> str:
     """Return the page."""
     robot = torsor.library.ur5()
     with tempfile.TemporaryDirectory() as folder:
-        module = robot.export_js(folder, FUNCTIONS)[0].read_text()
+        module = torsor.export.js(robot, folder, FUNCTIONS)[0].read_text()
     count = robot.operation_count("inverse_dynamics")
     operations = f"{count.arithmetic} additions and multiplications, {count.trigonometric} sines and cosines"
     places = {"MODULE": module, "START": json.dumps(START), "OPERATIONS": json.dumps(operations)}

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from torsor.export.fmi.variables import levels, structured
+from torsor.export.fmu.variables import levels, structured
 
 # FMI 3 names the processor and the system, FMI 2 the system and the size of a pointer.
 _SYSTEM = {"linux": ("linux", "linux64", ".so"), "darwin": ("darwin", "darwin64", ".dylib")}.get(

@@ -8,6 +8,7 @@ import numpy as np
 import torsor
 from bench.measure import STATES, Row, best, best_batch, best_small, has, robots, states
 from bench.peers import Pinocchio, mujoco_steps, with_rotors
+from torsor.robot.accessors import method_of
 
 LARGEST = 10  # degrees of freedom for which CasADi's own Hessian is compiled
 
@@ -32,7 +33,7 @@ def derivatives() -> list[Row]:
             batch = best_batch(kernel, (q, v, a), out) / len(q)
             theirs = None if peer is None else best_small(getattr(peer, peer_call), 500)
             rows.append(Row(f"derivatives of {what} dynamics, batch, {title}", batch, theirs, peer_name))
-            single = best_small(partial(getattr(robot, name), *one), 500)  # as a user calls it
+            single = best_small(partial(method_of(robot, name), *one), 500)  # as a user calls it
             rows.append(Row(f"derivatives of {what} dynamics, one call, {title}", single, theirs, peer_name))
         forces, rate = (torsor.compile(robot.function(each)) for each in ("inverse_dynamics", "force_rate"))
         tau, alone = np.empty_like(v), best_batch(forces, (q, v, a), np.empty_like(v)) / len(q)
@@ -43,7 +44,7 @@ def derivatives() -> list[Row]:
             ("force rates", "force_rate", [*one, one[1]]),
             ("derivatives of inverse dynamics", "inverse_dynamics_derivatives", one),
         ):
-            single = best_small(partial(getattr(robot, name), *values), 500)
+            single = best_small(partial(method_of(robot, name), *values), 500)
             rows.append(Row(f"{what}, one call, {title}", single, alone, "inverse dynamics alone"))
         rows.append(_hessian(robot, title, (q, v, a, v)))
     return rows

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from torsor.motion import MotionProblem, MotionResult
     from torsor.motion.sweeps.sweep import sweep
     from torsor.robot.closed_loops import AssemblyError, Mobility
+    from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
     from torsor.robot.load import build, from_dh, from_mdh, from_screws, load
     from torsor.robot.parallel import Leg, ParallelRobot
     from torsor.robot.parametric import Parametric
@@ -77,6 +78,7 @@ __all__ = [
     "Visual",
     "Wheel",
     "__version__",
+    "analytic_inverse_kinematics",
     "build",
     "cache",
     "compile",
@@ -90,6 +92,7 @@ __all__ = [
     "human",
     "identification",
     "identify",
+    "inverse_kinematics",
     "library",
     "load",
     "load_result",
@@ -117,6 +120,7 @@ _MODULES = {
     "torsor.motion": ("MotionProblem", "MotionResult"),
     "torsor.motion.sweeps": ("sweep",),
     "torsor.robot.closed_loops": ("AssemblyError", "Mobility"),
+    "torsor.robot.inverse_kinematics": ("analytic_inverse_kinematics", "inverse_kinematics"),
     "torsor.robot.load": ("build", "from_dh", "from_mdh", "from_screws", "load"),
     "torsor.robot.parallel": ("Leg", "ParallelRobot"),
     "torsor.robot.parametric": ("Parametric",),
@@ -145,6 +149,7 @@ _REGISTERED = {
         "torsor.motion.inverse": ("inverse",),
     },
     "page": {"torsor.view": ("html",)},
+    "robots": {"torsor.library": ("library",)},
 }
 for _group, _homes in _REGISTERED.items():
     declare(_group, {name: module for module, names in _homes.items() for name in names})

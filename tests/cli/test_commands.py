@@ -57,7 +57,7 @@ def test_export_replaces_files_with_force_only(capsys: pytest.CaptureFixture[str
     assert main([*command, "--force"]) == 0
     assert [file.read_bytes() for file in sorted(tmp_path.iterdir())] == first
     with refused(allowed="a new file"):
-        getattr(torsor.library.two_link(), f"export_{to}")(tmp_path, overwrite=False)
+        getattr(torsor.export, to)(torsor.library.two_link(), tmp_path, overwrite=False)
 
 
 def test_a_folder_does_not_hide_a_robot_of_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,8 +78,8 @@ def test_export_refuses_a_prefix_that_is_no_name_and_an_fmu_as_folder(
 
 
 def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["export", "three_rrr", str(tmp_path), "--to", "cpp"]) == 1
-    assert "--to cpp of this kind of robot; allowed: c, js" in capsys.readouterr().err
+    assert main(["export", "three_rrr", str(tmp_path), "--to", "ros2"]) == 1
+    assert "--to ros2 of this kind of robot; allowed: c, cpp, js" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 

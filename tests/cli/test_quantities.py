@@ -48,9 +48,9 @@ def test_dynamics_over_a_table_has_a_row_for_each_state(capsys: Captured, tmp_pa
 
 def test_closed_loops_are_computed_closed(capsys: Captured) -> None:
     robot = torsor.library.four_bar()
-    q = robot.assemble([0.6])
+    q = robot.closed.assemble([0.6])
     found = printed(capsys, "dynamics", "four_bar", "--q", "0.6")["constrained_inverse_dynamics"]
-    np.testing.assert_allclose(found["values"], robot.constrained_inverse_dynamics(q, [0.0], [0.0]), rtol=1e-9)
+    np.testing.assert_allclose(found["values"], robot.closed.inverse_dynamics(q, [0.0], [0.0]), rtol=1e-9)
 
 
 def test_kinematics_gives_poses_and_twists(capsys: Captured) -> None:
@@ -74,7 +74,7 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         capsys, "identify", str(tmp_path / "chain.toml"), str(log), "--among", "link1.*", "--physical", *names
     )
     values = [each["value"] for each in found["base_parameters"]]
-    np.testing.assert_allclose(values, robot.base_parameters(among=["link1.*"]).values, atol=1e-6)
+    np.testing.assert_allclose(values, robot.inertial.base(among=["link1.*"]).values, atol=1e-6)
     assert max(each["percent"] for each in found["validation"]["residuals"]) < 1e-4
     np.testing.assert_allclose(torsor.load(tmp_path / "real.toml").mass_matrix([0.3]), robot.mass_matrix([0.3]))
 
@@ -225,12 +225,12 @@ def test_ik_keeps_shapes_apart(capsys: Captured, tmp_path: Path) -> None:
     arm = arm.with_shapes("wrist_3_link", [ball]).with_shapes("upper_arm_link", [torsor.Shape("capsule", (0.06, 0.5))])
     arm.save(tmp_path / "arm.toml")
     given = ["ik", str(tmp_path / "arm.toml"), "--target", "ee_link", "0.4", "0.2", "0.4", "0", "1.5", "0"]
-    near = arm.distances(np.array(printed(capsys, *given, "--all")["q"])).distance.min(axis=1)
+    near = arm.shapes.distances(np.array(printed(capsys, *given, "--all")["q"])).distance.min(axis=1)
     few = printed(capsys, *given, "--all", "--clearance", "0.3")
     assert 0 < len(few["q"]) == (near >= 0.3).sum() < len(near)
     found = printed(capsys, *given, "--clearance", "0.3")
     assert found["solved"] and found["clearance"] >= 0.3 and found["blocking"] == []
-    assert arm.distances(found["q"][0]).distance.min() >= 0.3
+    assert arm.shapes.distances(found["q"][0]).distance.min() >= 0.3
     for wrong, words in (("--allowed=x.srdf", "--allowed without --clearance"), ("--clearance=nan", "is nan")):
         assert main([*given, wrong]) == 1
         assert words in capsys.readouterr().err

@@ -44,8 +44,8 @@ def test_the_parts_compute_each_result_once() -> None:
 def test_a_function_in_parts_gives_the_numbers_of_the_processor() -> None:
     arm, values = torsor.library.six_axis_arm(), np.random.default_rng(0).normal(size=(3, 70, 6))
     columns = [np.asfortranarray(each) for each in values]
-    found = arm.to(device="cuda").inverse_dynamics_derivatives(*columns)
-    for here, there in zip(found, arm.inverse_dynamics_derivatives(*values), strict=True):
+    found = arm.to(device="cuda").derivatives.inverse_dynamics(*columns)
+    for here, there in zip(found, arm.derivatives.inverse_dynamics(*values), strict=True):
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-13 * np.abs(there).max())
 
 

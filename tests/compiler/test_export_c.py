@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from torsor.compiler.c import C_RULES, CScalar, export_c
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.program import every_operation, uncovered
 from torsor.compiler.virtual_machine import VirtualMachine
-from torsor.robot.export import export_c as export_robot
+from torsor.export import c as export_robot
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]
 TYPES = {"float64": ctypes.c_double, "float32": ctypes.c_float}
@@ -451,7 +452,7 @@ def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> Non
     """The C code at p is the ordinary robot that has these numbers."""
     paths = ["links.link2.mass", "joints.joint3.origin", "gravity.z"]
     model = torsor.library.six_axis_arm().parametric(paths)
-    header = model.export_c(tmp_path, ["inverse_dynamics", "jacobian:link6"])[0].read_text()
+    header = torsor.export.c(model, tmp_path, ["inverse_dynamics", "jacobian:link6"])[0].read_text()
     assert "Numbers p: links.link2.mass = 17.4, joints.joint3.origin.x = " in header
     assert "p, 5 x 1, in: numbers of the robot, in the order above" in header
     lib, rng = library(tmp_path), np.random.default_rng(4)
@@ -467,11 +468,11 @@ def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> Non
 
 def test_parametric_robots_with_loops_export_and_count_their_own_dynamics(tmp_path: Path) -> None:
     model = torsor.library.four_bar().parametric(["links.0.mass"])
-    text = model.export_c(tmp_path)[0].read_text()
+    text = torsor.export.c(model, tmp_path)[0].read_text()
     assert "void constrained_inverse_dynamics(" in text and "const double p[1]" in text
     assert "The robot has closed loops" in text
     with refused(what="mass_matrix would cut"):
-        model.export_c(tmp_path / "tree", ["mass_matrix"])
+        torsor.export.c(model, tmp_path / "tree", ["mass_matrix"])
     with refused(what="mass_matrix would cut"):
         model.operation_count("mass_matrix")
     assert model.operation_count("mass_matrix", loops="open").arithmetic > 0
@@ -507,7 +508,7 @@ def test_one_name_may_stand_alone(tmp_path: Path) -> None:
 )
 def test_names_that_hide_a_header_or_are_keywords_are_refused(tmp_path: Path, name: str, text: str) -> None:
     with refused(text):
-        torsor.library.two_link().export_c(tmp_path, name=name)
+        torsor.export.c(torsor.library.two_link(), tmp_path, name=name)
     assert not list(tmp_path.iterdir())
 
 
@@ -526,9 +527,9 @@ def test_the_cmake_file_forbids_the_fusing_that_the_c_promises_not_to_do(tmp_pat
     assert found.item() == 0.0
 
 
-@pytest.mark.parametrize(("export", "name"), [("export_c", "a.c"), ("export_c", "a.h"), ("export_js", "a.js")])
+@pytest.mark.parametrize(("export", "name"), [("c", "a.c"), ("c", "a.h"), ("js", "a.js")])
 def test_the_name_of_a_file_is_no_folder(tmp_path: Path, export: str, name: str) -> None:
-    write = getattr(torsor.library.two_link(), export)
+    write = partial(getattr(torsor.export, export), torsor.library.two_link())
     with refused(where=name, allowed="a folder, for torsor_kernels", fix="/a'"):
         write(tmp_path / name)
     assert not list(tmp_path.iterdir())

@@ -65,7 +65,7 @@ def refused(folder: Path, line: str) -> str:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cpp")
-    torsor.library.six_axis_arm().export_cpp(folder, NAMES, name="arm", prefix="six_")
+    torsor.export.cpp(torsor.library.six_axis_arm(), folder, NAMES, name="arm", prefix="six_")
     (folder / "main.cpp").write_text(MAIN)
     run(
         "gcc", "-std=c99", *STRICT, *SANITIZED, "-O1", "-ffp-contract=off", "-c", folder / "arm.c", "-o", folder / "c.o"
@@ -102,7 +102,7 @@ def test_arrays_of_another_length_do_not_compile(exported: Path) -> None:
 def test_the_program_of_the_documentation_prints_what_is_written_there(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "export_cpp.md").read_text()
     names = ["inverse_dynamics", "gravity_force", "mass_matrix", "jacobian:ee_link"]
-    torsor.library.ur5().export_cpp(tmp_path, names, name="ur5", prefix="ur5_")
+    torsor.export.cpp(torsor.library.ur5(), tmp_path, names, name="ur5", prefix="ur5_")
     (tmp_path / "main.cpp").write_text(page.split("```cpp\n")[1].split("```")[0])
     run("gcc", "-std=c99", *STRICT, "-c", tmp_path / "ur5.c", "-o", tmp_path / "ur5.o")
     run("g++", "-std=c++17", *STRICT, tmp_path / "main.cpp", tmp_path / "ur5.o", "-lm", "-o", tmp_path / "main")
@@ -155,6 +155,6 @@ def test_names_of_cpp_and_empty_arguments(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_compiler_of_cpp_takes_the_c_source_too(tmp_path: Path) -> None:
     robot = torsor.library.seven_axis_arm()  # a function in pieces
-    _, _, source, _ = robot.export_cpp(tmp_path, ["forward_dynamics_derivatives"], name="arm")
+    _, _, source, _ = torsor.export.cpp(robot, tmp_path, ["forward_dynamics_derivatives"], name="arm")
     (tmp_path / "main.cpp").write_text('#include "arm.hpp"\nint main() {}\n')
     run("g++", "-std=c++17", *STRICT, "-I", tmp_path, tmp_path / "main.cpp", source, "-o", tmp_path / "main")

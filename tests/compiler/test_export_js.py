@@ -121,7 +121,7 @@ def test_robots(name: str, tmp_path: Path) -> None:
     robot = torsor.library.random_tree(9, seed=5) if name == "random_tree" else getattr(torsor.library, name)()
     last, rng = robot.link_names[-1], np.random.default_rng(3)
     names = ["forward_dynamics", "joint_wrenches", "inverse_dynamics_derivatives"]
-    module = robot.export_js(tmp_path, [*names, f"jacobian:{last}"])[0]
+    module = torsor.export.js(robot, tmp_path, [*names, f"jacobian:{last}"])[0]
     functions = {each: robot.function(each) for each in names} | {f"jacobian_{last}": robot.function("jacobian", last)}
     for title, function in functions.items():
         values = [rng.normal(size=(3, function.numel_in(k))) for k in range(function.n_in())]
@@ -137,9 +137,9 @@ def test_a_platform_without_angles_has_the_bits_of_the_virtual_machine(tmp_path:
     values = [rng.normal(size=(4, function.numel_in(k))) for k in range(function.n_in())]
     values[0] = robot.home + 0.02 * values[0]
     wanted = virtual(function, *values)[0]
-    (double,) = called(robot.export_js(tmp_path)[0], "inverse_dynamics", function, *values)
+    (double,) = called(torsor.export.js(robot, tmp_path)[0], "inverse_dynamics", function, *values)
     np.testing.assert_array_equal(double, wanted)
-    module = robot.export_js(tmp_path, dtype="float32")[0]
+    module = torsor.export.js(robot, tmp_path, dtype="float32")[0]
     (single,) = called(module, "inverse_dynamics", function, *values, dtype="float32")
     np.testing.assert_allclose(single, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
 
@@ -230,7 +230,7 @@ CALLS = {
 @pytest.fixture(scope="module")
 def two_link(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ["inverse_dynamics", "inverse_dynamics_derivatives"]
-    return torsor.library.two_link().export_js(tmp_path_factory.mktemp("js"), names)[0]
+    return torsor.export.js(torsor.library.two_link(), tmp_path_factory.mktemp("js"), names)[0]
 
 
 @needs_node
@@ -255,7 +255,7 @@ def test_given_outputs_are_used_and_cleared(two_link: Path, tmp_path: Path) -> N
     kept, rows, twice, empty, over = shown(two_link, f"[{', '.join(texts)}]")
     assert kept is True and rows == twice == [*over, *over] and empty == 0
     robot = torsor.library.random_tree(5, seed=1)
-    module = robot.export_js(tmp_path, ["inverse_dynamics_derivatives"])[0]
+    module = torsor.export.js(robot, tmp_path, ["inverse_dynamics_derivatives"])[0]
     assert "da.fill(0, da$, da$ + 49);" in module.read_text()
     script = (
         "const n = m.robot.neutral, z = new Array(m.robot.coordinates.length).fill(1), f = (k) => new Float64Array(k);"
@@ -275,7 +275,7 @@ def test_names_cannot_break_out_of_strings_and_comments(tmp_path: Path) -> None:
     link = torsor.Link(HOSTILE, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
     joint = torsor.Joint(HOSTILE, "revolute", "base", HOSTILE)
     robot = torsor.build(HOSTILE, [torsor.Link("base"), link], [joint])
-    files = robot.export_js(tmp_path, ["inverse_dynamics", f"jacobian:{HOSTILE}"])
+    files = torsor.export.js(robot, tmp_path, ["inverse_dynamics", f"jacobian:{HOSTILE}"])
     for file in files:
         text = file.read_text()
         assert text.isascii() and "</script" not in text and "<!--" not in text
@@ -292,7 +292,7 @@ def test_names_cannot_break_out_of_strings_and_comments(tmp_path: Path) -> None:
 @needs_node
 def test_the_module_says_what_it_computes(tmp_path: Path) -> None:
     robot = torsor.library.stanford()
-    module, types, package = robot.export_js(tmp_path, ["inverse_dynamics"], name="arm")
+    module, types, package = torsor.export.js(robot, tmp_path, ["inverse_dynamics"], name="arm")
     assert (module.name, types.name, package.name) == ("arm.js", "arm.d.ts", "package.json")
     text = module.read_text()
     assert text.startswith("/* Written by Torsor") and f"by Torsor {torsor.__version__} (licence Apache-2.0)" in text
@@ -312,7 +312,7 @@ def test_the_module_says_what_it_computes(tmp_path: Path) -> None:
 @needs_node
 def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> None:
     model = torsor.library.two_link().parametric(["links.link2.mass", "gravity.y"])
-    module = model.export_js(tmp_path, ["inverse_dynamics"])[0]
+    module = torsor.export.js(model, tmp_path, ["inverse_dynamics"])[0]
     q, v, a, p = [0.3, -1.2], [1.1, -0.7], [2.0, 3.5], [0.9, -9.81]
     tau, names, values = shown(module, f"[[...m.inverseDynamics({q}, {v}, {a}, {p})], m.robot.numbers, m.robot.values]")
     assert names == list(model.names) and values == model.values.tolist()
@@ -323,13 +323,13 @@ def test_numbers_of_a_parametric_robot_are_the_last_input(tmp_path: Path) -> Non
 @needs_node
 def test_closed_and_parallel_mechanisms_export_their_own_dynamics(tmp_path: Path) -> None:
     robot = torsor.library.four_bar()
-    q = robot.assemble([0.7])
+    q = robot.closed.assemble([0.7])
     assert main(["export", "four_bar", str(tmp_path / "bar"), "--to", "js", "--name", "bar", "--prefix", "my_"]) == 0
     given = f"{q.tolist()}, [1.1], [0.4], [1]"
     tau = shown(tmp_path / "bar" / "bar.js", f"[...m.myConstrainedInverseDynamics({given})]")
-    np.testing.assert_allclose(tau, robot.constrained_inverse_dynamics(q, [1.1], [0.4]), rtol=1e-12)
+    np.testing.assert_allclose(tau, robot.closed.inverse_dynamics(q, [1.1], [0.4]), rtol=1e-12)
     with refused(what="mass_matrix would cut"):
-        robot.export_js(tmp_path / "tree", ["mass_matrix"])
+        torsor.export.js(robot, tmp_path / "tree", ["mass_matrix"])
     parallel = torsor.library.three_rrr()
     assert main(["export", "three_rrr", str(tmp_path / "rrr"), "--to", "js", "--names", "mass_matrix"]) == 0
     pose = parallel.home + np.array([0.02, -0.01, 0.1])
@@ -369,4 +369,4 @@ def test_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "invalid choice: 'cobol'" in capsys.readouterr().err
     (tmp_path / "package.json").write_text("{}")
     with refused(where="package.json", allowed="files that were"):
-        torsor.library.two_link().export_js(tmp_path)
+        torsor.export.js(torsor.library.two_link(), tmp_path)

@@ -33,7 +33,7 @@ def test_a_kernel_of_a_robot_pickles_and_its_store_says_what_to_pickle() -> None
     robot = torsor.library.two_link()
     kernel = robot.kernels.compiled(robot.kernels.request("mass_matrix"))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(kernel))([0.1, 0.2]), robot.mass_matrix([0.1, 0.2]))
-    for each in (robot.kernels, robot.closure):
+    for each in (robot.kernels, robot.closed.closure):
         with pytest.raises(pickle.PicklingError, match="fix: pickle the robot or the problem itself"):
             pickle.dumps(each)
 

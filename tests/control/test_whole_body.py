@@ -114,7 +114,7 @@ def test_torques_satisfy_the_equations_of_motion(
     robot, q, law = walker
     still = np.zeros(robot.nv)
     found = law.solve(q, still, targets={"com": robot.center_of_mass(q)})
-    lifted = robot.center_of_mass_acceleration(q, still, found.a) - robot.gravity
+    lifted = robot.centroidal.acceleration(q, still, found.a) - robot.gravity
     np.testing.assert_allclose(sum(found.forces.values()), robot.mass * lifted, atol=1e-9)
     v = np.random.default_rng(2).normal(size=robot.nv) * 0.1
     found = law.solve(q, v, targets={"com": robot.center_of_mass(q) + np.array([0.01, 0.02, 0.03])})
@@ -233,7 +233,7 @@ def test_a_contradictory_task_of_a_later_priority_changes_nothing_of_the_first()
         CenterOfMass(com - 0.1, weight=1e3, priority=1, name="down"),
         Posture(q, priority=2),
     ]
-    J = robot.center_of_mass_jacobian(q)
+    J = robot.centroidal.jacobian(q)
     found, alone = (
         WholeBody(robot, each, feet).solve(q, still) for each in (tasks, [tasks[0], Posture(q, priority=1)])
     )

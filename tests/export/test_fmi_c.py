@@ -26,8 +26,8 @@ def run(*command: str | Path) -> str:
 
 
 def sources(folder: Path, version: int, robot: torsor.Robot = ARM, inverse: bool = False) -> list[Path]:
-    (path,) = robot.export_fmi(
-        folder / "a.fmu", ["joint_wrenches", "kinetic_energy"], version, inverse, ["links.0.mass"], binary=False
+    (path,) = torsor.export.fmi(
+        robot, folder / "a.fmu", ["joint_wrenches", "kinetic_energy"], version, inverse, ["links.0.mass"], binary=False
     )
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder)

@@ -29,7 +29,7 @@ REACTION = [f"joint_wrenches.link1.{name}" for name in SIX]
 def unit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Unit]:
     names = ["joint_wrenches:link1", "pose:link2", "velocity:link2", "kinetic_energy"]
     path = tmp_path_factory.mktemp("fmi") / "arm.fmu"
-    ARM.export_fmi(path, names, version=request.param, parameters=[MASS], external=["link2"])
+    torsor.export.fmi(ARM, path, names, version=request.param, parameters=[MASS], external=["link2"])
     found = Unit(path, STATE | FORCES | LOAD)
     yield found
     found.close()
@@ -50,11 +50,11 @@ def test_outputs_are_those_of_the_robot(unit: Unit) -> None:
 
 
 def test_directional_derivatives_are_those_of_forward_dynamics(unit: Unit) -> None:
-    dq, dv, dtau = ARM.forward_dynamics_derivatives(q, v, tau, external=EXTERNAL)
+    dq, dv, dtau = ARM.derivatives.forward_dynamics(q, v, tau, external=EXTERNAL)
     found = unit.jacobian(RATES[2:], [*STATE, *FORCES])
     np.testing.assert_allclose(found, np.hstack([dq, dv, dtau]), rtol=1e-12, atol=1e-12)
     model = ARM.parametric([MASS])
-    by_mass = model.derivatives("forward_dynamics", q, v, tau, model.values, external=EXTERNAL)
+    by_mass = model.by_parameters("forward_dynamics", q, v, tau, model.values, external=EXTERNAL)
     np.testing.assert_allclose(unit.jacobian(RATES[2:], [MASS]), by_mass, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(unit.jacobian(RATES[:2], [*STATE]), np.eye(2, 4, k=2))
     np.testing.assert_array_equal(unit.jacobian([*STATE], [*STATE, MASS]), np.eye(4, 5))  # states are outputs
@@ -90,7 +90,9 @@ def test_the_description_has_the_dependencies_of_the_derivatives(unit: Unit) -> 
 
 def test_inverse_dynamics_has_forces_as_outputs(tmp_path: Path) -> None:
     a = [2.0, -3.0]
-    (path,) = ARM.export_fmi(tmp_path / "inverse.fmu", ["joint_wrenches:link1"], inverse=True, external=["link2"])
+    (path,) = torsor.export.fmi(
+        ARM, tmp_path / "inverse.fmu", ["joint_wrenches:link1"], inverse=True, external=["link2"]
+    )
     given = STATE | coordinates("a", ARM.coordinate_names, a) | LOAD
     unit = Unit(path, given)
     found = unit.get(FORCES)

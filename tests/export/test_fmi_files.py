@@ -23,7 +23,7 @@ def member(path: Path, name: str) -> str:
 
 def test_units_of_parameters_follow_the_joint(tmp_path: Path) -> None:
     paths = ["joints.joint3.viscous", "joints.joint2.viscous", "joints.joint3.rotor_inertia", "links.0.inertia.xx"]
-    (path,) = torsor.library.stanford().export_fmi(tmp_path / "a.fmu", parameters=paths, binary=False)
+    (path,) = torsor.export.fmi(torsor.library.stanford(), tmp_path / "a.fmu", parameters=paths, binary=False)
     root = ET.fromstring(member(path, "modelDescription.xml"))
     units = {each.get("name"): each.get("unit") for each in root.iter("Float64")}
     assert [units[name] for name in paths[:3]] == ["N.s/m", "N.m.s/rad", "kg"]
@@ -31,9 +31,9 @@ def test_units_of_parameters_follow_the_joint(tmp_path: Path) -> None:
 
 
 def test_equal_robots_make_equal_files_and_others_another_token(tmp_path: Path) -> None:
-    one, two = (ARM.export_fmi(tmp_path / f"{k}.fmu", binary=False)[0] for k in range(2))
+    one, two = (torsor.export.fmi(ARM, tmp_path / f"{k}.fmu", binary=False)[0] for k in range(2))
     assert one.read_bytes() == two.read_bytes()
-    (other,) = ARM.with_gravity((0, 1, 0)).export_fmi(tmp_path / "other.fmu", binary=False)
+    (other,) = torsor.export.fmi(ARM.with_gravity((0, 1, 0)), tmp_path / "other.fmu", binary=False)
     tokens = [ET.fromstring(member(each, "modelDescription.xml")).get("instantiationToken") for each in (one, other)]
     assert None not in tokens and tokens[0] != tokens[1]
     assert tokens[0] in member(one, "sources/robot.h")
@@ -41,7 +41,7 @@ def test_equal_robots_make_equal_files_and_others_another_token(tmp_path: Path) 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
-    (path,) = ARM.export_fmi(tmp_path / "a.fmu", version=version, binary=False)
+    (path,) = torsor.export.fmi(ARM, tmp_path / "a.fmu", version=version, binary=False)
     listing = "modelDescription.xml" if version == 2 else "sources/buildDescription.xml"
     root = ET.fromstring(member(path, listing))
     listed = {each.get("name") for each in root.iter("File" if version == 2 else "SourceFile")}
@@ -82,33 +82,33 @@ def test_all_sources_are_listed(version: int, tmp_path: Path) -> None:
 def test_wrong_arguments_are_named(options: dict[str, Any], words: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     with refused(words):
-        ARM.export_fmi(**({"path": "arm.fmu", "binary": False} | options))
+        torsor.export.fmi(ARM, **({"path": "arm.fmu", "binary": False} | options))
     assert not list(tmp_path.iterdir())
 
 
 def test_robots_without_such_a_model_are_refused(tmp_path: Path) -> None:
-    with refused(fix="export_c"):
-        torsor.library.four_bar().export_fmi(tmp_path / "a.fmu", inverse=True)
+    with refused(fix="torsor.export.c"):
+        torsor.export.fmi(torsor.library.four_bar(), tmp_path / "a.fmu", inverse=True)
     rigid = ARM.fix("joint1").fix("joint2")
     with refused(what="no coordinate"):
-        rigid.export_fmi(tmp_path / "a.fmu")
+        torsor.export.fmi(rigid, tmp_path / "a.fmu")
 
 
 def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.fmu"
-    ARM.export_fmi(path, binary=False)
+    torsor.export.fmi(ARM, path, binary=False)
     first = path.read_bytes()
     with refused(what="it exists"):
-        ARM.export_fmi(path, binary=False, overwrite=False)
+        torsor.export.fmi(ARM, path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))
     with refused(fix="binary=False"):
-        ARM.export_fmi(path)
+        torsor.export.fmi(ARM, path)
     monkeypatch.delenv("CC")
     with refused(fix="binary=False"):
-        ARM.export_fmi(path)
+        torsor.export.fmi(ARM, path)
     assert path.read_bytes() == first
-    ARM.export_fmi(path, version=2, binary=False)
+    torsor.export.fmi(ARM, path, version=2, binary=False)
     assert zipfile.is_zipfile(path) and path.read_bytes() != first and len(list(tmp_path.iterdir())) == 1
 
 
@@ -116,11 +116,11 @@ def test_a_file_of_another_program_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "a.fmu"
     path.write_text("mine")
     with refused(what="not written by Torsor"):
-        ARM.export_fmi(path, binary=False)
+        torsor.export.fmi(ARM, path, binary=False)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("modelDescription.xml", '<fmiModelDescription generationTool="Another" modelName="Torsor"/>')
     with refused(what="not written by Torsor"):
-        ARM.export_fmi(path, binary=False)
+        torsor.export.fmi(ARM, path, binary=False)
     assert zipfile.ZipFile(path).namelist() == ["modelDescription.xml"]
 
 
@@ -138,7 +138,7 @@ def test_a_compiler_that_fails_is_quoted(script: str, words: str, tmp_path: Path
     fake.chmod(0o755)
     monkeypatch.setenv("CC", str(fake))
     with refused(words):
-        ARM.export_fmi(tmp_path / "a.fmu")
+        torsor.export.fmi(ARM, tmp_path / "a.fmu")
 
 
 def test_a_compiler_with_an_open_quotation_is_named(

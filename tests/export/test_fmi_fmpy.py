@@ -33,7 +33,7 @@ def test_fmpy_finds_no_problem(robot: torsor.Robot, inverse: bool, version: int,
 
     names = ["joint_wrenches", f"pose:{robot.link_names[0]}", "center_of_mass", "potential_energy"]
     more: dict[str, Any] = {"parameters": ["gravity", "links.0.mass", "joints.1.viscous"], "external": robot.link_names}
-    (path,) = robot.export_fmi(tmp_path / "a b.fmu", names, version, inverse, binary=False, **more)
+    (path,) = torsor.export.fmi(robot, tmp_path / "a b.fmu", names, version, inverse, binary=False, **more)
     assert validate_fmu(str(path)) == []
 
 
@@ -53,7 +53,7 @@ def skip_unless_fmpy_can(path: Path, solver: bool = False) -> None:
 @pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_fmpy_simulates_as_simulate_does(version: int, kind: str, tmp_path: Path) -> None:
-    (path,) = ARM.export_fmi(tmp_path / "arm.fmu", version=version)
+    (path,) = torsor.export.fmi(ARM, tmp_path / "arm.fmu", version=version)
     skip_unless_fmpy_can(path, solver=kind == "ModelExchange")
     found = fmpy.simulate_fmu(
         str(path),
@@ -77,9 +77,9 @@ def test_fmpy_simulates_as_simulate_does(version: int, kind: str, tmp_path: Path
 def test_fmpy_compiles_the_sources(version: int, tmp_path: Path) -> None:
     from fmpy.build import build_platform_binary
 
-    (with_library,) = ARM.export_fmi(tmp_path / "arm.fmu", version=version)
+    (with_library,) = torsor.export.fmi(ARM, tmp_path / "arm.fmu", version=version)
     skip_unless_fmpy_can(with_library)
-    (path,) = ARM.export_fmi(tmp_path / "sources.fmu", version=version, binary=False)
+    (path,) = torsor.export.fmi(ARM, tmp_path / "sources.fmu", version=version, binary=False)
     folder = fmpy.extract(str(path), str(tmp_path / "extracted"))
     (build := tmp_path / "build").mkdir()
     build_platform_binary(folder, build)

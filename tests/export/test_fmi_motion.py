@@ -30,7 +30,7 @@ AFLOAT = torsor.from_dh([ROD], base="floating").with_payload(
 @pytest.fixture(scope="module", params=[2, 3])
 def arm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fmi") / "arm.fmu"
-    (found,) = ARM.export_fmi(path, version=request.param, parameters=["links.link2.mass", "links.link2.com.x"])
+    (found,) = torsor.export.fmi(ARM, path, version=request.param, parameters=["links.link2.mass", "links.link2.com.x"])
     return found
 
 
@@ -44,7 +44,7 @@ def units() -> Iterator[list[Unit]]:
 
 @pytest.fixture(scope="module")
 def afloat(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (found,) = AFLOAT.export_fmi(tmp_path_factory.mktemp("fmi") / "afloat.fmu")
+    (found,) = torsor.export.fmi(AFLOAT, tmp_path_factory.mktemp("fmi") / "afloat.fmu")
     return found
 
 
@@ -205,7 +205,7 @@ def test_a_quaternion_of_length_zero_is_an_error(afloat: Path) -> None:
 def test_a_second_of_a_real_arm_is_simulate(version: int, tmp_path: Path, units: list[Unit]) -> None:
     robot = torsor.load(robot_file("ur5_robot.urdf"))
     q0, tau = [0.1, -1.0, 1.0, 0.2, 0.3, 0.4], [5.0, -20.0, 3.0, 1.0, 0.2, 0.1]
-    (path,) = robot.export_fmi(tmp_path / "ur5.fmu", version=version, q0=q0)
+    (path,) = torsor.export.fmi(robot, tmp_path / "ur5.fmu", version=version, q0=q0)
     units.append(unit := Unit(path, coordinates("tau", robot.coordinate_names, tau)))
     got = sampled(unit, coordinates("q", robot.position_names, q0), 0.01, 100)
     expected = torsor.simulate(robot, q0, duration=1.0, controller=tau)
@@ -214,7 +214,7 @@ def test_a_second_of_a_real_arm_is_simulate(version: int, tmp_path: Path, units:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_importers_compile_the_sources(version: int, tmp_path: Path, units: list[Unit]) -> None:
-    (path,) = ARM.export_fmi(tmp_path / "arm.fmu", version=version, binary=False)
+    (path,) = torsor.export.fmi(ARM, tmp_path / "arm.fmu", version=version, binary=False)
     with zipfile.ZipFile(path) as archive:
         archive.extractall(folder := tmp_path / "extracted")
     library = folder / binary_path("two_link", version)
@@ -246,7 +246,7 @@ def test_all_kinds_of_joints_and_drives_move_as_in_simulate(kind: str, tmp_path:
     robot, rng = KINDS[kind], np.random.default_rng(0)
     q0 = robot.integrate(robot.neutral(), 0.1 * rng.normal(size=robot.nv))
     v0, tau = 0.1 * rng.normal(size=(2, robot.nv))
-    (path,) = robot.export_fmi(tmp_path / "robot.fmu", q0=q0, v0=v0, step=1e-4)
+    (path,) = torsor.export.fmi(robot, tmp_path / "robot.fmu", q0=q0, v0=v0, step=1e-4)
     units.append(unit := Unit(path, coordinates("tau", robot.coordinate_names, tau)))
     unit.step(0.0, 0.02)
     unit.step(0.02, 0.03)

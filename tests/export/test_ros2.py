@@ -38,7 +38,7 @@ def run(*command: str | Path) -> str:
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ros2") / NAME
-    arm().export_ros2(folder)
+    torsor.export.ros2(arm(), folder)
     arm().without_friction().save(folder / "arm.urdf")
     return folder
 
@@ -319,7 +319,7 @@ def test_the_description_that_a_robot_was_read_from_is_that_of_its_package(name:
         listed = files("example-robot-data") or []
         path = next(Path(str(each.locate())) for each in listed if each.name == name)
         robot = torsor.load(path, strict=False)
-    robot.export_ros2(tmp_path, name="arm")
+    torsor.export.ros2(robot, tmp_path, name="arm")
     (tmp_path / "main.cpp").write_text(DESCRIBED.replace("PACKAGE", "arm"))
     run("g++", "-std=c++17", *STRICT, f"-I{tmp_path / 'include'}", tmp_path / "main.cpp", "-o", tmp_path / "main")
     assert run(tmp_path / "main", path) == ""
@@ -333,7 +333,7 @@ def test_continuous_joints_have_a_package_and_an_effort_limit_of_zero_is_an_erro
     joints = [Joint("turn", "continuous", "base", "arm", effort_limit=0.0), Joint("wrist", "continuous", "arm", "hand")]
     robot = torsor.build("arm", links, joints)
     robot.save(urdf)
-    robot.export_ros2(tmp_path, name="arm")
+    torsor.export.ros2(robot, tmp_path, name="arm")
     (tmp_path / "main.cpp").write_text(DESCRIBED.replace("PACKAGE", "arm"))
     run("g++", "-std=c++17", *STRICT, f"-I{tmp_path / 'include'}", tmp_path / "main.cpp", "-o", tmp_path / "main")
     assert run(tmp_path / "main", urdf) == ""
@@ -362,7 +362,7 @@ def test_robots_that_ros2_control_does_not_know_are_refused(
     robot: Callable[[], torsor.Robot], words: str, tmp_path: Path
 ) -> None:
     with refused(words):
-        robot().export_ros2(tmp_path)
+        torsor.export.ros2(robot(), tmp_path)
     assert not list(tmp_path.iterdir())
 
 

@@ -99,7 +99,7 @@ def arm() -> torsor.Robot:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a workspace after colcon build: stand-ins, the exported package, and a package that uses it."""
     root = tmp_path_factory.mktemp("colcon")
-    arm().export_ros2(root / "src" / NAME)
+    torsor.export.ros2(arm(), root / "src" / NAME)
     for name, depends in STUBS.items():
         package = root / "src" / name
         (package / "include").mkdir(parents=True)

@@ -50,7 +50,7 @@ def test_frames_and_fixed_joints_end_loops(folder: Path, ends: str, motors: str)
     (loop,) = robot.loops
     assert (loop.a, loop.b, loop.kind) == ("tip_a", "tip_b", "spherical")
     assert robot.active == ("mot_a", "mot_b")
-    q = robot.assemble([2.0, 1.0], guess=[2.0, -1.0, 1.0, 1.0])
+    q = robot.closed.assemble([2.0, 1.0], guess=[2.0, -1.0, 1.0, 1.0])
     ends_there = [robot.pose(q, tip)[:3, 3] for tip in ("tip_a", "tip_b")]
     np.testing.assert_allclose(*ends_there, rtol=0, atol=1e-11)
 

@@ -274,11 +274,3 @@ def test_files_that_are_too_deep_or_too_old_are_errors_in_words(tmp_path: Path, 
     (tmp_path / name).write_text(text)
     with refused(where=name, allowed=message):
         torsor.load(tmp_path / name)
-
-
-def test_the_name_of_a_robot_of_the_library_leads_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with refused(where="ur5", fix="torsor.library.ur5()"):
-        torsor.load("ur5")
-    with refused(where="ur55", what="no such file"):
-        torsor.load("ur55")

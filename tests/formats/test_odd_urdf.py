@@ -234,9 +234,9 @@ def test_a_loop_joint_closes_a_loop_by_a_hinge(tmp_path: Path) -> None:
     made = load(tmp_path, text)
     assert [loop.kind for loop in made.loops] == ["revolute"]
     assert made.active == ("a",)
-    assert made.mobility([0.3, -0.3, 0.3]).dof == 1
-    np.testing.assert_allclose(made.closure_error([0.3, -0.3, 0.3]), 0.0, atol=1e-15)
-    np.testing.assert_allclose(made.assemble([0.3], guess=[0.2, -0.2, 0.2]), [0.3, -0.3, 0.3], atol=1e-9)
+    assert made.closed.mobility([0.3, -0.3, 0.3]).dof == 1
+    np.testing.assert_allclose(made.closed.error([0.3, -0.3, 0.3]), 0.0, atol=1e-15)
+    np.testing.assert_allclose(made.closed.assemble([0.3], guess=[0.2, -0.2, 0.2]), [0.3, -0.3, 0.3], atol=1e-9)
 
 
 def test_strict_reading_names_all_faults_of_a_file(tmp_path: Path) -> None:

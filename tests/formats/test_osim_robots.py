@@ -113,7 +113,7 @@ def test_forward_dynamics_and_derivatives_of_a_knee_agree_with_inverse_dynamics(
     q, (v, a) = np.array([0.4, 0.9, -0.2, 0.1, 0.2, 0.3, 1.1]), rng.normal(size=(2, 7))
     tau = LEG.inverse_dynamics(q, v, a)
     assert_equal(LEG.forward_dynamics(q, v, tau), a, 1e-10)
-    by_q, by_v, by_a = LEG.inverse_dynamics_derivatives(q, v, a)
+    by_q, by_v, by_a = LEG.derivatives.inverse_dynamics(q, v, a)
     for k, unit in enumerate(h * np.eye(7)):
         change = LEG.inverse_dynamics(q + unit, v, a) - LEG.inverse_dynamics(q - unit, v, a)
         assert_equal(by_q[:, k], change / (2 * h), 1e-7)

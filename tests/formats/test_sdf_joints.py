@@ -159,8 +159,8 @@ def test_a_link_with_two_parents_closes_a_loop(tmp_path: Path) -> None:
     )
     robot = read(tmp_path, model(*links, *pins)).with_active(["a"])
     assert [(loop.name, loop.kind) for loop in robot.loops] == [("d", "revolute")]  # type: ignore[union-attr]
-    np.testing.assert_allclose(robot.closure_error([0.3, 0.3, -0.3]), 0, atol=1e-15)
-    np.testing.assert_allclose(robot.assemble([0.3], guess=[0.3, 0.2, -0.2]), [0.3, 0.3, -0.3], atol=1e-10)
+    np.testing.assert_allclose(robot.closed.error([0.3, 0.3, -0.3]), 0, atol=1e-15)
+    np.testing.assert_allclose(robot.closed.assemble([0.3], guess=[0.3, 0.2, -0.2]), [0.3, 0.3, -0.3], atol=1e-10)
     damped = joint("revolute", "rocker", "coupler", "<axis><dynamics><damping>1</damping></dynamics></axis>", "d")
     with warned(what="not read: limits, friction, springs and <mimic> of joints that close loops"):
         read(tmp_path, model(*links, *pins[:3], damped))
@@ -175,7 +175,7 @@ def test_cassie_has_four_closed_loops_and_the_poses_of_its_file(tmp_path: Path) 
     assert (robot.nv, len(robot.loops)) == (28, 4)
     left = robot.pose(robot.neutral(), "left-hip-yaw")[:3, 3] - robot.pose(robot.neutral(), "pelvis")[:3, 3]
     np.testing.assert_allclose(left, [-0.049, 0.135, 0.0], atol=1e-15)
-    assert np.abs(robot.closure_error(robot.neutral())).max() < 1e-15
+    assert np.abs(robot.closed.error(robot.neutral())).max() < 1e-15
 
 
 def test_a_robot_saved_as_sdf_has_the_forces_that_pinocchio_finds_for_its_urdf(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_joints_beside_the_articulation_close_loops(tmp_path: Path) -> None:
         joint("Revolute", "b-c", HINGE + cut + "point3f physics:localPos1 = (1, 0, 0)\n", name="cut"),
     )
     assert [(loop.name, loop.kind) for loop in robot.loops] == [("cut", "revolute")]  # type: ignore[union-attr]
-    assert robot.mobility().dof == 1
+    assert robot.closed.mobility().dof == 1
 
 
 def test_followers_of_physx_follow(tmp_path: Path) -> None:

@@ -165,12 +165,15 @@ def test_a_free_joint_that_is_not_on_the_world_becomes_three_slides_and_a_ball(t
 def test_loops_hold_the_same_after_writing(tmp_path: Path, name: str) -> None:
     robot = getattr(library, name)().to(device="casadi")
     again = written(robot, tmp_path / "robot.xml").to(device="casadi")
-    assert set(again.active) == set(robot.active) and again.mobility().dof == robot.mobility().dof
+    assert set(again.active) == set(robot.active) and again.closed.mobility().dof == robot.closed.mobility().dof
     copy = Copy(robot, again)
     copy.check(set(robot.places))
     twin = Twin(tmp_path / "robot.xml", copy.again)
     twin.model.opt.disableflags = 0
-    for q, sizes in ((robot.assemble(np.full(len(robot.active), 0.3)), (0, 1e-10)), (robot.neutral() + 0.3, (1e-3, 9))):
+    for q, sizes in (
+        (robot.closed.assemble(np.full(len(robot.active), 0.3)), (0, 1e-10)),
+        (robot.neutral() + 0.3, (1e-3, 9)),
+    ):
         twin.set(copy.q(q), np.zeros(again.nv), np.zeros(again.nv))
         held = twin.data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
         assert held.sum() and sizes[0] <= np.abs(twin.data.efc_pos[held]).max() < sizes[1]

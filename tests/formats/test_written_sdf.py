@@ -243,9 +243,9 @@ def test_a_loop_comes_back_with_the_same_closure(tmp_path: Path, kind: str) -> N
     again = written(robot, tmp_path / "bars.sdf").to(device="casadi")
     assert [(loop.name, loop.kind) for loop in again.loops] == [("d", kind)]  # type: ignore[union-attr]
     q = np.random.default_rng(1).uniform(-0.3, 0.3, 3)
-    J, mine = again.closure_jacobian(robot.neutral()), robot.closure_jacobian(robot.neutral())
+    J, mine = again.closed.jacobian(robot.neutral()), robot.closed.jacobian(robot.neutral())
     assert np.linalg.matrix_rank(np.vstack([J, mine]), tol=1e-9) == np.linalg.matrix_rank(mine, tol=1e-9)
-    assert_equal(np.linalg.norm(again.closure_error(q)), np.linalg.norm(robot.closure_error(q)), 1e-10)
+    assert_equal(np.linalg.norm(again.closed.error(q)), np.linalg.norm(robot.closed.error(q)), 1e-10)
 
 
 def test_a_coupling_of_two_joints_is_a_mimic(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_couplings_of_two_joints_are_saved_as_mimic_and_need_the_same_forces(tmp
     closed = np.array([q[0], q[1], (q[0] - 0.5) / 2, -1.5 * (q[0] - 0.5) / 2])
     for place in ("c", "d"):
         np.testing.assert_allclose(again.pose(q, place), robot.pose(closed, place), atol=1e-14)
-    expected = robot.constrained_inverse_dynamics(closed, v, a)
+    expected = robot.closed.inverse_dynamics(closed, v, a)
     np.testing.assert_allclose(again.inverse_dynamics(q, v, a), expected, rtol=1e-12)
 
 

@@ -25,13 +25,15 @@ def test_joined_links_and_links_that_never_or_always_overlap_are_left_out() -> N
     low = Shape("sphere", (0.05,), make_pose(p=[0.0, 0.0, -5.0]))
     wide = Shape("sphere", (4.0,), make_pose(p=[0.0, 0.0, 0.0]))
     robot = chain(4, Shape("sphere", (0.3,))).with_shapes("link2", [low]).with_shapes("link3", [wide])
-    matrix = robot.allowed_collision_matrix(samples=200)
+    matrix = robot.shapes.allowed(samples=200)
     assert matrix.reason("link1", "link2") == "adjacent"
     assert matrix.reason("link4", "link2") == "never"
     assert matrix.reason("base", "link3") == "always"
     assert matrix.reason("base", "link4") is None  # the chain can fold, and mostly does not
-    assert matrix.reasons == robot.allowed_collision_matrix(samples=200).reasons
-    assert {tuple(name.split("/")[0] for name in pair) for pair in robot.distances(np.zeros(4), matrix).pairs} == {
+    assert matrix.reasons == robot.shapes.allowed(samples=200).reasons
+    assert {
+        tuple(name.split("/")[0] for name in pair) for pair in robot.shapes.distances(np.zeros(4), matrix).pairs
+    } == {
         ("base", "link4"),
         ("link1", "link4"),
     }
@@ -39,13 +41,13 @@ def test_joined_links_and_links_that_never_or_always_overlap_are_left_out() -> N
 
 def test_a_matrix_is_edited_and_saved_as_srdf(tmp_path: Path) -> None:
     robot = chain(3)
-    matrix = robot.allowed_collision_matrix(samples=0).allow("base", "link3").check("base", "link1")
-    assert len(robot.distances(np.zeros(3), matrix).pairs) == 3
+    matrix = robot.shapes.allowed(samples=0).allow("base", "link3").check("base", "link1")
+    assert len(robot.shapes.distances(np.zeros(3), matrix).pairs) == 3
     matrix.save(tmp_path / "chain.srdf")
     assert '<disable_collisions link1="base" link2="link3" reason="User"' in (tmp_path / "chain.srdf").read_text()
     again = robot.with_allowed_collisions(tmp_path / "chain.srdf")
     assert again.allowed_collisions == tuple((*pair, why) for pair, why in matrix.reasons.items())
-    assert again.allowed_collision_matrix(samples=0).reason("base", "link3") == "user"
+    assert again.shapes.allowed(samples=0).reason("base", "link3") == "user"
     assert matrix.matrix().sum() == 4 + 2 * 3
     with refused(value="hand"):
         matrix.allow("base", "hand")
@@ -95,9 +97,9 @@ def test_geoms_masks_and_exclusions_of_mjcf_are_kept(tmp_path: Path) -> None:
         "finger": "cylinder",
     }
     assert robot.allowed_collisions == (("hand", "trunk", "excluded"),)
-    matrix = robot.allowed_collision_matrix(samples=0)
+    matrix = robot.shapes.allowed(samples=0)
     assert matrix.reason("arm", "trunk") == "adjacent"  # by two joints of one body
-    pairs = {frozenset(pair) for pair in robot.distances(robot.neutral(), matrix).pairs}
+    pairs = {frozenset(pair) for pair in robot.shapes.distances(robot.neutral(), matrix).pairs}
     assert pairs == {frozenset(("floor", name)) for name in ("chest", "upper", "palm")}
     for suffix in (".toml", ".xml"):
         robot.save(tmp_path / f"again{suffix}")
@@ -138,7 +140,7 @@ def test_collisions_of_urdf_keep_their_link_when_it_is_welded(tmp_path: Path) ->
     robot.save(tmp_path / "arm.toml")
     assert torsor.load(tmp_path / "arm.toml") == robot
     with refused(where="shape 'tool/0'", what="the mesh 'package://lost/tool.stl' is not found"):
-        robot.with_shapes("base", [BALL]).distances([0.0], [("base", "tool")])
+        robot.with_shapes("base", [BALL]).shapes.distances([0.0], [("base", "tool")])
     merged = robot.attach(torsor.build("cup", [torsor.Link("cup", 1.0, shapes=(BALL,))], []), "tool")
     assert [shape.link for shape in merged.links[0].shapes] == ["", "tool", "cup"]
 
@@ -168,13 +170,13 @@ def test_bad_files_and_shapes_raise(tmp_path: Path) -> None:
         with refused(words):
             robot.with_allowed_collisions(wrong)
     with refused(what="its folder does not exist"):
-        robot.allowed_collision_matrix(0).save(tmp_path / "no" / "x.srdf")
+        robot.shapes.allowed(0).save(tmp_path / "no" / "x.srdf")
     with refused(argument="shapes"):
         robot.with_shapes("link1", None)  # type: ignore[arg-type]
     with refused(argument="name"):
         torsor.Shape("sphere", (0.1,), name=3)  # type: ignore[arg-type]
     with refused(argument="gradient"):
-        robot.with_shapes("base", [BALL]).distances([0.0, 0.0], gradient="yes")  # type: ignore[arg-type]
+        robot.with_shapes("base", [BALL]).shapes.distances([0.0, 0.0], gradient="yes")  # type: ignore[arg-type]
     for function in (enclosing_capsule, lambda shape: contact_points(shape, 0, BALL, 0)):
         with refused(argument="shape"):
             function(3)  # type: ignore[arg-type]

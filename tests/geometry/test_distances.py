@@ -81,7 +81,7 @@ def test_distances_of_a_quadruped_are_those_of_pinocchio() -> None:
     for a, b in pairs:
         geometry.addCollisionPair(pin.CollisionPair(a, b))
     data, found = geometry.createData(), np.random.default_rng(0).normal(size=(3, robot.nq))
-    ours = robot.distances(found, [(names[objects[a].name].name, names[objects[b].name].name) for a, b in pairs])
+    ours = robot.shapes.distances(found, [(names[objects[a].name].name, names[objects[b].name].name) for a, b in pairs])
     order = [robot.position_names.index(name) for name in model.names[1:]]
     for k, q in enumerate(found):
         pin.computeDistances(model, model.createData(), geometry, data, q[order])
@@ -94,7 +94,7 @@ def test_gradients_of_meshes_agree_with_differences() -> None:
         robot = torsor.load(robot_file("panda.urdf")).to(device="casadi")
     pairs = [("panda_link1", "panda_link5"), ("panda_hand", "panda_link2"), ("panda_leftfinger", "panda_link0")]
     q = np.array([0.3, -0.6, 0.2, -1.9, 0.4, 1.7, 0.3, 0.02])[: robot.nq]
-    gradient = robot.distances(q, pairs, gradient=True).gradient
+    gradient = robot.shapes.distances(q, pairs, gradient=True).gradient
     assert gradient is not None
     assert np.abs(gradient - differences(robot, distance_model(robot, pairs), q)).max() < 1e-7
 
@@ -103,27 +103,27 @@ def test_batches_give_what_single_postures_give() -> None:
     robot = everywhere(torsor.library.ur5(), ROD, Shape("box", (0.05, 0.06, 0.07))).to(device="casadi")
     q = np.random.default_rng(0).normal(size=(2, 3, 6))
     pairs = [("upper_arm_link", "wrist_3_link"), ("base_link", "wrist_2_link")]
-    found = robot.distances(q, pairs, gradient=True)
+    found = robot.shapes.distances(q, pairs, gradient=True)
     assert found.gradient is not None
     assert found.distance.shape == (2, 3, 8)
-    one = robot.distances(q[1, 2], pairs, gradient=True)
+    one = robot.shapes.distances(q[1, 2], pairs, gradient=True)
     assert np.array_equal(one.distance, found.distance[1, 2])
     assert np.abs(found.gradient[1, 2] - one.gradient).max() < 1e-12
-    assert robot.distances(np.zeros((0, 6)), pairs, gradient=True).gradient.shape == (0, 8, 6)  # type: ignore[union-attr]
-    assert robot.distances(q.astype(np.float32), pairs).distance.dtype == np.float64
+    assert robot.shapes.distances(np.zeros((0, 6)), pairs, gradient=True).gradient.shape == (0, 8, 6)  # type: ignore[union-attr]
+    assert robot.shapes.distances(q.astype(np.float32), pairs).distance.dtype == np.float64
 
 
 def test_a_robot_without_pairs_has_no_distances() -> None:
     robot = everywhere(torsor.library.planar_chain(1), BALL)
-    found = robot.distances(np.zeros((4, 1)), gradient=True)
+    found = robot.shapes.distances(np.zeros((4, 1)), gradient=True)
     assert (found.distance.shape, found.points.shape, found.overlapping()) == ((4, 0), (4, 0, 2, 3), [])
-    assert robot.distances(np.zeros(1), []).pairs == ()
+    assert robot.shapes.distances(np.zeros(1), []).pairs == ()
 
 
 def test_far_pairs_get_lower_bounds_within_a_distance() -> None:
     robot = everywhere(torsor.library.ur5(), Shape("box", (0.1, 0.1, 0.1))).to(device="casadi")
     pairs = [("base_link", name) for name in robot.link_names[2:]]
-    exact, bounded = robot.distances(np.ones(6), pairs), robot.distances(np.ones(6), pairs, within=0.3)
+    exact, bounded = robot.shapes.distances(np.ones(6), pairs), robot.shapes.distances(np.ones(6), pairs, within=0.3)
     near = bounded.distance <= 0.3
     assert (bounded.distance <= exact.distance + 1e-12).all()
     assert (bounded.distance == exact.distance)[near].all()
@@ -171,15 +171,15 @@ def test_bad_input_is_named() -> None:
     }
     for found, pairs in wrong.items():
         with refused(found):
-            robot.distances(np.zeros(3), pairs)  # type: ignore[arg-type]
+            robot.shapes.distances(np.zeros(3), pairs)  # type: ignore[arg-type]
     for q, found in ((np.full(3, np.nan), "q"), (np.zeros(4), "q")):
         with refused(found):
-            robot.distances(q, [("link1", "link3")])
+            robot.shapes.distances(q, [("link1", "link3")])
     with refused(what="no link has a collision shape"):
-        torsor.library.planar_chain(2).distances(np.zeros(2))
+        torsor.library.planar_chain(2).shapes.distances(np.zeros(2))
     with refused(what="both planes"):
         planes = robot.with_shapes("link1", [Shape("plane")]).with_shapes("link3", [Shape("plane")])
-        planes.distances(np.zeros(3), [("link1", "link3")])
+        planes.shapes.distances(np.zeros(3), [("link1", "link3")])
     with refused(argument="size", allowed="a positive radius"):
         Shape("sphere", (-1.0,))
     with refused(argument="size", allowed="a scale without 0"):
@@ -198,7 +198,7 @@ def test_unusable_meshes_are_named(tmp_path) -> None:  # type: ignore[no-untyped
         mesh = Shape("mesh", (1, 1, 1), name="hull", mesh="hull.obj", path=None if path is None else str(path))
         robot = torsor.library.planar_chain(2).with_shapes("base", [mesh]).with_shapes("link2", [BALL])
         with refused(found) as error:
-            robot.distances(np.zeros(2), [("base", "link2")])
+            robot.shapes.distances(np.zeros(2), [("base", "link2")])
         assert "'hull'" in str(error.value)
 
 
@@ -210,7 +210,7 @@ def test_a_negative_scale_mirrors_a_mesh(tmp_path) -> None:  # type: ignore[no-u
         mesh = Shape("mesh", (sign, 1.0, 1.0), mesh="corner.obj", path=str(path))
         ball = Shape("sphere", (0.1,), make_pose(p=[sign * 3.0 - 1.0, 0.0, 0.0]))
         robot = torsor.library.planar_chain(2).with_shapes("base", [mesh]).with_shapes("link2", [ball])
-        found.append(robot.to(device="casadi").distances(np.zeros(2), [("base", "link2")]).distance.item())
+        found.append(robot.to(device="casadi").shapes.distances(np.zeros(2), [("base", "link2")]).distance.item())
     assert np.abs(np.array(found) - 1.9).max() < 1e-9
 
 

@@ -15,14 +15,14 @@ RATE, SECONDS = 50, 8.0
 
 def _altered(body, seed, spread=0.1):
     """Return a body of the same mass whose segments deviate from the tables as the prior says: P = L (1 + E) L^T."""
-    rng, pi, units = np.random.default_rng(seed), body.parameters(), np.array(parameter_basis())
+    rng, pi, units = np.random.default_rng(seed), body.inertial.values, np.array(parameter_basis())
     for k, link in enumerate(body.links):
         if link.mass > 0:
             L = np.linalg.cholesky(np.einsum("k,kij->ij", pi[10 * k : 10 * k + 10], units))
             E = spread * rng.normal(size=(4, 4))
             pi[10 * k : 10 * k + 10] = inertial(L @ (np.eye(4) + (E + E.T) / 2) @ L.T)
     pi[: 10 * len(body.links)] *= body.mass / pi[: 10 * len(body.links) : 10].sum()
-    return body.with_parameters(pi)
+    return body.inertial.replaced(pi)
 
 
 def _exercise(body, true, noise=0.0, seed=0):
@@ -79,10 +79,10 @@ def test_intervals_of_people_drawn_from_the_prior_contain_their_masses(body):
 
 @pytest.mark.slow
 def test_a_symmetric_person_has_the_same_segments_on_both_sides(body):
-    pi = body.parameters()
+    pi = body.inertial.values
     for k, link in enumerate(body.links):
         pi[10 * k : 10 * k + 10] *= {"thigh": 1.1, "shank": 0.9}.get(link.name.partition("_")[2], 1.0)
-    true = body.with_parameters(pi * np.where(np.arange(len(pi)) < 550, body.mass / pi[:550:10].sum(), 1.0))
+    true = body.inertial.replaced(pi * np.where(np.arange(len(pi)) < 550, body.mass / pi[:550:10].sum(), 1.0))
     found = identify_segments(_exercise(body, true, noise=2.0))
     for name in ("thigh", "shank", "upper_arm"):
         right, left = (found.mass(f"{side}_{name}")[0] for side in ("right", "left"))
@@ -104,7 +104,7 @@ def test_forces_of_a_body_of_the_tables_keep_it_within_its_deviations(body):
 
 def test_masses_with_intervals_say_which_errors_the_intervals_do_not_know(body):
     columns = np.arange(550)
-    own = body.parameters(), columns, 1e-4 * np.eye(550), (1.0, 1.0), (1.0, 1.0), (9, 0), np.ones(6), 1.0
+    own = body.inertial.values, columns, 1e-4 * np.eye(550), (1.0, 1.0), (1.0, 1.0), (9, 0), np.ones(6), 1.0
     assert str(Segments(body, body, *own)).splitlines()[-1] == CAVEAT
     assert "errors that repeat: noise of accelerations" in CAVEAT and "upper arms" in CAVEAT
 

@@ -45,7 +45,7 @@ def swing(
 ) -> Swing:
     """Return sums of sines about the posture from which the loops are closed, which all fit into ``size`` (rad, m)."""
     drives = closed_robot(robot)
-    middle = drives.closing.start[drives.mechanism.closure.active_positions]
+    middle = drives.closing.start[drives.mechanism.closed.closure.active_positions]
     rng, t = np.random.default_rng(seed), np.arange(count) / rate
     w = 2 * np.pi * rng.uniform(0.2, 0.9, size=(4, drives.nv))
     phase, amplitude = rng.uniform(0, 2 * np.pi, size=w.shape), rng.uniform(0.3, 1.0, size=w.shape)

@@ -21,9 +21,9 @@ def noisy(robot: torsor.Robot, state: np.ndarray, share: float, seed: int = 0) -
 
 
 def of_other_density(factors: np.ndarray) -> torsor.Robot:
-    scale = np.ones(len(ARM.parameters()))
+    scale = np.ones(len(ARM.inertial.values))
     scale[:60] = np.repeat(factors, 10)
-    return ARM.with_parameters(scale * ARM.parameters())
+    return ARM.inertial.replaced(scale * ARM.inertial.values)
 
 
 def test_masses_are_recovered_from_any_density() -> None:
@@ -31,7 +31,7 @@ def test_masses_are_recovered_from_any_density() -> None:
     state = motion()
     exact = identify_masses(guess, (*state, ARM.inverse_dynamics(*state)))
     np.testing.assert_allclose(exact.values, MASSES, rtol=1e-8)
-    np.testing.assert_allclose(exact.robot.parameters()[:60], ARM.parameters()[:60], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(exact.robot.inertial.values[:60], ARM.inertial.values[:60], rtol=1e-7, atol=1e-9)
     found = identify_masses(guess, (*state, noisy(ARM, state, 0.05)))
     assert np.abs((found.values - MASSES) / found.deviations).max() < 4
     held = identify_masses(guess, (*state, noisy(ARM, state, 0.05)), total=MASSES.sum())
@@ -46,7 +46,7 @@ def test_a_payload_is_the_difference_of_two_runs_of_an_unknown_robot() -> None:
     guess = of_other_density(np.full(6, 1.4))
     runs = [(*motion(k), noisy(robot, motion(k), 0.01, k)) for k, robot in ((1, ARM), (2, heavy))]
     found = identify_payload(guess, *runs)
-    true = heavy.parameters()[50:60] - ARM.parameters()[50:60]
+    true = heavy.inertial.values[50:60] - ARM.inertial.values[50:60]
     assert found.link == ARM.links[-1].name
     assert np.abs((found.parameters - true) / found.deviations).max() < 4
     assert found.mass == pytest.approx(3.0, rel=0.02)

@@ -30,15 +30,15 @@ LINKAGE = linkage()
 def test_the_regressor_times_the_parameters_is_the_force_of_the_drives(make) -> None:
     robot = make()
     made = swing(robot, count=20)
-    q = closed_robot(robot)._positions(made.q)
-    Y = robot.constrained_regressor(q, made.v, made.a)
-    assert np.allclose(Y @ robot.parameters(), made.tau, rtol=1e-10, atol=1e-10 * np.abs(made.tau).max())
+    q = closed_robot(robot).positions(made.q)
+    Y = robot.closed.regressor(q, made.v, made.a)
+    assert np.allclose(Y @ robot.inertial.values, made.tau, rtol=1e-10, atol=1e-10 * np.abs(made.tau).max())
 
 
 def test_a_four_bar_linkage_has_eight_inertial_base_parameters() -> None:
     # Of twelve parameters in the plane, the masses of crank and rocker do no work; a mass at either pin of the coupler
     # is one of crank or rocker. Gravity shows the four first moments that are left, speed the three inertias and m y.
-    base = LINKAGE.base_parameters()
+    base = LINKAGE.inertial.base()
     inertial = [name.split(" ")[0] for name in base.names if "_joint" not in name.split(" ")[0]]
     assert inertial == [
         "crank.mx",
@@ -58,7 +58,7 @@ def test_a_four_bar_linkage_has_eight_inertial_base_parameters() -> None:
 
 
 def test_a_mass_at_a_pin_of_the_coupler_is_one_of_the_crank_or_of_the_rocker() -> None:
-    base, names = LINKAGE.base_parameters(), LINKAGE.parameter_names
+    base, names = LINKAGE.inertial.base(), LINKAGE.inertial.names
     for pin, other, far in ((0.0, "crank", 0.4), (0.9, "rocker", 0.8)):
         change = np.zeros(len(names))
         for link, at, mass in (("coupler", pin, 1.0), (other, far, -1.0)):
@@ -69,8 +69,8 @@ def test_a_mass_at_a_pin_of_the_coupler_is_one_of_the_crank_or_of_the_rocker() -
 
 @pytest.mark.slow
 def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
-    assert not any("rocker_joint" in name for name in LINKAGE.base_parameters().names)
-    named = LINKAGE.base_parameters(among=["*", "rocker_joint.viscous"])
+    assert not any("rocker_joint" in name for name in LINKAGE.inertial.base().names)
+    named = LINKAGE.inertial.base(among=["*", "rocker_joint.viscous"])
     assert [name for name in named.names if "rocker_joint" in name] == ["rocker_joint.viscous"]
     among = ["*", "rocker_joint.viscous"]
     found = torsor.identify(LINKAGE, swing(LINKAGE.with_friction("rocker_joint", 0.0, 0.3)).data, among=among)
@@ -88,20 +88,20 @@ def test_friction_of_passive_joints_is_unknown_where_it_is_named() -> None:
 )
 def test_forces_of_drives_alone_predict_those_of_another_motion(make) -> None:
     real = make()
-    assumed = real.with_parameters(0.7 * real.parameters())
+    assumed = real.inertial.replaced(0.7 * real.inertial.values)
     seen, unseen = swing(real, seed=0), swing(real, seed=1)
     found = torsor.identify(assumed, seen.data, noise="white")
     assert np.abs(found.predict(*unseen.motion) - unseen.tau).max() < 1e-9 * np.abs(unseen.tau).max()
     assert found.validate(unseen.data).relative_residuals.max() < 1e-7
-    assert np.allclose(found.values, found.base.matrix @ real.parameters(), rtol=1e-6, atol=1e-6)
+    assert np.allclose(found.values, found.base.matrix @ real.inertial.values, rtol=1e-6, atol=1e-6)
 
 
 def test_columns_of_all_joints_predict_the_forces_that_those_of_the_drives_predict() -> None:
     seen = swing(LINKAGE)
     found = torsor.identify(LINKAGE, seen.data)
     q, v, a = (x[:50] for x in seen.motion)
-    at = LINKAGE.assemble(q)
-    every = at, *LINKAGE.constrained_accelerations(at, v, a)
+    at = LINKAGE.closed.assemble(q)
+    every = at, *LINKAGE.closed.accelerations(at, v, a)
     assert every[0].shape == every[1].shape == (50, 3)
     np.testing.assert_allclose(found.predict(*every), found.predict(q, v, a), rtol=1e-10)
     with refused(what="from where the closed loops have it"):
@@ -112,15 +112,15 @@ def test_columns_of_all_joints_predict_the_forces_that_those_of_the_drives_predi
 @pytest.mark.parametrize("kind", ["revolute", "spherical", "universal", "prismatic"])
 def test_a_random_closed_chain_is_identified_from_its_drives(kind: str) -> None:
     robot, q = closed_chain(kind)
-    names, _ = robot.active_sets(q)[0]
+    names, _ = robot.closed.active_sets(q)[0]
     real = robot.with_active(names).with_posture("home", q)
     rng, n = np.random.default_rng(0), len(names)
-    places = real.closure.active_positions
+    places = real.closed.closure.active_positions
     drives = q[places] + 0.1 * rng.uniform(-1, 1, size=(400, n))
-    at = real.assemble(drives, q, "nan")
+    at = real.closed.assemble(drives, q, "nan")
     kept = np.isfinite(at).all(axis=1)
     at, (v, a) = at[kept], rng.normal(size=(2, int(kept.sum()), n))
-    tau = real.constrained_inverse_dynamics(at, v, a)
+    tau = real.closed.inverse_dynamics(at, v, a)
     half = len(at) // 2
     found = torsor.identify(real, tuple(x[:half] for x in (at[:, places], v, a, tau)), still=0.0)
     rest = found.predict(at[half:, places], v[half:], a[half:])
@@ -128,12 +128,12 @@ def test_a_random_closed_chain_is_identified_from_its_drives(kind: str) -> None:
 
 
 def test_positions_of_all_joints_choose_the_assembly_mode() -> None:
-    other = LINKAGE.assemble([0.5], guess=[0.5, -1.0, -1.5])
-    assert np.abs(other - LINKAGE.assemble([0.5])).max() > 0.5
+    other = LINKAGE.closed.assemble([0.5], guess=[0.5, -1.0, -1.5])
+    assert np.abs(other - LINKAGE.closed.assemble([0.5])).max() > 0.5
     crank = np.linspace(0.5, 5.0, 200)[:, None]
-    q = LINKAGE.assemble(crank, guess=other)
+    q = LINKAGE.closed.assemble(crank, guess=other)
     v, a = np.cos(3 * crank), np.sin(5 * crank)
-    tau = LINKAGE.constrained_inverse_dynamics(q, v, a)
+    tau = LINKAGE.closed.inverse_dynamics(q, v, a)
     found = torsor.identify(LINKAGE, (q, v, a, tau))
     assert found.rms.max() < 1e-9
     named = torsor.identify(LINKAGE.with_posture("home", other), (crank, v, a, tau))
@@ -142,27 +142,27 @@ def test_positions_of_all_joints_choose_the_assembly_mode() -> None:
     assert mistaken.relative_residuals[0] > 0.1
 
 
-OTHER = LINKAGE.assemble([1.0], [1.0, -2.35, -2.4])  # the other mode of the linkage
+OTHER = LINKAGE.closed.assemble([1.0], [1.0, -2.35, -2.4])  # the other mode of the linkage
 
 
 def other_mode(count: int = 300) -> tuple[Swing, np.ndarray]:
     """A motion of the crank in the other mode, and the positions of all joints."""
     made = swing(LINKAGE.with_posture("home", OTHER), count=count)
-    return made, closed_robot(LINKAGE, OTHER)._positions(made.q)
+    return made, closed_robot(LINKAGE, OTHER).positions(made.q)
 
 
 def test_the_robot_that_is_found_keeps_the_mode() -> None:
     made, q = other_mode()
     drives = closed_robot(LINKAGE, q[0])
-    again = drives.with_parameters(LINKAGE.parameters()).given
+    again = drives.inertial.replaced(LINKAGE.inertial.values).given
     assert np.allclose(closed_robot(again).inverse_dynamics(*made.motion), made.tau)
-    own = closed_robot(LINKAGE, LINKAGE.assemble([0.3])).with_parameters(LINKAGE.parameters()).given
+    own = closed_robot(LINKAGE, LINKAGE.closed.assemble([0.3])).inertial.replaced(LINKAGE.inertial.values).given
     assert "home" not in own.postures  # the mode is that of the robot itself
 
 
 def test_the_parallel_robot_that_is_found_keeps_the_mode() -> None:
     robot = torsor.library.three_rrr()
-    at = robot.as_robot().assemble(np.array([0.1, 0.0, -0.1]) + start_of(robot)[[3, 5, 7]], start_of(robot))
+    at = robot.as_robot().closed.assemble(np.array([0.1, 0.0, -0.1]) + start_of(robot)[[3, 5, 7]], start_of(robot))
     moved = _at_home(robot, at)
     assert np.allclose(start_of(moved), at)
 
@@ -183,7 +183,7 @@ def test_columns_of_all_coordinates() -> None:
     drives = closed_robot(LINKAGE)
     q, v, a = drives.whole(*made.motion)
     with refused(argument="q", fix="take q[..., [0]]"):
-        drives.regressor(q, v, a)
+        drives.inertial.regressor(q, v, a)
     data = Measurements(q, v, a, drives.spread(made.tau), temperature=np.tile([20.0, 30.0, 40.0], (30, 1)))
     assert measurements_of(drives, data).temperature.ravel().tolist() == [20.0] * 30
     q[[7, 9], 1] += [0.3, 0.6]
@@ -204,7 +204,7 @@ def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
     free = LINKAGE.with_friction("crank_joint", smooth=0.1)
     run = torsor.simulate(
         free,
-        free.assemble([0.5]),
+        free.closed.assemble([0.5]),
         duration=2.0,
         controller=lambda t, q, v: np.array([6 * np.sin(3 * t) + 3 * np.sin(7 * t), 0.0, 0.0]),
     )
@@ -216,18 +216,18 @@ def test_a_simulated_motion_has_forces_of_all_coordinates() -> None:
 
 def test_a_full_turn_of_the_crank_keeps_the_mode() -> None:
     made = swing(LINKAGE, turns=6.0)
-    q = closed_robot(LINKAGE)._positions(made.q)
+    q = closed_robot(LINKAGE).positions(made.q)
     assert np.abs(np.diff(q, axis=0)).max() < 0.2
-    assert np.abs(LINKAGE.closure_error(q)).max() < 1e-9
+    assert np.abs(LINKAGE.closed.error(q)).max() < 1e-9
 
 
 @pytest.mark.slow
 def test_a_physical_linkage_has_the_forces_of_the_real_one(tmp_path) -> None:
-    assumed = LINKAGE.with_parameters(0.8 * LINKAGE.parameters())
+    assumed = LINKAGE.inertial.replaced(0.8 * LINKAGE.inertial.values)
     found = torsor.identify(assumed, swing(LINKAGE).data, physical=True, friction=["offset"], held_out=0.2)
     unseen = swing(LINKAGE, seed=4)
-    q = closed_robot(LINKAGE)._positions(unseen.q)
-    tau = found.robot.constrained_inverse_dynamics(q, unseen.v, unseen.a)
+    q = closed_robot(LINKAGE).positions(unseen.q)
+    tau = found.robot.closed.inverse_dynamics(q, unseen.v, unseen.a)
     assert np.abs(tau - unseen.tau).max() < 1e-3 * np.abs(unseen.tau).max()
     assert found.robot.loops and found.held_out.shape == (1,)
     found.save(tmp_path / "linkage.npz")
@@ -249,7 +249,7 @@ def noisy_log(made: Swing, path, delay: int = 0) -> None:
 
 
 def test_a_log_of_the_drives_is_enough(tmp_path, capsys) -> None:
-    LINKAGE.with_parameters(0.8 * LINKAGE.parameters()).save(tmp_path / "linkage.toml")
+    LINKAGE.inertial.replaced(0.8 * LINKAGE.inertial.values).save(tmp_path / "linkage.toml")
     noisy_log(swing(LINKAGE, count=4000, rate=500.0), tmp_path / "log.csv")
     noisy_log(swing(LINKAGE, count=4000, rate=500.0, seed=1), tmp_path / "other.csv")
     data = Measurements.load(tmp_path / "log.csv", LINKAGE)
@@ -260,8 +260,8 @@ def test_a_log_of_the_drives_is_enough(tmp_path, capsys) -> None:
     shown = capsys.readouterr().out
     assert "coupler_joint" in shown and "crank_joint: residual" in shown
     real, unseen = torsor.load(tmp_path / "real.toml"), swing(LINKAGE, seed=2)
-    q = closed_robot(real)._positions(unseen.q)
-    error = real.constrained_inverse_dynamics(q, unseen.v, unseen.a) - unseen.tau
+    q = closed_robot(real).positions(unseen.q)
+    error = real.closed.inverse_dynamics(q, unseen.v, unseen.a) - unseen.tau
     assert np.sqrt(np.mean(error**2)) < 0.03 * np.sqrt(np.mean(unseen.tau**2))
 
 
@@ -304,7 +304,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
         ),
         (
             lambda: torsor.identify(
-                LINKAGE, (LINKAGE.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
+                LINKAGE, (LINKAGE.closed.assemble([[0.5], [0.6]]) + np.array([0, 0, 0.5]), *np.zeros((3, 2, 1)))
             ),
             "rad or sizes of the mechanism from where the closed loops have it",
         ),
@@ -313,8 +313,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
             "2 drives for 1 degrees of freedom",
         ),
         (lambda: torsor.identify(LINKAGE.with_active([]), np.zeros((4, 9, 1))), "no coordinate is active"),
-        (lambda: LINKAGE.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), "constrained_regressor"),
-        (lambda: closed_robot(LINKAGE).mass_matrix([0.5]), "computed for the whole mechanism"),
+        (lambda: LINKAGE.inertial.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), r"robot\.closed\.regressor"),
     ],
 )
 def test_errors_name_the_sample_and_the_fix(call, text: str) -> None:

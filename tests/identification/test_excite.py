@@ -18,7 +18,7 @@ def conditions_of_random_motions(
     robot: torsor.Robot, lower: np.ndarray, upper: np.ndarray, speed: np.ndarray
 ) -> np.ndarray:
     """Condition numbers of random series of five harmonics, each as large as range and speed allow."""
-    rng, base, t = np.random.default_rng(5), robot.base_parameters(), np.arange(200) * 0.05
+    rng, base, t = np.random.default_rng(5), robot.inertial.base(), np.arange(200) * 0.05
     found = []
     for _ in range(20):
         C = rng.normal(size=(11, robot.nv))
@@ -27,7 +27,7 @@ def conditions_of_random_motions(
         C *= np.minimum((upper - lower) / 2 / np.abs(q).max(axis=0), speed / np.abs(v).max(axis=0))
         C[0] = (lower + upper) / 2
         random = torsor.identification.Excitation(robot, 10.0, C, 1.0, 1.0)
-        found.append(np.linalg.cond(robot.regressor(*random(t))[..., base.columns].reshape(-1, len(base))))
+        found.append(np.linalg.cond(robot.inertial.regressor(*random(t))[..., base.columns].reshape(-1, len(base))))
     return np.array(found)
 
 
@@ -42,7 +42,7 @@ def test_the_condition_number_of_the_stanford_arm_improves_several_times() -> No
     assert np.all(q >= lower)
     assert np.all(q <= upper)
     assert np.all(np.abs(v) <= speed)
-    rows = robot.regressor(*motion(np.arange(100) * 0.1))[..., robot.base_parameters().columns].reshape(600, -1)
+    rows = robot.inertial.regressor(*motion(np.arange(100) * 0.1))[..., robot.inertial.base().columns].reshape(600, -1)
     assert np.linalg.cond(rows) == pytest.approx(motion.condition, rel=0.1)
     for each in (v, a):  # it starts and ends at rest
         assert np.abs(each[[0, -1]]).max() < 1e-9
@@ -77,10 +77,10 @@ def test_equal_seeds_give_equal_motions() -> None:
 
 
 def test_the_determinant_criterion_lowers_the_volume_of_uncertainty() -> None:
-    base, t = CHAIN.base_parameters(), np.arange(60) * 0.05
+    base, t = CHAIN.inertial.base(), np.arange(60) * 0.05
 
     def volume(motion: torsor.identification.Excitation) -> float:
-        rows = CHAIN.regressor(*motion(t))[..., base.columns].reshape(-1, len(base))
+        rows = CHAIN.inertial.regressor(*motion(t))[..., base.columns].reshape(-1, len(base))
         return -float(np.linalg.slogdet(rows.T @ rows)[1])
 
     still, moved = (excite(CHAIN, 3.0, 4, criterion="determinant", iterations=k, **LIMITS) for k in (0, 60))

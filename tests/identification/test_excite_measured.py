@@ -25,8 +25,8 @@ T = np.arange(int(RATE * PERIOD)) / RATE
 
 def information(motion: Excitation) -> np.ndarray:
     """The inverse covariance of the base parameters from one period, by its definition."""
-    base = CHAIN.base_parameters()
-    rows = (CHAIN.regressor(*motion(T))[..., base.columns] / NOISE[:, None]).reshape(-1, len(base))
+    base = CHAIN.inertial.base()
+    rows = (CHAIN.inertial.regressor(*motion(T))[..., base.columns] / NOISE[:, None]).reshape(-1, len(base))
     return np.asarray(rows.T @ rows)
 
 
@@ -62,7 +62,7 @@ def test_expected_deviations_are_those_of_the_information(kind: str) -> None:
     np.testing.assert_allclose(second.settings["noise"], NOISE, rtol=0.1)
     total = information(task()) + information(second)
     np.testing.assert_allclose(expected["after"], np.sqrt(np.diagonal(np.linalg.inv(total))), rtol=0.15)
-    assert expected["parameters"] == list(CHAIN.base_parameters().names)
+    assert expected["parameters"] == list(CHAIN.inertial.base().names)
 
 
 def test_measurements_that_do_not_show_a_parameter_know_nothing_of_it() -> None:
@@ -81,7 +81,7 @@ def test_the_uncertainty_criterion_lowers_the_largest_relative_deviation() -> No
         return float(np.max(np.array(motion.settings["expected"]["after"]) / sizes))
 
     robot = CHAIN.with_friction("joint1", 1.0, 1.0).with_friction("joint2", 1.0, 1.0)
-    sizes = np.abs(robot.base_parameters().values)
+    sizes = np.abs(robot.inertial.base().values)
     sizes = np.maximum(sizes, 0.1 * sizes.max())
     given = {"measured": measured(task()), "iterations": 30, **LIMITS}
     found = [excite(robot, PERIOD, 4, criterion=each, **given) for each in ("uncertainty", "condition")]
@@ -116,9 +116,9 @@ def test_shapes_stay_apart_by_the_clearance() -> None:
     free = excite(arm, 4.0, 3, **limits)
     apart = excite(arm, 4.0, 3, clearance=0.05, **limits)
     t = np.linspace(0.0, 4.0, 4001)
-    assert arm.distances(free.q(t)).distance.min() < 0.05
-    assert arm.distances(apart.q(t)).distance.min() > 0.05 - 1e-4
-    assert apart.settings["distance"] == pytest.approx(arm.distances(apart.q(t)).distance.min(), abs=1e-3)
+    assert arm.shapes.distances(free.q(t)).distance.min() < 0.05
+    assert arm.shapes.distances(apart.q(t)).distance.min() > 0.05 - 1e-4
+    assert apart.settings["distance"] == pytest.approx(arm.shapes.distances(apart.q(t)).distance.min(), abs=1e-3)
     assert apart.condition < apart.start_condition
 
 
@@ -208,8 +208,8 @@ def test_a_force_that_was_not_measured_is_left_out(kind: str) -> None:
     data = Measurements.of(CHAIN, q, v, a, tau, measured=["joint1"], times=T)
     known = torsor.identify(CHAIN, data) if kind == "identified" else data
     motion = excite(CHAIN, PERIOD, 3, measured=known, iterations=3, **LIMITS)
-    base, found = CHAIN.base_parameters(measured=["joint1"]), json.loads(json.dumps(motion.settings))
-    rows = [CHAIN.regressor(*each(T))[:, 0, base.columns] / NOISE[0] for each in (task(), motion)]
+    base, found = CHAIN.inertial.base(measured=["joint1"]), json.loads(json.dumps(motion.settings))
+    rows = [CHAIN.inertial.regressor(*each(T))[:, 0, base.columns] / NOISE[0] for each in (task(), motion)]
     after = np.sqrt(np.diagonal(np.linalg.inv(sum(each.T @ each for each in rows))))
     assert found["noise"] == [pytest.approx(NOISE[0], rel=0.1), None]
     assert found["expected"]["parameters"] == list(base.names)

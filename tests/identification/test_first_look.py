@@ -122,7 +122,7 @@ def test_a_clean_log_raises_nothing_and_says_what_can_be_identified():
     assert look.kinds == () and "Nothing suspicious." in look.report()
     assert [each.name for each in look.signals] == list(robot.coordinate_names)
     assert all(1.5 < each.left < 3.0 for each in look.signals)  # the noise is 2 %
-    assert look.excited is not None and len(look.excited.names) == len(robot.base_parameters())
+    assert look.excited is not None and len(look.excited.names) == len(robot.inertial.base())
     data = Measurements.from_positions(*log, look.prepared.cutoff)
     truth_there = torsor.identify(robot, data)
     good = look.excited.percents < 20

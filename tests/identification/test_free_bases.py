@@ -45,8 +45,8 @@ def walk(quadruped):
 def test_exact_torques_and_wrenches_give_the_base_parameters(quadruped, walk):
     state, wrenches, _, tau = walk
     data = Measurements.of(quadruped, *state, tau, external=wrenches)
-    found = torsor.identify(quadruped.with_parameters(0.7 * quadruped.parameters()), data)
-    true = quadruped.base_parameters()
+    found = torsor.identify(quadruped.inertial.replaced(0.7 * quadruped.inertial.values), data)
+    true = quadruped.inertial.base()
     assert found.names == true.names
     assert np.abs(found.values - true.values).max() < 1e-9 * np.abs(true.values).max()
     assert data.weights is None
@@ -57,8 +57,8 @@ def test_the_base_alone_shows_all_parameters_of_links_as_ayusawa_proved(quadrupe
     """Ayusawa, Venture and Nakamura 2014: the six equations of the base determine what the joint torques determine."""
     state, wrenches, _, _ = walk
     data = Measurements.of(quadruped, *state, external=wrenches)
-    found = torsor.identify(quadruped.with_parameters(0.7 * quadruped.parameters()), data)
-    everything = quadruped.base_parameters()
+    found = torsor.identify(quadruped.inertial.replaced(0.7 * quadruped.inertial.values), data)
+    everything = quadruped.inertial.base()
     of_links = everything.columns < 10 * len(quadruped.links)
     assert np.array_equal(found.base.columns, everything.columns[of_links])
     assert found.base.by_rule
@@ -73,7 +73,7 @@ def test_the_rank_of_the_base_rows_is_that_of_all_rows(quadruped):
     rng = np.random.default_rng(1)
     for robot in (quadruped, torsor.library.free_flying_arm().without_friction()):
         q = robot.integrate(robot.neutral(), rng.normal(size=(80, robot.nv)))
-        Y = robot.regressor(q, *rng.normal(size=(2, 80, robot.nv)))[..., : 10 * len(robot.links)]
+        Y = robot.inertial.regressor(q, *rng.normal(size=(2, 80, robot.nv)))[..., : 10 * len(robot.links)]
         whole, base = (
             np.linalg.matrix_rank(Y[:, rows].reshape(-1, Y.shape[-1]), tol=1e-7) for rows in (range(robot.nv), range(6))
         )
@@ -88,8 +88,8 @@ def test_unmeasured_joints_of_an_arm_reduce_the_base_parameters():
     data = Measurements.of(arm, q, v, a, tau, measured=["joint2", "joint3"])
     found = torsor.identify(arm, data)
     # Torques of joints 2 and 3 do not show the inertia of link 1: the rank of their rows alone.
-    Y = arm.regressor(q, v, a)[:, 1:].reshape(-1, len(arm.parameters()))
-    assert len(found) == np.linalg.matrix_rank(Y) < len(arm.base_parameters())
+    Y = arm.inertial.regressor(q, v, a)[:, 1:].reshape(-1, len(arm.inertial.values))
+    assert len(found) == np.linalg.matrix_rank(Y) < len(arm.inertial.base())
     assert np.abs(found.values - found.base.values).max() < 1e-9
     with refused(argument="tau"):
         Measurements.of(arm, q, v, a, tau)
@@ -98,7 +98,7 @@ def test_unmeasured_joints_of_an_arm_reduce_the_base_parameters():
 @pytest.mark.slow
 def test_a_physical_estimate_of_a_free_base_finds_the_robot(quadruped, walk):
     state, _, external, tau = walk
-    given = quadruped.with_parameters(0.8 * quadruped.parameters())
+    given = quadruped.inertial.replaced(0.8 * quadruped.inertial.values)
     noisy = tau + 1e-3 * np.random.default_rng(0).normal(size=tau.shape)
     data = Measurements(*state, noisy, external=external)
     found = torsor.identify(given, data, physical=True, mass=quadruped.mass, held_out=0.25)

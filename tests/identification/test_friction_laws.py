@@ -47,7 +47,7 @@ def test_each_law_is_recovered_from_forces_without_noise(law: str) -> None:
     exact = 1e-4 if shape else 1e-3 if law == "load" else 1e-8  # shapes are searched, loads iterated
     assert found.drives.values[0] == pytest.approx(0.25, rel=20 * exact)
     assert found.drives.terms[0].shape == pytest.approx(shape, rel=20 * exact)
-    np.testing.assert_allclose(found.values, found.base.matrix @ ROBOT.parameters(), rtol=0, atol=20 * exact)
+    np.testing.assert_allclose(found.values, found.base.matrix @ ROBOT.inertial.values, rtol=0, atol=20 * exact)
     np.testing.assert_allclose(found.predict(*state, **given), tau, rtol=0, atol=0.02 if exact > 1e-8 else 1e-8)
 
 
@@ -111,7 +111,7 @@ def test_physical_parameters_beside_laws() -> None:
 def test_a_known_total_mass_holds_and_changes_no_force() -> None:
     state = motion()
     tau = ROBOT.inverse_dynamics(*state) + 0.02 * np.random.default_rng(0).normal(size=(COUNT, 2))
-    guess = ROBOT.with_parameters(1.3 * ROBOT.parameters())
+    guess = ROBOT.inertial.replaced(1.3 * ROBOT.inertial.values)
     total = sum(link.mass for link in ROBOT.links)
     free = torsor.identify(guess, (*state, tau), physical=True)
     held = torsor.identify(guess, (*state, tau), physical=True, mass=total)

@@ -30,8 +30,8 @@ def arm() -> torsor.Robot:
 
 def guess(robot: torsor.Robot) -> torsor.Robot:
     """What is known of the robot before: its geometry, and wrong parameters."""
-    pi = robot.parameters()
-    return robot.with_parameters(np.where(np.arange(len(pi)) < 10 * len(robot.links), 1.3 * pi, 0.4 * pi))
+    pi = robot.inertial.values
+    return robot.inertial.replaced(np.where(np.arange(len(pi)) < 10 * len(robot.links), 1.3 * pi, 0.4 * pi))
 
 
 def noisy(robot: torsor.Robot, state: Motion, share: float, seed: int = 0) -> np.ndarray:
@@ -50,7 +50,7 @@ def test_without_noise_the_base_parameters_are_exact() -> None:
     robot = arm()
     state = motion(robot, 200)
     found = torsor.identify(guess(robot), (*state, robot.inverse_dynamics(*state)))
-    true = found.base.matrix @ robot.parameters()
+    true = found.base.matrix @ robot.inertial.values
     np.testing.assert_allclose(found.values, true, rtol=1e-8, atol=1e-10 * np.abs(true).max())
     assert len(found) == 49
     assert np.all(found.r_squared > 1 - 1e-12)
@@ -63,7 +63,7 @@ def test_springs_motors_and_common_coordinates() -> None:
     robot = torsor.library.random_tree(7, 4)
     state = motion(robot, 300)
     found = torsor.identify(robot, (*state, robot.inverse_dynamics(*state)))
-    np.testing.assert_allclose(found.values, robot.base_parameters().values, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.values, robot.inertial.base().values, rtol=0, atol=1e-9)
     unseen = motion(robot, 20, seed=9)
     np.testing.assert_allclose(found.predict(*unseen), robot.inverse_dynamics(*unseen), rtol=0, atol=1e-8)
 
@@ -75,7 +75,7 @@ def test_errors_agree_with_the_standard_deviations() -> None:
     sums = []
     for seed in range(8):
         found = torsor.identify(guess(robot), (*state, noisy(robot, state, 0.05, seed)))
-        error = found.values - found.base.matrix @ robot.parameters()
+        error = found.values - found.base.matrix @ robot.inertial.values
         sums.append(error @ np.linalg.solve(found.covariance, error))
         assert np.abs(error / found.deviations).max() < 5
     b = len(found)
@@ -104,16 +104,16 @@ def test_physical_parameters_are_consistent_where_least_squares_are_not() -> Non
     tau = noisy(robot, state, 0.1)
     load = slice(50, 60)
     plain = torsor.identify(robot, (*state, tau), among=["link6.*"])
-    loose = robot.parameters()
+    loose = robot.inertial.values
     loose[load] = plain.values
     assert least_principal_value(loose, 6) < -1e-3
     with refused(what="no body has"):
-        robot.with_parameters(loose)
+        robot.inertial.replaced(loose)
     found = torsor.identify(robot, (*state, tau), among=["link6.*"], physical=True)
     assert found.parameters is not None
     assert least_principal_value(found.parameters[load], 1) > 0
     kept = np.delete(found.parameters, np.arange(50, 60))
-    np.testing.assert_array_equal(kept, np.delete(robot.parameters(), np.arange(50, 60)))
+    np.testing.assert_array_equal(kept, np.delete(robot.inertial.values, np.arange(50, 60)))
     assert found.robot.links[5].mass > 0
     assert not found.robot.links[5].defect
 
@@ -142,7 +142,7 @@ def test_the_prior_determines_only_unidentifiable_combinations() -> None:
     tau = noisy(robot, state, 0.01)
     scales = [np.where(np.arange(78) < 60, scale, 1.0) for scale in (0.1, 100.0)]
     light, heavy = (
-        torsor.identify(robot.with_parameters(scale * robot.parameters()), (*state, tau), physical=True)
+        torsor.identify(robot.inertial.replaced(scale * robot.inertial.values), (*state, tau), physical=True)
         for scale in scales
     )
     assert np.abs((light.values - heavy.values) / light.deviations).max() < 0.2
@@ -175,7 +175,7 @@ def test_a_robot_is_identified_from_its_simulation() -> None:
     law = torsor.control.gravity_pd(robot, [0.5, -0.5], kp=60.0, kd=1.0)
     swing = torsor.simulate(robot, [[0.3, 1.0], [1.0, -2.0]], duration=2.0, controller=law)
     found = torsor.identify(guess(robot), swing, among=["link*", "*.viscous"])
-    np.testing.assert_allclose(found.values, found.base.matrix @ robot.parameters(), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found.values, found.base.matrix @ robot.inertial.values, rtol=0, atol=1e-6)
     assert len(found.measurements) == 2 * len(swing)
 
 
@@ -200,7 +200,7 @@ def test_positions_alone_are_enough() -> None:
     data = Measurements.from_positions(t, q + 1e-5 * rng.normal(size=q.shape), tau, cutoff=10.0)
     np.testing.assert_allclose(data.a, a[100:-100], rtol=0, atol=0.2)
     found = torsor.identify(robot, data)
-    error = found.values - found.base.matrix @ robot.parameters()
+    error = found.values - found.base.matrix @ robot.inertial.values
     assert np.abs(error / found.deviations).max() < 5
     whole = Measurements.from_positions(t, q, tau, cutoff=20.0, periodic=True)  # 8 s are whole periods
     np.testing.assert_allclose(whole.a, a, rtol=0, atol=1e-9)
@@ -316,11 +316,11 @@ def test_noise_near_rest_does_not_bias_coulomb_friction() -> None:
     a = sum(-0.4 * 1.69 * (k + 1) * np.sin((k + 1) * 1.3 * times[:, None] + phases[k]) for k in range(3))
     tau = robot.inverse_dynamics(q, v, a) + 1e-3 * rng.normal(size=v.shape)
     measured = v + 3e-3 * rng.normal(size=v.shape)
-    friction = [name.endswith(".coulomb") for name in robot.base_parameters().names]
+    friction = [name.endswith(".coulomb") for name in robot.inertial.base().names]
     errors = []
     for still in (0.0, 0.02):
         found = torsor.identify(guess(robot), (q, measured, a, tau), still=still)
-        errors.append(np.abs(found.values - found.base.matrix @ robot.parameters())[friction].max())
+        errors.append(np.abs(found.values - found.base.matrix @ robot.inertial.values)[friction].max())
     assert errors[1] < errors[0] / 4
     for wrong in (-1.0, 1.0, None, np.nan):
         with refused(argument="still"):

@@ -10,7 +10,7 @@ from refusals import refused
 from torsor.identification import Measurements
 
 ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
-TRUE = ROBOT.base_parameters().matrix @ ROBOT.parameters()
+TRUE = ROBOT.inertial.base().matrix @ ROBOT.inertial.values
 T = np.arange(8000) * 1e-3
 TORQUE = 0.1  # noise of the torque sensors, N m
 
@@ -62,7 +62,7 @@ def test_deviations_for_noise_of_both_joints_are_those_of_its_covariance() -> No
     motion, tau = [each[few] for each in MOTION], TAU[few]
     found = torsor.identify(ROBOT, (*motion, tau + rng.multivariate_normal([0, 0], CROSSED, size=len(tau))))
     counted = found.measurements.weights > 0
-    Z = ROBOT.regressor(*motion)[..., found.base.columns] * counted[..., None]
+    Z = ROBOT.inertial.regressor(*motion)[..., found.base.columns] * counted[..., None]
     back = np.linalg.inv(np.einsum("tjb,tjc->bc", Z, Z))
     exact = back @ np.einsum("tjb,jk,tkc->bc", Z, CROSSED, Z, optimize=True) @ back
     np.testing.assert_allclose(found.deviations, np.sqrt(np.diagonal(exact)), rtol=0.06)

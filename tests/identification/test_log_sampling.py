@@ -133,7 +133,7 @@ def test_the_noise_of_encoders_does_not_bias_the_parameters():
     found = prepare(real, [of_arrays("log", made.t, q, tau, None, None, real)], LogMap({}))
     assert found.notes[-2].startswith("cutoff ")
     result = torsor.identify(real, tuple(found.samples[:4]), among=["link*"])
-    exact = real.base_parameters(among=["link*"]).values
+    exact = real.inertial.base(among=["link*"]).values
     assert np.abs(result.values - exact).max() < 0.01 * np.abs(exact).max()
 
 

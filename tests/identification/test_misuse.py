@@ -65,8 +65,8 @@ def test_runs_side_by_side_are_the_samples_of_all_runs() -> None:
 
 def test_identified_rotor_inertias_move_a_robot_alike_after_a_urdf(tmp_path: Path) -> None:
     arm, rng = torsor.library.ur5(), np.random.default_rng(0)
-    rotors = np.array([name.endswith("rotor_inertia") for name in arm.parameter_names])
-    real = arm.with_parameters(np.where(rotors, rng.uniform(0.1, 0.5, size=len(rotors)), arm.parameters()))
+    rotors = np.array([name.endswith("rotor_inertia") for name in arm.inertial.names])
+    real = arm.inertial.replaced(np.where(rotors, rng.uniform(0.1, 0.5, size=len(rotors)), arm.inertial.values))
     real.save(tmp_path / "real.urdf")
     again = torsor.load(tmp_path / "real.urdf")
     assert all(joint.motor is not None and not joint.rotor_inertia.any() for joint in again.joints)
@@ -114,7 +114,7 @@ def test_forces_of_the_wrong_sign_are_named_where_no_parameters_are_physical() -
 
 
 def test_a_total_mass_that_the_forces_contradict_is_named() -> None:
-    error = explained(ARM, DATA, 0.7, ARM.parameters)
+    error = explained(ARM, DATA, 0.7, lambda: ARM.inertial.values)
     assert "no physical parameters of the total mass 0.7 kg, but some of 2 kg; fix: correct mass" in str(error)
     with warned(fix="correct or leave out mass, 0.7 kg"):
         torsor.identify(ARM, DATA, physical=True, mass=0.7)

@@ -26,7 +26,7 @@ def motion() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 MOTION = motion()
 TAU = ROBOT.inverse_dynamics(*MOTION)
-TRUE = ROBOT.base_parameters().values
+TRUE = ROBOT.inertial.base().values
 
 
 def test_derivatives_of_windows_are_those_of_finite_differences() -> None:

@@ -59,9 +59,9 @@ def test_a_mass_at_the_tip_of_a_leg_is_one_of_the_platform(make, platform: int) 
     # So each leg has one base parameter less than it has alone; a platform has as many as its motion shows.
     robot = make()
     leg = robot.legs[0].robot.with_gravity(robot.gravity)
-    alone = leg.base_parameters(among=[f"{link.name}.*" for link in leg.links])
+    alone = leg.inertial.base(among=[f"{link.name}.*" for link in leg.links])
     bodies = [f"{name}.*" for name in ("platform", *(f"leg?/{link.name}" for link in leg.links))]
-    assert len(closed_robot(robot).base_parameters(among=bodies)) == platform + len(robot.legs) * (len(alone) - 1)
+    assert len(closed_robot(robot).inertial.base(among=bodies)) == platform + len(robot.legs) * (len(alone) - 1)
 
 
 MISTAKES = {

@@ -45,8 +45,8 @@ def test_reasons_are_true_of_the_forces() -> None:
     found = torsor.identify(ARM, measured(ARM), among=["link*", "joint1.*"])
     kinds = {each.parameter: each.kind for each in found.unidentified}
     assert {kinds[name] for name in ("joint2.coulomb", "joint2.viscous")} == {"given"}
-    names, pi = list(ARM.parameter_names), ARM.parameters()
-    Y = ARM.regressor(*MOTION)
+    names, pi = list(ARM.inertial.names), ARM.inertial.values
+    Y = ARM.inertial.regressor(*MOTION)
     for k, name in enumerate(names):
         if kinds.get(name) == "no effect":
             assert np.abs(Y[..., k]).max() < 1e-12, name
@@ -144,7 +144,7 @@ def _renamed(folder: Path) -> Path:
 def test_the_command_writes_the_identified_robot(
     suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ARM.with_parameters(0.7 * ARM.parameters()).save(tmp_path / "arm.toml")
+    ARM.inertial.replaced(0.7 * ARM.inertial.values).save(tmp_path / "arm.toml")
     table(tmp_path / "log.csv", measured(ARM, extra=0.2))
     call = ["identify", *(str(tmp_path / name) for name in ("arm.toml", "log.csv")), "--cutoff", "10"]
     call += ["--friction", "offset", "-o", str(tmp_path / f"real.{suffix}"), "--json", str(tmp_path / "found.json")]
@@ -156,7 +156,7 @@ def test_the_command_writes_the_identified_robot(
     shown = json.loads((tmp_path / "found.json").read_text())
     assert shown["method"] == "physically consistent" and len(shown["drives"]["values"]) == 2
     real = torsor.load(tmp_path / f"real.{suffix}").with_gravity(ARM.gravity)  # which a URDF does not have
-    expected = ARM.with_parameters(shown["parameters"])
+    expected = ARM.inertial.replaced(shown["parameters"])
     state = np.random.default_rng(0).normal(size=(3, 9, 2))
     np.testing.assert_allclose(real.inverse_dynamics(*state), expected.inverse_dynamics(*state), rtol=1e-8, atol=1e-8)
     assert np.abs(real.inverse_dynamics(*state) - ARM.inverse_dynamics(*state)).max() < 0.2
@@ -224,7 +224,7 @@ def test_the_code_in_c_of_the_written_robot_has_its_forces(tmp_path: Path) -> No
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
-    ARM.with_parameters(0.7 * ARM.parameters()).save(tmp_path / "arm.toml")
+    ARM.inertial.replaced(0.7 * ARM.inertial.values).save(tmp_path / "arm.toml")
     table(tmp_path / "log.csv", measured(ARM))
     real, code = str(tmp_path / "real.toml"), str(tmp_path / "code")
     assert main(["identify", str(tmp_path / "arm.toml"), str(tmp_path / "log.csv"), "--cutoff", "10", "-o", real]) == 0

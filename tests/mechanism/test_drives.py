@@ -240,7 +240,7 @@ def geared(follows: bool) -> torsor.Robot:
 
 def test_the_motor_of_a_joint_that_follows_is_that_of_a_coupled_joint() -> None:
     robot, coupled, q, v, a = geared(True), geared(False), 0.4, 1.3, -0.7
-    tau = coupled.constrained_inverse_dynamics([q, 0.2 - 1.5 * q], [v], [a])
+    tau = coupled.closed.inverse_dynamics([q, 0.2 - 1.5 * q], [v], [a])
     np.testing.assert_allclose(robot.inverse_dynamics([q], [v], [a]), tau, rtol=1e-12)
     np.testing.assert_allclose(robot.forward_dynamics([q], [v], tau), [a], rtol=1e-11)
 

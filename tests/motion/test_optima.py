@@ -225,8 +225,8 @@ def test_the_quickest_motion_of_a_closed_mechanism_is_what_its_torques_cause():
     assert abs(found.objective / other.objective - 1) < 1e-6
     s, seconds = np.linspace(0, 1, 201), found.objective
     y = problem.program.layout.phases[0].profiles(found.x, s, 3)
-    q = robot.assemble(y[0])
-    tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
+    q = robot.closed.assemble(y[0])
+    tau = robot.closed.inverse_dynamics(q, y[1], y[2])
     assert np.abs(tau).max() < 15.05  # 15 at nodes
     force, t = Path.through(tau, 5, s), ca.SX.sym("t")
     control = ca.Function("tau", [t, ca.SX.sym("q", 4), ca.SX.sym("v", 4)], [force.over(t / seconds)[0]])

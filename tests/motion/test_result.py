@@ -184,11 +184,11 @@ def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
 
 def test_a_linkage_is_moved_and_replayed() -> None:
     linkage = torsor.library.four_bar()
-    start = linkage.closed_positions(linkage.neutral())[linkage.position_names.index(linkage.active[0])]
+    start = linkage.closed.positions(linkage.neutral())[linkage.position_names.index(linkage.active[0])]
     ends = [motion.Start(q=start, v=0.0), motion.End(q=start + 0.8, v=0.0)]
     r = motion.MotionProblem(linkage, motion.Phase(1.0, points=7), motion.Effort(), ends).solve()
-    assert r.tau.shape == (201, 1) and np.abs(linkage.closure_error(r.q)).max() < 1e-12
-    assert np.allclose(r.tau, linkage.constrained_inverse_dynamics(r.q, r.v[:, :1], r.a[:, :1]), rtol=1e-9, atol=1e-9)
+    assert r.tau.shape == (201, 1) and np.abs(linkage.closed.error(r.q)).max() < 1e-12
+    assert np.allclose(r.tau, linkage.closed.inverse_dynamics(r.q, r.v[:, :1], r.a[:, :1]), rtol=1e-9, atol=1e-9)
     replay = r.simulate(steps=1000)
     assert replay.q_error < 1e-3 and replay.q_error > r.simulate(steps=2000).q_error
     assert r.trajectory().tau.shape == (201, 3)

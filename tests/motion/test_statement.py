@@ -84,7 +84,7 @@ def test_straight_lines_pass_what_is_given_between_phases():
 
 def test_closed_loops_start_in_their_way_of_assembly():
     robot = torsor.library.five_bar()
-    begin = robot.assemble([1.2, 0.8])
+    begin = robot.closed.assemble([1.2, 0.8])
     problem = MotionProblem(robot, Phase(1.0, points=5, nodes=3), Effort(), assembly=begin)
     assert np.allclose(problem.program.layout.phases[0].points(problem.guess()), [[1.2] * 5, [0.8] * 5])
 

@@ -259,7 +259,9 @@ def test_clearance_takes_the_shapes_of_links():
     sample = Sample(arm, rows)
     q = sample.motion()[0]
     base = f"{ARM.base.name}/1"
-    distance = arm.distances(q, [("link3", base), (f"{HAND}/0", base), (f"{HAND}/0", f"{ARM.base.name}/0")]).distance
+    distance = arm.shapes.distances(
+        q, [("link3", base), (f"{HAND}/0", base), (f"{HAND}/0", f"{ARM.base.name}/0")]
+    ).distance
     assert near(sample.rows("Clearance")[:, 0], ((distance[:, 0] + 0.15) / 0.18) ** 2)
     hand = sample.rows("hand")
     assert hand.shape[1] == 9  # eight corners above the plane, one distance from the ball
@@ -282,7 +284,7 @@ def test_following_keeps_to_the_curve_at_the_progress():
 @pytest.mark.parametrize("name", ["five_bar", "four_bar"])
 def test_terms_of_closed_loops_are_those_of_the_closed_mechanism(name):
     robot = getattr(torsor.library, name)()
-    begin = robot.assemble([1.2, 0.8] if name == "five_bar" else [0.8])
+    begin = robot.closed.assemble([1.2, 0.8] if name == "five_bar" else [0.8])
     rows = [
         Torques(upper=9.0),
         Velocities(upper=9.0),
@@ -300,20 +302,20 @@ def test_terms_of_closed_loops_are_those_of_the_closed_mechanism(name):
     titles = np.array([row.title for row in program.rows])
     s = np.array([0.0, 0.5, 1.0])
     y = program.layout.phases[0].profiles(x, s, 4)
-    q = robot.assemble(y[0], begin)
-    v, a = robot.constrained_accelerations(q, y[1], y[2])
-    tau = robot.constrained_inverse_dynamics(q, y[1], y[2])
+    q = robot.closed.assemble(y[0], begin)
+    v, a = robot.closed.accelerations(q, y[1], y[2])
+    tau = robot.closed.inverse_dynamics(q, y[1], y[2])
     # rates by going on along the motion for a moment
     ahead, behind = [], []
     for side, values in ((1e-4, ahead), (-1e-4, behind)):
         y0 = y[0] + side * y[1] + side**2 / 2 * y[2] + side**3 / 6 * y[3]
         y1 = y[1] + side * y[2] + side**2 / 2 * y[3]
         y2 = y[2] + side * y[3]
-        there = robot.assemble(y0, q)
-        values.append(robot.constrained_accelerations(there, y1, y2)[1])
-        values.append(robot.constrained_inverse_dynamics(there, y1, y2))
+        there = robot.closed.assemble(y0, q)
+        values.append(robot.closed.accelerations(there, y1, y2)[1])
+        values.append(robot.closed.inverse_dynamics(there, y1, y2))
     j, rate = ((up - down) / 2e-4 for up, down in zip(ahead, behind, strict=True))
-    wrench = robot.constrained_joint_wrenches(q, y[1], y[2])
+    wrench = robot.closed.joint_wrenches(q, y[1], y[2])
 
     def rows_of(title):
         return found[titles == title].reshape(3, -1)
@@ -328,13 +330,13 @@ def test_terms_of_closed_loops_are_those_of_the_closed_mechanism(name):
 def test_a_mechanism_stays_in_its_way_of_assembly_from_call_to_call():
     robot = torsor.library.four_bar()
     for guess in ([0.5, 1.0, 1.5], [0.5, -1.5, -1.5]):
-        begin = robot.assemble([0.5], guess)
+        begin = robot.closed.assemble([0.5], guess)
         rows = [Start(q=0.5, v=0.0), End(q=1.5, v=0.0), Positions(lower=-9.0, upper=9.0)]
         program = MotionProblem(robot, Phase(1.0, nodes=5), Effort(), rows, assembly=begin.tolist()).program
         x = np.linspace(0.5, 1.5, program.n)
         for shift in (0.0, 0.3, -0.2, 0.0):
             rows_ = program.value(x + shift)[1] * program.scales
-        q = robot.assemble(program.layout.phases[0].profiles(x, np.linspace(0, 1, 5), 1)[0], begin)
+        q = robot.closed.assemble(program.layout.phases[0].profiles(x, np.linspace(0, 1, 5), 1)[0], begin)
         assert near(rows_.reshape(5, 3), q)
 
 

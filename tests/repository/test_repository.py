@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import torsor
 from torsor import library
 from torsor.dynamics import ALGORITHMS
+from torsor.robot.accessors import ACCESSORS, CLASSES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torsor"
@@ -26,22 +28,29 @@ NAMES = [
     "from_dh",
     "from_mdh",
     "from_screws",
+    "build",
     "DHLink",
     "MDHLink",
     "library",
     "compile",
     "cache",
     "simulate",
+    "simulation.rollout",
+    "inverse_kinematics",
+    "analytic_inverse_kinematics",
+    "export.c",
+    "export.cpp",
+    "export.js",
+    "export.ros2",
+    "export.fmi",
     "identify",
+    "sweep",
+    "motion.MotionProblem",
+    "motion.retime",
     "ParallelRobot",
 ]
 ATTRIBUTES = [
     "to",
-    "export_c",
-    "export_cpp",
-    "export_js",
-    "export_ros2",
-    "export_fmi",
     "nq",
     "nv",
     "links",
@@ -80,18 +89,52 @@ ATTRIBUTES = [
     "forward_dynamics",
     "hybrid_dynamics",
     "force_rate",
-    "inverse_dynamics_derivatives",
-    "joint_wrench_derivatives",
-    "forward_dynamics_derivatives",
-    "inverse_dynamics_hessian",
-    "regressor",
-    "parameters",
-    "base_parameters",
-    "assemble",
-    "constrained_inverse_dynamics",
-    "constrained_forward_dynamics",
     "operation_count",
     "function",
+    "equations",
+    "pose",
+    "velocity",
+    "acceleration",
+    "momentum",
+    "difference",
+    "wrench_at",
+    "with_spring",
+    "with_motor",
+    "without_friction",
+    "derivatives.inverse_dynamics",
+    "derivatives.forward_dynamics",
+    "derivatives.joint_wrenches",
+    "derivatives.hybrid_dynamics",
+    "derivatives.velocity",
+    "derivatives.acceleration",
+    "derivatives.hessian",
+    "derivatives.jvp",
+    "derivatives.vjp",
+    "closed.assemble",
+    "closed.active",
+    "closed.mobility",
+    "closed.error",
+    "closed.jacobian",
+    "closed.inverse_dynamics",
+    "closed.forward_dynamics",
+    "closed.loop_wrenches",
+    "closed.joint_wrenches",
+    "closed.derivatives.inverse_dynamics",
+    "inertial.regressor",
+    "inertial.values",
+    "inertial.names",
+    "inertial.base",
+    "inertial.replaced",
+    "centroidal.momentum_matrix",
+    "centroidal.momentum_matrix_rate",
+    "centroidal.jacobian",
+    "centroidal.inertia",
+    "shapes.distances",
+    "shapes.allowed",
+    "task.manipulability",
+    "task.null_space",
+    "task.mass_matrix",
+    "task.jacobian_rate",
 ]
 
 
@@ -133,11 +176,20 @@ def test_exports_exist_and_are_documented() -> None:
 
 def test_the_public_names_hold() -> None:
     robot = torsor.library.two_link()
-    assert all(hasattr(torsor, name) for name in NAMES)
-    assert all(hasattr(robot, name) for name in ATTRIBUTES)
+    for name in NAMES:
+        attrgetter(name)(torsor)
+    for name in ATTRIBUTES:
+        attrgetter(name)(robot)
+
+
+def test_dir_shows_the_public_names_and_no_modules_by_accident() -> None:
+    assert dir(torsor) == sorted(torsor.__all__)
 
 
 def test_every_method_of_a_robot_is_in_one_file_with_an_example() -> None:
+    for owner in CLASSES.values():
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            assert name.startswith("_") or ">>>" in (inspect.getdoc(method) or ""), f"{owner.__name__}.{name}"
     own = set(vars(torsor.Robot))
     for name, method in inspect.getmembers(torsor.Robot, inspect.isfunction):
         if not name.startswith("_") and name not in ("neutral", "place", "joint"):
@@ -145,9 +197,21 @@ def test_every_method_of_a_robot_is_in_one_file_with_an_example() -> None:
             assert ">>>" in (inspect.getdoc(method) or ""), name
 
 
-@pytest.mark.parametrize("name", [name for name in ALGORITHMS if hasattr(torsor.Robot, name)])
+def test_every_accessor_is_an_attribute_of_a_robot() -> None:
+    robot = torsor.library.four_bar()
+    for name, owner in CLASSES.items():
+        assert isinstance(attrgetter(name)(robot), owner) and attrgetter(name)(robot) is attrgetter(name)(robot)
+        assert set(ACCESSORS[name]) <= set(dir(owner))
+
+
+METHODS = {each: f"{accessor}.{name}" for accessor, names in ACCESSORS.items() for name, each in names.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name in METHODS or hasattr(torsor.Robot, name)])
 def test_a_method_takes_what_its_algorithm_takes(name: str) -> None:
-    algorithm, method = ALGORITHMS[name], inspect.signature(getattr(torsor.Robot, name)).parameters
+    accessor, _, method_name = METHODS.get(name, name).rpartition(".")
+    owner = CLASSES[accessor] if accessor else torsor.Robot
+    algorithm, method = ALGORITHMS[name], inspect.signature(getattr(owner, method_name)).parameters
     names = [each for each in method if each != "self"]
     inputs = [{"multipliers": "forces"}.get(each, each) for each in algorithm.inputs if each != "share"]
     assert names[: len(inputs)] == inputs
@@ -217,7 +281,7 @@ def test_calls_of_the_cheat_sheet_run_as_they_are_printed() -> None:
     robot = torsor.library.ur5().to(device="casadi")
     q, v, a, j, tau = rng.normal(size=(5, 6))
     known = {"torsor": torsor, "robot": robot, "q": q, "v": v, "a": a, "j": j, "tau": tau, "external": np.zeros((6, 6))}
-    elsewhere = r"\.\.\.|^`?torsor\.(?!load\b)|\.(save|view|draw|animate|plot|to)\(|export_|load|^\.|reference"
+    elsewhere = r"\.\.\.|^`?torsor\.(?!load\b)|\.(save|view|draw|animate|plot|to)\(|torsor\.export|load|^\.|reference"
     done = 0
     for row in re.findall(r"^\|.*\|(.*)\|$", (ROOT / "docs/cheat_sheet.md").read_text(), flags=re.MULTILINE):
         for call in (each for each in re.findall(r"`([^`]*)`", row) if "(" in each and not re.search(elsewhere, each)):

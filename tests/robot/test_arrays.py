@@ -11,6 +11,7 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor.dynamics import ALGORITHMS
+from torsor.robot.accessors import PATHS, method_of
 from torsor.spatial import from_rpy, make_pose
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]
@@ -20,7 +21,7 @@ WITH_EXTERNAL = [name for name, each in ALGORITHMS.items() if each.external and 
 METHODS = [
     name
     for name, each in ALGORITHMS.items()
-    if hasattr(torsor.Robot, name)
+    if (name in PATHS or hasattr(torsor.Robot, name))
     and not (each.results or each.closed or "c" in each.output or "multipliers" in each.inputs)
 ]
 
@@ -53,7 +54,7 @@ def state(robot: torsor.Robot, name: str, batch: tuple[int, ...] = (), seed: int
 def call(robot: torsor.Robot, name: str, values: list, **settings) -> np.ndarray:
     if name in PLACED:
         values = [*values, robot.link_names[-1]]
-    return getattr(robot, name)(*values, **settings)
+    return method_of(robot, name)(*values, **settings)
 
 
 def test_every_method_is_tried() -> None:
@@ -227,9 +228,9 @@ def test_a_zero_quaternion_gives_nan() -> None:
 @pytest.mark.parametrize("name", PLACED)
 def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str, place: object) -> None:
     values = state(robot, name)
-    getattr(robot, name)(*values, 1)  # what was computed before must not change the answer
+    method_of(robot, name)(*values, 1)  # what was computed before must not change the answer
     with refused(where="random_tree_5_4", value=place):
-        getattr(robot, name)(*values, place)
+        method_of(robot, name)(*values, place)
 
 
 def test_places_by_index_and_by_name_agree(robot: torsor.Robot) -> None:
@@ -417,9 +418,9 @@ def test_all_methods_take_and_refuse_the_same_arrays() -> None:
     rrr = torsor.library.three_rrr()
     q, one, still = np.array([0.4, 0.2]), np.ones(1), np.zeros(3)
     calls: list[Callable[[Callable[[np.ndarray], object]], np.ndarray]] = [
-        lambda kind: belt.constrained_inverse_dynamics(kind(q), kind(one), kind(one)),  # type: ignore[arg-type]
-        lambda kind: belt.closed_forward_dynamics(kind(q), kind(0 * q), kind(q)),  # type: ignore[arg-type]
-        lambda kind: belt.constrained_forward_dynamics(kind(q), kind(one), kind(one), method="multipliers"),  # type: ignore[arg-type]
+        lambda kind: belt.closed.inverse_dynamics(kind(q), kind(one), kind(one)),  # type: ignore[arg-type]
+        lambda kind: belt.closed.forward_dynamics(kind(q), kind(0 * q), kind(q), coordinates="all"),  # type: ignore[arg-type]
+        lambda kind: belt.closed.forward_dynamics(kind(q), kind(one), kind(one), method="multipliers"),  # type: ignore[arg-type]
         lambda kind: rrr.inverse_dynamics(kind(rrr.home), kind(still), kind(still)),  # type: ignore[arg-type]
     ]
     for call_with in calls:

@@ -23,7 +23,7 @@ def tree() -> tuple[torsor.Robot, np.ndarray]:
 def parallelograms() -> tuple[torsor.Robot, np.ndarray]:
     """An arm with several loops, and positions where they are closed."""
     robot = torsor.library.palletiser()
-    return robot, robot.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
+    return robot, robot.closed.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
 
 
 LARGE = {name for name in ALGORITHMS if name.endswith("_derivatives")} - {"inverse_dynamics_derivatives"}

@@ -3,12 +3,17 @@
 import inspect
 
 import torsor
+from torsor.robot.accessors import CLASSES
 
 
 def test_signatures_do_not_expand_the_types_of_arrays() -> None:
     assert len(str(inspect.signature(torsor.Robot.inverse_dynamics))) < 200
+    owners = (torsor.Robot, *CLASSES.values())
     methods = {
-        name: value for name, value in vars(torsor.Robot).items() if inspect.isfunction(value) and name[0] != "_"
+        f"{owner.__name__}.{name}": value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if inspect.isfunction(value) and name[0] != "_"
     }
     controllers = {name: value for name, value in vars(torsor.control).items() if inspect.isfunction(value)}
     for name, method in {**methods, **controllers}.items():

@@ -175,7 +175,7 @@ def test_hard_contact_with_loops_methods_and_bad_numbers_is_refused() -> None:
     bars = torsor.library.four_bar()
     bars = bars.with_shapes(bars.link_names[0], [Shape("sphere", (1e-3,))])
     with refused(what="hard contact with closed loops"):
-        simulate(bars, bars.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
+        simulate(bars, bars.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]), contact=Contact(slope_below(), kind="hard"))
 
 
 def test_a_body_rests_whatever_the_step() -> None:

@@ -20,7 +20,7 @@ LENGTHS = (1.0, 0.4, 0.9, 0.8)
 @pytest.fixture(scope="module")
 def four_bar() -> tuple[torsor.Robot, np.ndarray]:
     robot = library.four_bar(*LENGTHS)
-    return robot, robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    return robot, robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_loops_stay_closed_and_energy_is_conserved(four_bar) -> None:
     robot, q = four_bar
     swing = torsor.simulate(robot, q, duration=2.0)
     assert len(swing) == 2001 and np.abs(swing.closure_error).max() < 1e-12
-    assert np.abs(robot.closure_jacobian(swing.q) @ swing.v[..., None]).max() < 1e-12
+    assert np.abs(robot.closed.jacobian(swing.q) @ swing.v[..., None]).max() < 1e-12
     assert np.ptp(swing.energy) < 1e-8 < np.ptp(swing.kinetic_energy)
 
 
@@ -53,7 +53,7 @@ def test_loops_stay_closed_and_energy_is_conserved(four_bar) -> None:
 @pytest.mark.parametrize("name", ["four_bar", "palletiser", "closed_leg"])
 def test_loops_stay_closed_for_a_hundred_thousand_steps(name: str) -> None:
     robot = getattr(library, name)()
-    q = robot.assemble([0.5], guess=[0.5, 1.0, 1.5]) if name == "four_bar" else robot.neutral()
+    q = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]) if name == "four_bar" else robot.neutral()
     hold = ca.SX.sym("q", robot.nq)
     t, v = ca.SX.sym("t"), ca.SX.sym("v", robot.nv)
     stiff = {"four_bar": 0.0, "palletiser": 2e5, "closed_leg": 30.0}[name]
@@ -62,7 +62,7 @@ def test_loops_stay_closed_for_a_hundred_thousand_steps(name: str) -> None:
     law = ca.Function("law", [t, hold, v], [tau])
     long = torsor.simulate(robot, q, duration=100.0, record=0.1, controller=law)
     assert np.abs(long.closure_error).max() < 1e-10
-    assert np.abs(robot.closure_jacobian(long.q) @ long.v[..., None]).max() < 1e-10
+    assert np.abs(robot.closed.jacobian(long.q) @ long.v[..., None]).max() < 1e-10
     if name == "four_bar":
         assert np.ptp(long.energy) < 1e-6
 
@@ -71,7 +71,7 @@ def test_the_motion_agrees_with_a_minimal_coordinate(four_bar) -> None:
     robot, q = four_bar
 
     def rate(t: float, y: np.ndarray) -> list[float]:
-        return [y[1], robot.constrained_forward_dynamics(placed(y[0]), y[1:], [2.0])[0]]
+        return [y[1], robot.closed.forward_dynamics(placed(y[0]), y[1:], [2.0])[0]]
 
     swing = torsor.simulate(robot, q, duration=1.0, step=2.5e-4, record=0.1, controller=[2.0])
     exact = solve_ivp(rate, (0, 1), [q[0], 0.0], "DOP853", swing.times, rtol=1e-12, atol=1e-13)
@@ -105,11 +105,11 @@ def test_the_period_of_a_slider_crank_agrees_with_its_energy_integral() -> None:
     def round_once(t, q, v):
         return q[..., 0] - 2 * np.pi
 
-    q = robot.assemble([0.0], guess=[0.0, 0.0, 0.19])
-    v = robot.constrained_velocities(q, [speed])
+    q = robot.closed.assemble([0.0], guess=[0.0, 0.0, 0.19])
+    v = robot.closed.velocities(q, [speed])
     turn = torsor.simulate(robot, q, v, 0.15, step=5e-5, events=round_once)
     assert turn.events[0].times[0] == pytest.approx(time, abs=1e-9)
-    assert np.abs(robot.closure_error(turn.events[0].q)).max() < 1e-13
+    assert np.abs(robot.closed.error(turn.events[0].q)).max() < 1e-13
     expected = crank * np.cos(turn.q[:, 0]) + np.sqrt(rod**2 - (crank * np.sin(turn.q[:, 0])) ** 2)
     np.testing.assert_allclose(turn.q[:, 2], expected, atol=1e-13)
 
@@ -132,7 +132,7 @@ def test_a_free_body_on_a_hinge_moves_as_a_pendulum() -> None:
 @pytest.mark.parametrize("method, order", [("rk4", 4), ("implicit", 2)])
 def test_methods_keep_their_order_with_loops(four_bar, method: str, order: int) -> None:
     robot, q = four_bar
-    v = robot.constrained_velocities(q, [3.0])
+    v = robot.closed.velocities(q, [3.0])
     exact = torsor.simulate(robot, q, v, 0.32, step=2.5e-4, record=0.32)
     ends = [torsor.simulate(robot, q, v, 0.32, step=0.32 / n, record=0.32, method=method) for n in (20, 40, 80)]
     errors = [np.linalg.norm([*(each.q[-1] - exact.q[-1]), *(each.v[-1] - exact.v[-1])]) for each in ends]
@@ -155,7 +155,7 @@ def test_implicit_is_stable_with_stiff_springs(four_bar) -> None:
     held = torsor.simulate(still, q, duration=0.5, method="implicit", step=5e-3)
     assert np.abs(held.closure_error).max() < 1e-12
     # It hangs on the spring and swings to and fro about where that carries its weight.
-    force = robot.with_active(["rocker_joint"]).constrained_inverse_dynamics(q, [0.0], [0.0])[0]
+    force = robot.with_active(["rocker_joint"]).closed.inverse_dynamics(q, [0.0], [0.0])[0]
     assert np.mean(held.q[1:, 2] - q[2]) == pytest.approx(-force / 1e8, rel=0.02)
 
 
@@ -170,8 +170,8 @@ def test_adaptive_agrees_and_closes_the_loops(four_bar) -> None:
 
 def test_dead_points_of_the_drive_are_passed() -> None:
     robot = library.slider_crank()
-    q = robot.assemble([0.3], guess=[0.3, -0.1, 0.19])
-    v = robot.constrained_velocities(q, [60.0])
+    q = robot.closed.assemble([0.3], guess=[0.3, -0.1, 0.19])
+    v = robot.closed.velocities(q, [60.0])
     by_crank = torsor.simulate(robot, q, v, 0.4, step=2.5e-4)
     assert by_crank.q[-1, 0] > 4 * np.pi  # stretched and folded, several times
     by_slide = torsor.simulate(robot.with_active(["slide"]), q, v, 0.4, step=2.5e-4)
@@ -213,8 +213,8 @@ def test_other_closure_equations_are_chosen_where_the_present_ones_become_depend
     fall = torsor.simulate(geared, q, **settings)
     assert fall.q[-1, 0] < -1.0  # it went through
     poor = robot.with_coupling("gear", {"crank_joint": 1.0, "rocker_joint": -1.0})
-    choice = ClosureChoice((0, 1), scales=tuple(poor.closure._equation_scales[:2]))
-    poor.closure.__dict__["independent_equations"] = poor.closure._with_scales(choice)
+    choice = ClosureChoice((0, 1), scales=tuple(poor.closed.closure._equation_scales[:2]))
+    poor.closed.closure.__dict__["independent_equations"] = poor.closed.closure._with_scales(choice)
     np.testing.assert_allclose(torsor.simulate(poor, q, **settings).q, fall.q, atol=1e-8)
     many = torsor.simulate(poor, np.stack([q, q * 0.8]), **settings)  # each rollout has its own choice
     np.testing.assert_allclose(many.q[0], fall.q, atol=1e-8)
@@ -258,8 +258,8 @@ def test_power_equals_the_rate_of_energy(four_bar) -> None:
 
 def test_a_batch_equals_its_rollouts_bit_for_bit(four_bar) -> None:
     robot, q = four_bar
-    starts = robot.assemble([[0.5], [1.0], [-0.7]], guess=q)
-    v = robot.constrained_velocities(starts, [[0.0], [2.0], [-1.0]])
+    starts = robot.closed.assemble([[0.5], [1.0], [-0.7]], guess=q)
+    v = robot.closed.velocities(starts, [[0.0], [2.0], [-1.0]])
     together = torsor.simulate(robot, starts, v, 0.05)
     for i in range(3):
         alone = torsor.simulate(robot, starts[i], v[i], 0.05)
@@ -272,7 +272,7 @@ def test_reactions_balance_weight_and_momentum(four_bar) -> None:
     swing = torsor.simulate(robot, q, duration=0.3, controller=[1.0])
     poses = robot.poses(swing.q)[:, [0, 2], :3, :3]  # what stands on the ground: crank and rocker
     force = np.einsum("tlij,tlj->ti", poses, swing.reactions[:, [0, 2], 3:])
-    _, rate = robot.jvp("momentum", (swing.q, swing.v), (swing.v, swing.a))
+    _, rate = robot.derivatives.jvp("momentum", (swing.q, swing.v), (swing.v, swing.a))
     np.testing.assert_allclose(force + robot.mass * robot.gravity, rate[:, 3:], atol=1e-9)
     axial = swing.reactions[:, 1, 2]  # about the coupler's own pin there is nothing
     np.testing.assert_allclose(axial, 0, atol=1e-10)
@@ -282,8 +282,8 @@ def test_between_samples_and_in_files_loops_are_closed(four_bar, tmp_path: Path)
     robot, q = four_bar
     swing = torsor.simulate(robot, q, duration=0.3, record=0.02)
     there, rate = swing.at(np.linspace(0.0, 0.3, 17))
-    assert np.abs(robot.closure_error(there)).max() < 1e-13
-    assert np.abs(robot.closure_jacobian(there) @ rate[..., None]).max() < 1e-12
+    assert np.abs(robot.closed.error(there)).max() < 1e-13
+    assert np.abs(robot.closed.jacobian(there) @ rate[..., None]).max() < 1e-12
     swing.save(tmp_path / "swing.npz")
     back = torsor.Trajectory.load(tmp_path / "swing.npz")
     assert back.robot == robot and np.array_equal(back.closure_error, swing.closure_error)
@@ -333,9 +333,9 @@ def test_mujoco_converges_to_the_motion_as_its_constraints_stiffen(four_bar) -> 
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({}, "q0 = robot.assemble(q_active, guess)"),
+        ({}, "q0 = robot.closed.assemble(q_active, guess)"),
         ({"q0": [0.5, 0.3, 1.5]}, "q0 does not close the loops"),
-        ({"v0": [1.0, 0.0, 0.0]}, "v0 = robot.constrained_velocities"),
+        ({"v0": [1.0, 0.0, 0.0]}, "v0 = robot.closed.velocities"),
     ],
 )
 def test_an_open_initial_state_raises_an_error(four_bar, settings: dict, message: str) -> None:
@@ -348,7 +348,7 @@ def test_an_open_initial_state_raises_an_error(four_bar, settings: dict, message
 @pytest.mark.parametrize("method", ["rk4", "implicit"])
 def test_a_step_too_long_to_close_the_loops_raises_an_error(four_bar, method: str) -> None:
     robot, q = four_bar
-    v = robot.constrained_velocities(q, [30.0])
+    v = robot.closed.velocities(q, [30.0])
     with refused(fix="a step below 0.05 s", error=torsor.SimulationError):
         torsor.simulate(robot, q, v, step=0.05, method=method)
 
@@ -386,7 +386,7 @@ def test_elastic_drives_move_loops() -> None:
     plain = library.slider_crank()
     robot = plain.with_motor("crank_joint", 1e-4, 5.0, carrier="ground", stiffness=50.0)
     robot = robot.with_active(["crank_joint/motor"])
-    q = np.append(plain.assemble([0.5], guess=[0.5, -0.6, 0.18]), 0.55)  # the spring is wound up
+    q = np.append(plain.closed.assemble([0.5], guess=[0.5, -0.6, 0.18]), 0.55)  # the spring is wound up
     ways = [
         torsor.simulate(robot, q, duration=0.2, step=1e-4, record=0.02, method=each) for each in ("rk4", "adaptive")
     ]

@@ -91,14 +91,14 @@ def test_a_held_joint_is_a_fixed_joint() -> None:
 
 def test_the_drive_of_a_four_bar_is_found_from_its_crank() -> None:
     robot = torsor.library.four_bar().to(device="casadi")
-    start = robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    start = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
     crank = ca.Function("crank", [TIME], [0.5 + 3 * TIME + 0.2 * ca.sin(5 * TIME)])
     motion = torsor.simulate(robot, start, duration=0.5, step=2.5e-3, prescribed={robot.active[0]: crank})
     k, t = robot.coordinate_names.index(robot.active[0]), motion.times
     rates = (3 + np.cos(5 * t))[:, None], (-5 * np.sin(5 * t))[:, None]
     assert np.abs(motion.closure_error).max() < 1e-12
-    np.testing.assert_allclose(motion.v, robot.constrained_velocities(motion.q, rates[0]), rtol=0, atol=1e-12)
-    tau = robot.constrained_inverse_dynamics(motion.q, *rates)[:, 0]
+    np.testing.assert_allclose(motion.v, robot.closed.velocities(motion.q, rates[0]), rtol=0, atol=1e-12)
+    tau = robot.closed.inverse_dynamics(motion.q, *rates)[:, 0]
     np.testing.assert_allclose(motion.tau[:, k], tau, rtol=0, atol=1e-11)
 
 
@@ -120,9 +120,9 @@ def test_the_joints_of_a_snake_on_knife_edges_carry_it() -> None:
     angles = [0.6 + 0.2 * ca.sin(3 * TIME), -0.5 + 0.2 * ca.cos(3 * TIME), 0.3 * ca.sin(2 * TIME)]
     given = {JOINTS: ca.Function("angles", [TIME], [ca.vertcat(*angles)])}
     motion = torsor.simulate(robot, duration=0.6, step=4e-3, prescribed=given)
-    A = robot.closure_jacobian(motion.q)
+    A = robot.closed.jacobian(motion.q)
     assert np.abs(A @ motion.v[..., None]).max() < 1e-12
-    open_rows = robot.closure.velocity_rows
+    open_rows = robot.closed.closure.velocity_rows
     base = np.linalg.solve(A[:, open_rows, :3], -A[:, open_rows, 3:] @ motion.v[:, 3:, None])[..., 0]
     np.testing.assert_allclose(motion.v[:, :3], base, rtol=0, atol=1e-11)
     mean = np.diff(motion.times)[:, None] * (motion.v[1:, :3] + motion.v[:-1, :3]) / 2
@@ -137,7 +137,7 @@ def test_wheels_with_given_rates_drive_a_circle() -> None:
     given = {side: ca.Function("turn", [TIME], [rate * TIME]) for side, rate in (("left", 2.0), ("right", 3.0))}
     motion = torsor.simulate(drive, duration=1.0, step=5e-3, prescribed=given)
     np.testing.assert_allclose(motion.q[:, 0], 0.25 / 0.2 * np.sin(0.2 * motion.times), rtol=0, atol=1e-12)
-    tau = drive.constrained_inverse_dynamics(motion.q, [2.0, 3.0], [0.0, 0.0])
+    tau = drive.closed.inverse_dynamics(motion.q, [2.0, 3.0], [0.0, 0.0])
     np.testing.assert_allclose(motion.tau[:, 3:5], tau, rtol=0, atol=1e-12)
 
 
@@ -242,7 +242,7 @@ def test_accelerations_may_jump_and_steps_may_be_long() -> None:
 )
 def test_a_motion_beyond_the_reach_of_the_loops_ends_there(method: str, message: str) -> None:
     robot = torsor.library.four_bar().to(device="casadi")
-    start = robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    start = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
     away = {"rocker_joint": ca.Function("away", [TIME], [start[2] + 3 * TIME])}
     with refused(what=message, error=torsor.SimulationError) as found:
         torsor.simulate(robot, start, duration=1.0, step=2e-3, method=method, prescribed=away)

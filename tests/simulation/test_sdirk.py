@@ -89,4 +89,4 @@ def test_what_it_cannot_do_is_refused() -> None:
         torsor.simulate(rod, duration=0.01, method="sdirk")
     bar = torsor.library.four_bar()
     with refused(argument="method", value="sdirk"):
-        torsor.simulate(bar, bar.closed_positions(bar.neutral()), duration=0.01, method="sdirk")
+        torsor.simulate(bar, bar.closed.positions(bar.neutral()), duration=0.01, method="sdirk")

@@ -19,8 +19,8 @@ def slip(motion: torsor.Trajectory) -> float:
 )
 def test_a_disc_wobbles_without_slipping_and_keeps_its_energy(method: str) -> None:
     disc = torsor.library.rolling_disc().to(device="casadi")
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
-    v = disc.closed_velocities(q, [0.1, 8.0, 0.5, 0, 0, 0])
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
+    v = disc.closed.velocities(q, [0.1, 8.0, 0.5, 0, 0, 0], coordinates="all")
     motion = torsor.simulate(disc, q, v, 2.0, method=method, step=2e-3)
     assert np.ptp(motion.q[:, 2]) > 0.02  # it leans over, and comes up again
     assert slip(motion) < FINEST
@@ -31,8 +31,10 @@ def test_a_disc_wobbles_without_slipping_and_keeps_its_energy(method: str) -> No
 @pytest.mark.slow
 def test_wheels_roll_for_a_minute_without_slipping() -> None:
     disc = torsor.library.rolling_disc()
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
-    motion = torsor.simulate(disc, q, disc.closed_velocities(q, [0.1, 8.0, 0.5, 0, 0, 0]), 60.0, record=0.01)
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
+    motion = torsor.simulate(
+        disc, q, disc.closed.velocities(q, [0.1, 8.0, 0.5, 0, 0, 0], coordinates="all"), 60.0, record=0.01
+    )
     assert slip(motion) < FINEST
     assert np.ptp(motion.energy) < 1e-6 * np.abs(motion.energy).max()
     drive = torsor.library.differential_drive()
@@ -77,8 +79,8 @@ def test_a_ball_comes_down_a_slope_as_galileo_says() -> None:
 
 def test_rollouts_and_events_of_a_car() -> None:
     car = torsor.library.bicycle_car().to(device="casadi")
-    q = car.assemble([[0.0, 0.1], [0.0, -0.1]])
-    v = car.constrained_velocities(q, [10.0, 0.0])
+    q = car.closed.assemble([[0.0, 0.1], [0.0, -0.1]])
+    v = car.closed.velocities(q, [10.0, 0.0])
     motion = torsor.simulate(car, q, v, 0.5, controller=[50.0, 0.0], step=5e-3)
     np.testing.assert_allclose(motion.q[0, :, 1], -motion.q[1, :, 1], rtol=0, atol=1e-12)  # left and right
     assert slip(motion) < FINEST
@@ -88,8 +90,8 @@ def test_rollouts_and_events_of_a_car() -> None:
 
 def test_the_implicit_method_is_of_order_two_with_wheels() -> None:
     disc = torsor.library.rolling_disc().to(device="casadi")
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
-    v = disc.closed_velocities(q, [0.1, 6.0, 0.5, 0, 0, 0])
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
+    v = disc.closed.velocities(q, [0.1, 6.0, 0.5, 0, 0, 0], coordinates="all")
     best = torsor.simulate(disc, q, v, 0.2, step=1e-3).q[-1]
     errors = [
         np.abs(torsor.simulate(disc, q, v, 0.2, method="implicit", step=h).q[-1] - best).max() for h in (4e-3, 2e-3)
@@ -99,18 +101,18 @@ def test_the_implicit_method_is_of_order_two_with_wheels() -> None:
 
 def test_between_coarse_samples_wheels_do_not_slip_either() -> None:
     disc = torsor.library.rolling_disc().to(device="casadi")
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
-    v = disc.closed_velocities(q, [0.0, 0.5, 20.0, 0, 0, 0])
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
+    v = disc.closed.velocities(q, [0.0, 0.5, 20.0, 0, 0, 0], coordinates="all")
     q, v = torsor.simulate(disc, q, v, 0.2, step=2e-3, record=0.1).at(np.linspace(0.0, 0.2, 30))
-    assert np.abs(disc.closure_error(q)).max() < FINEST
-    assert np.abs(disc.closure_jacobian(q) @ v[..., None]).max() < FINEST
+    assert np.abs(disc.closed.error(q)).max() < FINEST
+    assert np.abs(disc.closed.jacobian(q) @ v[..., None]).max() < FINEST
 
 
 def test_a_disc_that_falls_flat_ends_with_an_error_and_does_not_slip_before() -> None:
     disc = torsor.library.rolling_disc().to(device="casadi")
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
     for rate in (0.0, 3.0):  # the second passes 0.2 degrees above the ground, in steps that are too long for it
-        v = disc.closed_velocities(q, [0, rate, rate / 3, 0, 0, 0])
+        v = disc.closed.velocities(q, [0, rate, rate / 3, 0, 0, 0], coordinates="all")
         with refused(what="the wheels not kept from slipping,", error=torsor.SimulationError) as found:
             torsor.simulate(disc, q, v, 0.4)
         speed = np.linalg.norm(found.value.trajectory.v, axis=-1).max()

@@ -209,7 +209,7 @@ def test_loops_in_a_page_follow_as_the_robot_assembles(name: str, tmp_path: Path
     goal[0] += 0.15
     light = robot.to(device="casadi")
     assert np.abs(np.array(found)[active] - goal).max() < 1e-12
-    assert np.abs(light.closure_error(found)).max() < 1e-7
+    assert np.abs(light.closed.error(found)).max() < 1e-7
     assert np.abs(light.difference(start, found)).max() < 1.0  # the same assembly mode
     if name == "gough_stewart":  # legs of 20 m reach no platform
         assert json.loads(node(CLOSE, str(closing), str(tmp_path / "robot.js"), "20")) is None

@@ -137,7 +137,7 @@ def test_loops_follow_a_slider_or_stay(browser: Browser, tmp_path: Path) -> None
     set_input(browser, "slider0", 1.2)
     q = np.array(browser.value("torsorPage.state().actors[0].q"))
     assert abs(q[0] - 1.2) < 1e-9
-    assert np.abs(robot.to(device="casadi").closure_error(q)).max() < 1e-7
+    assert np.abs(robot.to(device="casadi").closed.error(q)).max() < 1e-7
 
 
 def test_motions_are_compared_and_hidden(browser: Browser, tmp_path: Path) -> None:

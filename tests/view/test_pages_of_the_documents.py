@@ -52,6 +52,6 @@ def test_the_motion_of_the_platform_is_consistent() -> None:
     tree = motion.robot
     assert np.abs(motion.closure_error).max() < 1e-9 and np.abs(motion.closure_rate).max() < 1e-9
     moved = tree.integrate(motion.q[10], motion.v[10] * 1e-6)
-    assert np.abs(tree.closure_error(moved)).max() < 1e-9
-    found = tree.closed_forward_dynamics(motion.q, motion.v, motion.tau)
+    assert np.abs(tree.closed.error(moved)).max() < 1e-9
+    found = tree.closed.forward_dynamics(motion.q, motion.v, motion.tau, coordinates="all")
     assert np.abs(found - motion.a).max() < 1e-6

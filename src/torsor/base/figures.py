@@ -7,7 +7,7 @@ import colorsys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_target, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST = 8  # curves in a panel: more cannot be told apart
 MOST_ROLLOUTS = 50  # that are drawn
@@ -71,7 +74,7 @@ class Quantity:
 # Shared parts
 
 
-def new_figure(width: float, height: float, tidy: bool = True) -> Any:
+def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
     """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
 
     Example:
@@ -87,7 +90,7 @@ def new_figure(width: float, height: float, tidy: bool = True) -> Any:
     return made(figsize=(width, height), layout="constrained" if tidy else None)
 
 
-def saved(figure: Any, path: str | Path | None, dpi: int = DPI) -> Any:
+def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure":
     """Return a figure, written to a file if a path is given, whole or not at all; without a suffix it is a .png.
 
     Example:
@@ -190,7 +193,7 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
 
 def plot_quantities(
     quantities: Sequence[Quantity], times: Array, title: str, path: str | Path | None = None, marks: Array | None = None
-) -> Any:
+) -> "Figure":
     """Return a figure of quantities over ``times`` (T,): panels for each unit, of eight curves at most, with legends.
 
     The curves of one name have the same colour everywhere, and no other has it. ``marks`` are times of dashed lines.

@@ -2,11 +2,14 @@
 
 import io
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @cache
-def shown_figure() -> Any:
+def shown_figure() -> "type[Figure]":
     """Return the class of figures that a notebook shows when they are the last line of a cell.
 
     A bare ``Figure`` of matplotlib is shown only after pyplot was imported or ``%matplotlib inline`` was run; without

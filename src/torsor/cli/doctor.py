@@ -151,7 +151,7 @@ def _energy() -> float:
 
 def _closed_loop() -> float:
     robot = torsor.library.four_bar()
-    return float(np.abs(robot.closure_error(robot.closed_positions(robot.neutral()))).max())
+    return float(np.abs(robot.closed.error(robot.closed.positions(robot.neutral()))).max())
 
 
 def _file() -> float:

@@ -17,13 +17,14 @@ from torsor.cli.tables import Quantity, print_quantity, write_quantities
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import size
 from torsor.mechanism import Coupling
+from torsor.robot.accessors import PATHS, method_of
 from torsor.robot.robot import Robot
 
 _INPUTS = {*LETTERS, *(f"{letter}_active" for letter in LETTERS), "share"}
 QUANTITIES = [
     name
     for name, algorithm in ALGORITHMS.items()
-    if hasattr(Robot, name) and set(algorithm.inputs) <= _INPUTS and not algorithm.hybrid
+    if (name in PATHS or hasattr(Robot, name)) and set(algorithm.inputs) <= _INPUTS and not algorithm.hybrid
 ]
 
 
@@ -69,7 +70,7 @@ def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quanti
     if place and not algorithm.at_place:
         raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
     inputs = [_input(robot, each, states) for each in algorithm.inputs if each != "share"]
-    values = getattr(robot, name)(*inputs, *([place] if place else []))
+    values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
         return [_quantity(robot, given, name, values)]
     return [
@@ -115,7 +116,7 @@ def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
         "nq": robot.position_names,
         "L": robot.link_names,
         "cuts": tuple(loop.name for loop in robot.loops if not isinstance(loop, Coupling)),
-        "p": robot.parameter_names,
+        "p": robot.inertial.names,
         "rows": _TWIST,
         6: _WRENCH if "wrench" in name else _TWIST,
         **_ENTRIES,

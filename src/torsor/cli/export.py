@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from torsor import export
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.fmi_options import FLAGS, FMI_OPTIONS, add_fmi_options
 from torsor.cli.outputs import add_json, print_paths, write_json
 from torsor.cli.robots import add_robot, given_robot
 from torsor.compiler import DTYPES
+from torsor.robot.parallel import ParallelRobot
 
 
 class _Target(NamedTuple):
@@ -22,7 +24,7 @@ class _Target(NamedTuple):
 
 
 _SOURCE = ("names", "dtype", "name", "prefix")
-# The method ``export_NAME`` of a robot writes a target, into the folder or the file PATH.
+# The function ``torsor.export.NAME`` writes a target, into the folder or the file PATH.
 _TARGETS = {
     "c": _Target("C99 for controllers", _SOURCE),
     "cpp": _Target("the same with a header of C++17", _SOURCE),
@@ -30,6 +32,7 @@ _TARGETS = {
     "ros2": _Target("a package of ROS 2 with a controller and a solver", ("name",)),
     "fmi": _Target("a functional mock-up unit, FILE.fmu, for other simulation programs", FMI_OPTIONS),
 }
+_OF_PARALLEL = ("c", "cpp", "js")  # targets of parallel robots
 _OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
 
 
@@ -62,10 +65,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.path.suffix == ".fmu" and arguments.to != "fmi":
         found = f"PATH has the name of an FMU with --to {arguments.to}"
         raise ModelError(found, where=str(arguments.path), allowed="a folder", fix="--to fmi")
-    if (export := getattr(robot, f"export_{arguments.to}", None)) is None:
-        allowed = ", ".join(each for each in _TARGETS if hasattr(robot, f"export_{each}"))
+    if isinstance(robot, ParallelRobot) and arguments.to not in _OF_PARALLEL:
+        allowed = ", ".join(_OF_PARALLEL)
         raise ModelError(f"--to {arguments.to} of this kind of robot", where=robot.name, allowed=allowed)
-    paths = export(arguments.path, **given, overwrite=arguments.force)
+    paths = getattr(export, arguments.to)(robot, arguments.path, **given, overwrite=arguments.force)
     print_paths(console, *paths)
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 

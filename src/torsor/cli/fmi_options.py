@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 
 FMI_OPTIONS = ("names", "version", "inverse", "parameters", "external", "q0", "v0", "step", "binary")
-"""The arguments of ``Robot.export_fmi`` that the command line has, as names of attributes."""
+"""The arguments of ``torsor.export.fmi`` that the command line has, as names of attributes."""
 
 FLAGS = {"version": "fmi-version", "binary": "no-binary"}
 """The options of those whose names differ."""

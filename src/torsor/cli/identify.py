@@ -23,7 +23,7 @@ from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.cli.statuses import CHECKED, DONE, NONE
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
-from torsor.identification.closed_robot import measured_robot
+from torsor.identification.closed_robot import MeasuredRobot, measured_robot
 from torsor.identification.drives import OFFERED
 from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
@@ -138,7 +138,7 @@ def _try_to_write(robot: Robot, name: str) -> None:
         robot.save(Path(folder, name))
 
 
-def _measured(paths: list[Path], robot: Robot, arguments: Namespace) -> Measurements:
+def _measured(paths: list[Path], robot: MeasuredRobot, arguments: Namespace) -> Measurements:
     return Measurements.load(paths, robot, arguments.map, cutoff=arguments.cutoff)
 
 
@@ -147,7 +147,7 @@ def _turning(motor: str, joints: list[str]) -> str:
     return f"{motor} turns with {others}: its inertia and friction are identified too (--uncoupled leaves them out)"
 
 
-def _check(robot: Robot, arguments: Namespace, console: Console) -> int:
+def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
     """Show a first look at the logs, and return whether something is suspicious."""
     look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
     console.print(look.report(), markup=False, highlight=False, soft_wrap=True)

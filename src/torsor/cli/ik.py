@@ -14,6 +14,7 @@ from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
 from torsor.cli.robots import add_robot, as_robot, given_robot
 from torsor.mechanism.mechanism import units
+from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
 from torsor.spatial import from_rpy, make_pose
 
 
@@ -46,18 +47,18 @@ def _run(arguments: Namespace, console: Console) -> None:
         if more or np.shape(pose) != (4, 4) or arguments.q0 is not None:
             raise ModelError("--all", where=robot.name, allowed="one --target with position and angles, without --q0")
         try:
-            q, error = robot.analytic_inverse_kinematics(pose, place, limits=within), 0.0
+            q, error = analytic_inverse_kinematics(robot, pose, place, limits=within), 0.0
         except ModelError as wrong:
             raise wrong.but(fix="leave --all out") from None
         cause = "" if len(q) else "no posture has this pose"
         if clearance is not None and len(q):
             number(clearance, robot.name, "--clearance", least=0.0)
-            q = q[(robot.distances(q, within=clearance).distance >= clearance).all(axis=1)]
+            q = q[(robot.shapes.distances(q, within=clearance).distance >= clearance).all(axis=1)]
             cause = "" if len(q) else f"no posture with this pose has a clearance of {clearance:g} m"
     else:
-        found = robot.inverse_kinematics(targets, q0=arguments.q0, limits=within, clearance=clearance)
+        found = inverse_kinematics(robot, targets, q0=arguments.q0, limits=within, clearance=clearance)
         q, error, cause = found.q[None], float(found.error), found.cause()
-        if clearance is not None:
+        if found.clearance is not None:
             shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]

@@ -59,7 +59,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         kinds = (f"{loop.name} ({'coupling' if isinstance(loop, Coupling) else loop.kind})" for loop in robot.loops)
         wheels = any(isinstance(loop, Wheel) for loop in robot.loops)
         console.print(f"Loops{' and wheels' if wheels else ''}: " + ", ".join(kinds), highlight=False, markup=False)
-        found = robot.mobility()
+        found = robot.closed.mobility()
         equations = f"redundant equations: {found.redundant} of {found.equations}"
         positions = "" if found.position_dof == found.dof else f" of velocities, {found.position_dof} of positions"
         console.print(f"Freedoms: {found.dof}{positions}; {equations}", highlight=False)

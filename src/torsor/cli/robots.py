@@ -3,13 +3,11 @@
 import math
 from argparse import ArgumentParser, Namespace
 from difflib import get_close_matches
-from inspect import signature
 from pathlib import Path
 
-from torsor import library
 from torsor.base.errors import ModelError
 from torsor.formats.dispatch import is_description
-from torsor.robot.load import load
+from torsor.robot.load import load, named_robot, robot_names
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 
@@ -17,7 +15,7 @@ from torsor.robot.robot import Robot
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""
     files = "a .urdf, .sdf, .xml, .xacro, .usda, .osim, .toml or .yaml file, robot_descriptions:NAME"
-    files_or_names = f"{files}, or {', '.join(_library_names())}"
+    files_or_names = f"{files}, or {', '.join(robot_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
     parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")
@@ -44,36 +42,28 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
         2
     """
     name = arguments.robot
-    exists = Path(name).exists() and not (Path(name).is_dir() and name in _library_names())
+    exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
     if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
         strict, pairs = arguments.strict or None, [each.partition("=") for each in arguments.xacro]
         if not all(key and equals for key, equals, _ in pairs):
             raise ModelError(f"--xacro {arguments.xacro}", where=name, allowed="--xacro NAME=VALUE")
         xacro = {key: value for key, _, value in pairs}
         return load(name, arguments.base, strict, arguments.snap, arguments.search, xacro)
-    if name not in _library_names():
-        allowed = f"a robot file, or one of {', '.join(_library_names())}"
-        near = get_close_matches(name, _library_names(), 1)
+    if name not in robot_names():
+        allowed = f"a robot file, or one of {', '.join(robot_names())}"
+        near = get_close_matches(name, robot_names(), 1)
         raise ModelError("no such file", where=name, allowed=allowed, fix=f"write {near[0]}" if near else "")
     if arguments.base == "floating":
         found, fix = "robots of the library have a fixed base", "save it as .toml and give that file"
         raise ModelError(found, where=name, allowed="--base fixed", fix=fix)
-    robot: Robot | ParallelRobot = getattr(library, name)()
+    robot = named_robot(name)
+    assert isinstance(robot, (Robot, ParallelRobot))
     return robot
 
 
 def as_robot(given: Robot | ParallelRobot) -> Robot:
     """Return a robot as a tree, with loops if it is a parallel robot."""
     return given.as_robot() if isinstance(given, ParallelRobot) else given
-
-
-def _library_names() -> list[str]:
-    """Return the robots of the library that can be made without an argument."""
-    return [
-        name
-        for name in library.__all__
-        if all(each.default is not each.empty for each in signature(getattr(library, name)).parameters.values())
-    ]
 
 
 def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts: int, last: str = "") -> None:

@@ -86,11 +86,11 @@ def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[floa
     if not robot.active:
         return q0, v0
     if len(q0) == robot.nq:
-        q0 = robot.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
+        q0 = robot.closed.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
     else:
-        q0 = robot.assemble(q0).tolist()
+        q0 = robot.closed.assemble(q0).tolist()
     if v0 is not None and len(v0) < robot.nv:
-        v0 = robot.constrained_velocities(q0, v0).tolist()
+        v0 = robot.closed.velocities(q0, v0).tolist()
     return q0, v0
 
 

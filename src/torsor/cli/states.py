@@ -45,7 +45,7 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
     else:
         found = states_of(arguments.states, robot)
     if robot.loops and robot.active and arguments.states is None and len(found.get("q", ())) == len(robot.active):
-        found["q"] = robot.assemble(found["q"])
+        found["q"] = robot.closed.assemble(found["q"])
     for letter, values in found.items():
         count = robot.nq if letter == "q" else robot.nv
         if letter != "time" and values.shape[-1] != count:
@@ -67,7 +67,7 @@ def home_of(robot: Robot | ParallelRobot) -> Array:
     """
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
-    return np.asarray(robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral())
+    return np.asarray(robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral())
 
 
 def names(robot: Robot, letter: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ def check_tree(robot: object, name: str) -> None:
     if not isinstance(robot, Robot):
         raise ModelError(f"{name} for {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="torsor.load(path)")
     if robot.loops:  # the laws would drive all joints of the tree, also those without a drive
-        fix = "a function (t, q, v) of robot.constrained_inverse_dynamics, given to simulate as the controller"
+        fix = "a function (t, q, v) of robot.closed.inverse_dynamics, given to simulate as the controller"
         raise ModelError(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix)
 
 

@@ -158,10 +158,10 @@ _N, _NN, _TWIST, _LINKS, _COLUMNS = ("n",), ("n", "n"), (6,), ("L", 6), (6, "n")
 _BY_A, _BY_TAU = ("dq", "dv", "da"), ("dq", "dv", "dtau")
 
 # The methods that give a closed mechanism's own answer, where an algorithm gives that of the tree.
-_INVERSE, _INVERSE_D = "constrained_inverse_dynamics", "constrained_inverse_dynamics_derivatives"
-_FORWARD = "closed_forward_dynamics (all coordinates) or constrained_forward_dynamics (active ones)"
-_FORWARD_D = "constrained_forward_dynamics_derivatives"
-_MASS = "constrained_inverse_dynamics_derivatives (its last result)"
+_INVERSE, _INVERSE_D = "robot.closed.inverse_dynamics", "robot.closed.derivatives.inverse_dynamics"
+_FORWARD = "robot.closed.forward_dynamics"
+_FORWARD_D = "robot.closed.derivatives.forward_dynamics"
+_MASS = "robot.closed.derivatives.inverse_dynamics (its last result)"
 NO_METHOD = "none"
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -178,19 +178,19 @@ ALGORITHMS: dict[str, Algorithm] = {
         solved.hybrid_dynamics_derivatives, _NN, ("dq", "dv", "dgiven"), lean=True, shared=True, instead=_FORWARD_D
     ),
     "joint_wrench_derivatives": Algorithm(
-        derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="constrained_joint_wrench_derivatives"
+        derivatives.joint_wrench_derivatives, ("L", 6, "n"), _BY_A, instead="robot.closed.derivatives.joint_wrenches"
     ),
     "inverse_dynamics_hessian": Algorithm(hessian.inverse_dynamics_hessian, ("3n", "3n"), lean=True, instead=NO_METHOD),
     "force_rate": Algorithm(dynamics.force_rate, _N, ("tau", "rate"), lean=True, instead=_INVERSE_D),
     "joint_wrench_rates": Algorithm(
-        dynamics.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="constrained_joint_wrench_derivatives"
+        dynamics.joint_wrench_rates, _LINKS, ("wrench", "rate"), instead="robot.closed.derivatives.joint_wrenches"
     ),
-    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="constrained_joint_wrenches"),
+    "joint_wrenches": Algorithm(newton_euler.joint_wrenches, _LINKS, instead="robot.closed.joint_wrenches"),
     "bias_force": Algorithm(newton_euler.bias_force, _N, lean=True, instead=_INVERSE),
     "gravity_force": Algorithm(newton_euler.gravity_force, _N, lean=True, instead=_INVERSE),
     "friction_force": Algorithm(passive.friction_force, _N),
     "spring_force": Algorithm(passive.spring_force, _N),
-    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead="constrained_regressor"),
+    "regressor": Algorithm(regressor.regressor, ("n", "p"), instead="robot.closed.regressor"),
     "power_regressor": Algorithm(regressor.power_regressor, ("p",)),
     "energy_regressor": Algorithm(regressor.energy_regressor, ("p",)),
     "mass_matrix": Algorithm(composite.mass_matrix, _NN, lean=True, instead=_MASS),
@@ -277,8 +277,8 @@ for _name, _axis in {
 }.items():
     _rule = partial(ALGORITHMS[_name].rule, margin=True)
     ALGORITHMS[_name + WITH_MARGIN] = Algorithm(_rule, (_axis,), lean=True, multipliers=True)
-"""Every algorithm by the name of the robot's method; the charts serve the integrators of ``simulation``, those with a
-margin the methods themselves: a result and ``closure_margin`` from one function."""
+"""Every algorithm by its name, which ``robot.function`` takes. The charts serve the integrators of ``simulation``, and
+those with a margin the methods themselves: a result and ``closure_margin`` from one function."""
 
 
 def named_algorithms() -> dict[str, Algorithm]:

@@ -158,7 +158,7 @@ WIDE = {True: np.pi, False: 1.0}  # rad or m: how far coordinates without limits
 
 
 def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
-    """Return the allowed collision matrix of a robot; see ``Robot.allowed_collision_matrix``."""
+    """Return the allowed collision matrix of a robot; see ``robot.shapes.allowed``."""
     count, shapes = whole_number(samples, robot.name, "samples", least=0), placed_shapes(robot)
     start = whole_number(seed, robot.name, "seed", least=0)
     given = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]

@@ -19,9 +19,9 @@ Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
 
 
 def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
-    """Return the prepared distances of a robot; see ``Robot.distances`` for ``pairs`` and ``within``.
+    """Return the prepared distances of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
 
-    Models are made once for each robot and choice of pairs: a loop that calls ``robot.distances`` needs none.
+    Models are made once for each robot and choice of pairs: a loop that calls ``robot.shapes.distances`` needs none.
 
     Example:
         >>> sphere = torsor.Shape("sphere", (0.1,))

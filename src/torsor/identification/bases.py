@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
-from torsor.identification.closed_robot import bodies_of
-from torsor.robot.robot import Robot
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, bodies_of
+from torsor.robot.protocols import Dynamics
 
 ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
 
 
-def free_coordinates(robot: Robot) -> list[int]:
+def free_coordinates(robot: MeasuredRobot) -> list[int]:
     """Return the indices of the coordinates of free bases, which have no drives.
 
     A free base is a free joint of the base, or three slides and three hinges one after the other with weightless links
@@ -47,7 +47,7 @@ def free_coordinates(robot: Robot) -> list[int]:
     return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
 
 
-def wrenches_of(robot: Robot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
+def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
     """Return ``external`` (N, L, 6) of positions q (N, nq), from such an array or from wrenches by name.
 
     {place: (N, 6)} are moment (N m) and force (N) of the environment at the origin of a link or frame, in its axes.
@@ -63,6 +63,9 @@ def wrenches_of(robot: Robot, q: Array, external: ArrayLike | Mapping[str, Array
     if not isinstance(external, Mapping):
         given = _flat(real_array(external, robot.name, "external"), 2)
         return _checked(given, (len(q), bodies_of(robot), 6), where)
+    if isinstance(robot, ClosedRobot):
+        fix = "give them as an array (N, L, 6) of all links of the mechanism"
+        raise ModelError("wrenches by name on a robot with closed loops", where=where, fix=fix)
     found = np.zeros((len(q), len(robot.links), 6))
     for place, each in external.items():
         given = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
@@ -88,7 +91,7 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     return wrenches
 
 
-def environment_forces(robot: Robot, q: Array, external: Array | None) -> Array:
+def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Array:
     """Return the sum of J^T w (N, nv): what wrenches of the environment (N, L, 6) do along the coordinates.
 
     Example:
@@ -103,7 +106,9 @@ def environment_forces(robot: Robot, q: Array, external: Array | None) -> Array:
     return np.asarray(robot.inverse_dynamics(q, rest, rest) - robot.inverse_dynamics(q, rest, rest, external))
 
 
-def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[int] | None) -> tuple[Array, Array]:
+def forces_of(
+    robot: MeasuredRobot, count: int, tau: ArrayLike | None, measured: list[int] | None
+) -> tuple[Array, Array]:
     """Return forces (N, nv) of ``count`` samples and their weights (N, nv), of which some were not measured.
 
     ``tau`` (N, nv), or (N, nv - 6) without a free base, has the coordinates ``measured`` (all for None); without it,
@@ -128,7 +133,7 @@ def forces_of(robot: Robot, count: int, tau: ArrayLike | None, measured: list[in
     return forces, np.tile(known.astype(float), (count, 1))
 
 
-def _forces(robot: Robot, count: int, tau: Any, base: list[int]) -> Array:
+def _forces(robot: MeasuredRobot, count: int, tau: Any, base: list[int]) -> Array:
     given = _flat(real_array(tau, robot.name, "tau"), 1)
     driven = np.setdiff1d(np.arange(robot.nv), base)
     if given.shape == (count, robot.nv):

@@ -1,8 +1,8 @@
 """A robot with closed loops, or a parallel robot, as its drives show it: for logs that have nothing else.
 
 Its coordinates are those of the drives. Positions of all other joints follow from the closure of the loops, and forces
-and regressor are those of the mechanism, projected on the motion of the drives (``Robot.constrained_regressor``). So
-everything that reads logs and identifies trees works for it too.
+and regressor are those of the mechanism, projected on the motion of the drives (``robot.closed.regressor``). So
+everything that reads logs and identifies trees works for it too: see ``torsor.robot.protocols``.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, real_numbers
 from torsor.base.errors import ModelError, listing
-from torsor.mechanism import Link
+from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.mechanism import units as units_of
+from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.closed_loops.constrained import written
 from torsor.robot.closed_loops.inputs import check_driven
 from torsor.robot.closed_loops.regressor import HOME, closed_base_parameters, start_posture
-from torsor.robot.inertial import BaseParameters
 from torsor.robot.kernels import Out
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.inertial import carriers, spinning, start_of, with_parameters
@@ -64,8 +64,8 @@ class Closing:
     Example:
         >>> robot = torsor.library.four_bar()
         >>> crank = np.linspace(0.0, 6.0, 50)[:, None]
-        >>> q = Closing(robot, robot.assemble([0.0])).positions(crank)
-        >>> q.shape, bool(abs(robot.closure_error(q)).max() < 1e-9)
+        >>> q = Closing(robot, robot.closed.assemble([0.0])).positions(crank)
+        >>> q.shape, bool(abs(robot.closed.error(q)).max() < 1e-9)
         ((50, 3), True)
     """
 
@@ -88,7 +88,7 @@ class Closing:
         return np.stack([self._found[key] for key in keys]) if keys else np.empty((0, self.mechanism.nq))
 
     def _followed(self, drives: Array, times: Array | None) -> Array:
-        closure = self.mechanism.closure
+        closure = self.mechanism.closed.closure
         units = closure.scales[2][closure.active]
         steps = np.abs(np.diff(drives, axis=0) / units).max(axis=1, initial=0.0)
         first = np.flatnonzero(np.append(True, steps > STEP))
@@ -107,13 +107,13 @@ class Closing:
 
     def _assembled(self, drives: Array, guess: Array, samples: Sequence[int], times: Array | None) -> Array:
         """Return positions (M, nq) near a guess; the first of the ``samples`` (M) that has none is an error."""
-        q = self.mechanism.assemble(drives, guess, "nan")
+        q = self.mechanism.closed.assemble(drives, guess, "nan")
         lost = np.flatnonzero(np.isnan(q).any(axis=1))
         if lost.size:
             k = int(lost[0])
             why = ModelError(f"the loops do not close with the drives at {drives[k].round(6).tolist()}")
             try:
-                self.mechanism.assemble(drives[k], guess)
+                self.mechanism.closed.assemble(drives[k], guess)
             except ModelError as error:
                 why = error
             raise self._error(why, samples[k], times)
@@ -121,7 +121,7 @@ class Closing:
 
     def _check_regular(self, q: Array, times: Array | None) -> None:
         """Raise ModelError at the first sample where the drives do not determine the motion of the other joints."""
-        closure, low, high = self.mechanism.closure, 0, len(q)
+        closure, low, high = self.mechanism.closed.closure, 0, len(q)
         try:
             return check_driven(closure, q)
         except ModelError:
@@ -132,7 +132,7 @@ class Closing:
 
     def _singular(self, q: Array) -> ModelError | None:
         try:
-            check_driven(self.mechanism.closure, q)
+            check_driven(self.mechanism.closed.closure, q)
         except ModelError as error:
             return error
         return None
@@ -148,7 +148,7 @@ SENSED = 0.2  # rad or sizes: largest difference of a measured position from tha
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClosedRobot(Robot):
+class ClosedRobot(Mechanism):
     """The drives of the robot ``given``: one joint for each, with its limits; see the head of the module.
 
     ``closing`` assembles all joints. Arguments q, v and a of its methods are those of the drives (..., n).
@@ -156,7 +156,7 @@ class ClosedRobot(Robot):
     Example:
         >>> robot = torsor.library.four_bar()
         >>> drives = closed_robot(robot)
-        >>> tau = robot.constrained_inverse_dynamics(robot.assemble([0.5]), [1], [2])
+        >>> tau = robot.closed.inverse_dynamics(robot.closed.assemble([0.5]), [1], [2])
         >>> drives.coordinate_names, bool(np.allclose(drives.inverse_dynamics([0.5], [1], [2]), tau))
         (('crank_joint',), True)
     """
@@ -169,12 +169,6 @@ class ClosedRobot(Robot):
         """The tree with its loops."""
         assert self.closing is not None
         return self.closing.mechanism
-
-    @cached_property
-    def kernels(self) -> NoReturn:
-        """None: its own links are stand-ins for the drives."""
-        found = "this is computed for the whole mechanism, not for its drives alone"
-        raise ModelError(found, where=self.name, fix="use .given, the robot itself")
 
     @property
     def mass(self) -> float:
@@ -189,13 +183,13 @@ class ClosedRobot(Robot):
 
     def whole(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         """Return q (N, nq), v and a (N, nv) of all joints, from those of the drives (N, n)."""
-        at = self._positions(q)
-        return at, *self.mechanism.constrained_accelerations(at, v, a)
+        at = self.positions(q)
+        return at, *self.mechanism.closed.accelerations(at, v, a)
 
     def spread(self, tau: Array) -> Array:
         """Return the forces (N, nv) of all coordinates from those of the drives (N, n): passive ones have none."""
         found = np.zeros((*tau.shape[:-1], self.mechanism.nv))
-        found[..., self.mechanism.closure.active] = tau
+        found[..., self.mechanism.closed.closure.active] = tau
         return found
 
     def inverse_dynamics(
@@ -204,43 +198,40 @@ class ClosedRobot(Robot):
         v: ArrayLike,
         a: ArrayLike,
         external: ArrayLike | None = None,
-        loops: str | None = None,
+        *,
         out: Out = None,
     ) -> Array:
         """Return the forces (..., n) of the drives; ``external`` (..., L, 6) are wrenches on the mechanism's links."""
-        return self.mechanism.constrained_inverse_dynamics(self._positions(q), v, a, external, out=out)
+        return self.mechanism.closed.inverse_dynamics(self.positions(q), v, a, external, out=out)
 
-    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
-        """Return the regressor (..., n, p) of the forces of the drives."""
-        return written(self.mechanism.constrained_regressor(self._positions(q), v, a), out, "regressor")
+    @cached_property
+    def inertial(self) -> DriveParameters:
+        """The parameters of the mechanism, in which the forces of the drives are linear."""
+        return DriveParameters(self)
 
-    def _positions(self, q: ArrayLike) -> Array:
+    def to(self, dtype: Any = None) -> Self:
+        """Return the same drives: they are computed in double precision."""
+        return self
+
+    def positions(self, q: ArrayLike) -> Array:
+        """Return the positions (..., nq) of all joints from those of the drives (..., n)."""
         assert self.closing is not None
         drives = np.asarray(q, dtype=float)
         if drives.shape[-1:] != (self.nq,):
-            places = self.mechanism.closure.active_positions
+            places = self.mechanism.closed.closure.active_positions
             allowed = f"(..., {self.nq}): those of the drives, {listing(self.coordinate_names)}"
             fix = f"from those of all coordinates, take q[..., {places}], and likewise v and a"
             raise ModelError(f"has shape {drives.shape}", argument="q", where=self.name, allowed=allowed, fix=fix)
         found = self.closing.positions(drives.reshape(-1, self.nq))
         return found.reshape(*drives.shape[:-1], found.shape[-1])
 
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the parameters of the mechanism."""
-        return self.mechanism.parameter_names
-
-    def parameters(self) -> Array:
-        """Return the parameters (p,) of the mechanism."""
-        return self.mechanism.parameters()
-
-    def with_parameters(self, parameters: ArrayLike) -> Self:
+    def replaced(self, values: ArrayLike) -> Self:
         """Return the drives of the robot with other parameters (p,).
 
         Where the loops are not closed in the mode of the robot itself, that mode is the new home.
         """
         assert self.closing is not None
-        whole = self.mechanism.with_parameters(parameters)
+        whole = self.mechanism.inertial.replaced(values)
         if isinstance(self.given, ParallelRobot):
             made = with_parameters(self.given, whole)
             given: Robot | ParallelRobot = made if self._own_mode else _at_home(made, self._first)
@@ -253,13 +244,13 @@ class ClosedRobot(Robot):
         """The closed posture (nq,) at ``start``."""
         assert self.closing is not None
         start = self.closing.start
-        return self.mechanism.assemble(start[self.mechanism.closure.active_positions], start)
+        return self.mechanism.closed.assemble(start[self.mechanism.closed.closure.active_positions], start)
 
     @cached_property
     def _own_mode(self) -> bool:
         """Whether the robot, without measured positions of its passive joints, is closed in the same mode."""
         assert self.given is not None
-        drives = self._first[None, self.mechanism.closure.active_positions]
+        drives = self._first[None, self.mechanism.closed.closure.active_positions]
         try:
             own = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
         except UnclosedError:
@@ -271,22 +262,14 @@ class ClosedRobot(Robot):
         apart = self.mechanism.difference(q, other)
         turns = np.array(units_of(self.mechanism)[1]) == "rad"
         apart[:, turns] -= 2 * np.pi * np.round(apart[:, turns] / (2 * np.pi))
-        return np.abs(apart / self.mechanism.closure.scales[2])
-
-    def base_parameters(
-        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
-    ) -> BaseParameters:
-        """Return the smallest set of parameters that gives all forces of the drives."""
-        known = carriers(self.given) if isinstance(self.given, ParallelRobot) else ()
-        assert self.closing is not None
-        return closed_base_parameters(self.mechanism.closure, seed, among, measured, known, self.closing.start)
+        return np.abs(apart / self.mechanism.closed.closure.scales[2])
 
     def drive_columns(self, what: str, values: Array) -> Array:
         """Return the columns (N, n) of the drives from those of the drives, or of all coordinates; ``what`` names them.
 
         Forces of passive coordinates must be zero: they have no drives.
         """
-        mechanism, closure = self.mechanism, self.mechanism.closure
+        mechanism, closure = self.mechanism, self.mechanism.closed.closure
         count, places = (mechanism.nq, closure.active_positions) if what == "q" else (mechanism.nv, closure.active)
         columns = values.shape[-1] if values.ndim else 0
         if columns not in (self.nv, count):
@@ -338,6 +321,56 @@ class ClosedRobot(Robot):
             raise UnclosedError(what, where=f"{self.name}: {sample_at(k, times)}", fix=fix).but(sample=k)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class DriveParameters:
+    """The parameters (p,) of a closed mechanism, in which the forces (..., n) of its drives are linear.
+
+    Arguments q, v and a are those of the drives.
+
+    Example:
+        >>> drives = closed_robot(torsor.library.four_bar())
+        >>> tau = drives.inertial.regressor([0.5], [1], [2]) @ drives.inertial.values
+        >>> bool(np.allclose(drives.inverse_dynamics([0.5], [1], [2]), tau))
+        True
+    """
+
+    _drives: ClosedRobot
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters of the mechanism."""
+        return self._drives.mechanism.inertial.names
+
+    @property
+    def values(self) -> Array:
+        """The parameters (p,) of the mechanism."""
+        return self._drives.mechanism.inertial.values
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return the regressor (..., n, p) of the forces of the drives."""
+        closed = self._drives.mechanism.closed
+        return written(closed.regressor(self._drives.positions(q), v, a), out, "regressor")
+
+    def base(
+        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
+    ) -> BaseParameters:
+        """Return the smallest set of parameters that gives all forces of the drives."""
+        given, closing = self._drives.given, self._drives.closing
+        known = carriers(given) if isinstance(given, ParallelRobot) else ()
+        assert closing is not None
+        return closed_base_parameters(
+            self._drives.mechanism.closed.closure, seed, among, measured, known, closing.start
+        )
+
+    def replaced(self, values: ArrayLike) -> ClosedRobot:
+        """Return the drives of the robot with other parameters (p,)."""
+        return self._drives.replaced(values)
+
+
+MeasuredRobot = Robot | ClosedRobot
+"""A robot as logs show it: a tree, or the drives of a closed mechanism."""
+
+
 def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -> ClosedRobot:
     """Return the drives of a robot with loops or of a parallel robot.
 
@@ -348,7 +381,7 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
         found = f"leg {spinning(robot)!r} can spin about its line, which the drives do not show"
         raise ModelError(found, where=robot.name, fix="use a universal joint in place of one ball")
     whole = (robot.as_robot() if isinstance(robot, ParallelRobot) else robot).to(dtype="float64")
-    closure, where = whole.closure, whole.name
+    closure, where = whole.closed.closure, whole.name
     if closure.velocity_rows.any():
         found = "wheels roll: positions of the drives do not determine those of the robot"
         raise ModelError(found, where=where, allowed="loops of cut joints and couplings")
@@ -373,7 +406,7 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
 
 def _start(robot: Robot | ParallelRobot, mechanism: Robot) -> Array:
     """Return the posture (nq,) from which the loops of a robot are closed where no other is given."""
-    return start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(mechanism.closure)
+    return start_of(robot) if isinstance(robot, ParallelRobot) else start_posture(mechanism.closed.closure)
 
 
 def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
@@ -384,7 +417,7 @@ def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
     return replace(robot, home=pose, legs=legs)
 
 
-def measured_robot(robot: Any, data: Any = None) -> Any:
+def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None) -> MeasuredRobot:
     """Return a robot as logs show it: a tree itself, of others the drives.
 
     Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
@@ -396,8 +429,7 @@ def measured_robot(robot: Any, data: Any = None) -> Any:
         >>> measured_robot(torsor.library.delta()).coordinate_names[0]
         'leg1/shoulder'
     """
-    closed = isinstance(robot, ParallelRobot) or (isinstance(robot, Robot) and bool(robot.loops))
-    if not closed:
+    if not isinstance(robot, ParallelRobot) and not (isinstance(robot, Robot) and robot.loops):
         return robot
     made = closed_robot(robot)
     q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
@@ -408,19 +440,19 @@ def measured_robot(robot: Any, data: Any = None) -> Any:
     return closed_robot(robot, every[0]) if len(every) else made
 
 
-def drives_of(robot: Robot, what: str, values: Array) -> Array:
+def drives_of(robot: MeasuredRobot, what: str, values: Array) -> Array:
     """Return the columns (N, n) of the drives of a closed robot; those of a tree are all."""
     return robot.drive_columns(what, values) if isinstance(robot, ClosedRobot) else values
 
 
-def driven_motion(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
     """Return q, v, a (..., n) of the drives of a closed robot, from those of them or of all coordinates.
 
     Positions of passive joints must agree with the closed loops. The motion of a tree is itself.
 
     Example:
         >>> bars = closed_robot(torsor.library.four_bar())
-        >>> q = bars.mechanism.assemble([0.5])
+        >>> q = bars.mechanism.closed.assemble([0.5])
         >>> [x.tolist() for x in driven_motion(bars, q, np.ones(3), np.zeros(1))]
         [[0.5], [1.0], [0.0]]
     """
@@ -432,7 +464,7 @@ def driven_motion(robot: Robot, q: Array, v: Array, a: Array) -> tuple[Array, Ar
     return own
 
 
-def is_excitable(robot: Robot) -> bool:
+def is_excitable(robot: MeasuredRobot) -> bool:
     """Return whether ``excite`` has motions for a robot: one with plain coordinates, stiff joints and no loops.
 
     Example:
@@ -442,12 +474,12 @@ def is_excitable(robot: Robot) -> bool:
     return not isinstance(robot, ClosedRobot) and not robot.loops and robot.nq == robot.nv and not robot.elastic
 
 
-def notes_of(robot: Robot) -> tuple[str, ...]:
+def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
     """Return what is to be said of the log of a robot: of a closed one, where its passive joints come from."""
     return (robot.note,) if isinstance(robot, ClosedRobot) else ()
 
 
-def whole(robot: Robot) -> Robot:
+def whole(robot: MeasuredRobot) -> Robot:
     """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism.
 
     Example:
@@ -457,7 +489,7 @@ def whole(robot: Robot) -> Robot:
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot
 
 
-def bodies_of(robot: Robot) -> int:
+def bodies_of(robot: MeasuredRobot) -> int:
     """Return the number of links that have inertial parameters.
 
     Example:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
@@ -14,12 +14,15 @@ from torsor.base.documents import plain
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
-from torsor.identification.closed_robot import is_excitable, whole
+from torsor.identification.closed_robot import MeasuredRobot, is_excitable, whole
 from torsor.identification.drives import Drives
 from torsor.identification.excitation.design import sizes_of
 from torsor.identification.measurements import Measurements
 from torsor.mechanism.mechanism import force_units, robot_facts
-from torsor.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 MARK = " !"
 CLOSEST = 3  # laws that were not chosen, which the report names
@@ -142,7 +145,7 @@ def document(found: Any) -> dict[str, Any]:
             [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
         ),
         "parameters": None if found.parameters is None else plain(found.parameters),
-        "parameter_names": list(found.prior.parameter_names),
+        "parameter_names": list(found.prior.inertial.names),
         "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
         "drives": None if found.drives is None else found.drives.content(),
         "lag": found.lag,
@@ -178,7 +181,7 @@ MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 
 
 def plot(
-    robot: Robot,
+    robot: MeasuredRobot,
     data: Measurements,
     predicted: Array,
     rms: Array,
@@ -186,7 +189,7 @@ def plot(
     how: str,
     path: str | Path | None,
     unseen: tuple[Measurements, Array, Array] | None = None,
-) -> Any:
+) -> "Figure":
     """Return a figure with a panel for each coordinate: measured and ``predicted`` (N, nv) forces, and residuals.
 
     ``rms`` (nv,) are the root mean squares of the residuals, a band about zero, and ``percents`` (nv,) these in percent
@@ -258,7 +261,7 @@ def _axis(data: Measurements, unseen: tuple[Measurements, Array, Array] | None, 
 
 # What an identification does not determine, and why: each parameter with a reason in words.
 #
-# Base parameters are combinations of the parameters of a robot (``Robot.base_parameters``). A parameter that is none of
+# Base parameters are combinations of the parameters of a robot (``robot.inertial.base``). A parameter that is none of
 # them either acts on no force, or only together with others; a base parameter may be too small for the noise, or the
 # motion may not show it. ``found`` is an ``Identified``, whose file imports this one.
 
@@ -297,7 +300,7 @@ class Unidentified(NamedTuple):
 
 def unidentified(found: Any) -> tuple[Unidentified, ...]:
     """Return the parameters that an identification does not determine on their own, by kind of reason."""
-    base, names = found.base, found.prior.parameter_names
+    base, names = found.base, found.prior.inertial.names
     representative = {int(column): k for k, column in enumerate(base.columns)}
     own_names = tuple(names[k] for k in base.columns)
     certain = np.where(np.abs(found.values) > CERTAIN * found.deviations, np.abs(found.values), 0.0)
@@ -349,7 +352,7 @@ def _interval(value: float, deviation: float) -> str:
     return f"{value - half:.3g} to {value + half:.3g}"
 
 
-def unit_of(robot: Robot, name: str) -> str:
+def unit_of(robot: MeasuredRobot, name: str) -> str:
     """Return the unit of a parameter of a robot.
 
     Example:

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, number, one_of, real_array, whole_number
 from torsor.base.errors import ModelError
-from torsor.robot.robot import Robot
+from torsor.identification.closed_robot import MeasuredRobot
 
 ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave above it
 
@@ -114,7 +114,7 @@ UNIT = 0.1  # deviation of the length of a quaternion from 1 that is accepted
 
 
 def motion_of(
-    robot: Robot, t: ArrayLike, q: ArrayLike, cutoff: float, *, periodic: bool = False, where: str = "motion_of"
+    robot: MeasuredRobot, t: ArrayLike, q: ArrayLike, cutoff: float, *, periodic: bool = False, where: str = "motion_of"
 ) -> tuple[Array, Array, Array]:
     """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
 
@@ -152,7 +152,7 @@ def motion_of(
     return x, v, a
 
 
-def continuous(robot: Robot, q: Array) -> Array:
+def continuous(robot: MeasuredRobot, q: Array) -> Array:
     """Return positions q (T, nq) whose quaternions do not change their sign from sample to sample.
 
     Example:
@@ -169,7 +169,7 @@ def continuous(robot: Robot, q: Array) -> Array:
     return found + 0.0
 
 
-def _turning(robot: Robot) -> list[tuple[slice, slice, bool]]:
+def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
     """Return where the quaternions are in q, where their rates are in v, and which belong to free joints."""
     return [
         (slice(at.q.stop - 4, at.q.stop), slice(at.v.start, at.v.start + 3), joint.nv == 6)

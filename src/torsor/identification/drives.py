@@ -11,7 +11,7 @@ from torsor.base.checks import frozen_array, number, several
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_array
-from torsor.robot.robot import Robot
+from torsor.robot.protocols import Dynamics
 
 # Forces of drives beyond the parameters of a robot: friction of other laws, offsets, and motors of several joints.
 #
@@ -328,11 +328,11 @@ class Drives:
         return np.asarray(spread(Motion(v, a, load, warmth).columns(self.terms), self.terms) @ self.values)
 
 
-def frictional(robot: Robot) -> Flags:
+def frictional(robot: Dynamics) -> Flags:
     """Return which parameters (p,) of a robot are friction.
 
     Example:
         >>> int(frictional(torsor.library.two_link()).sum())
         4
     """
-    return np.array([name.endswith(FRICTION) for name in robot.parameter_names], dtype=bool)
+    return np.array([name.endswith(FRICTION) for name in robot.inertial.names], dtype=bool)

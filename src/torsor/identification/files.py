@@ -10,12 +10,12 @@ import numpy as np
 from torsor.base.archive import Archive, as_bytes, as_text
 from torsor.base.documents import plain
 from torsor.base.files import check_array
-from torsor.identification.closed_robot import ClosedRobot, closed_robot
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.mechanism.mechanism import state_units
 from torsor.robot.archived import archived_robot, robot_text
-from torsor.robot.inertial import BaseParameters
+from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
@@ -23,7 +23,7 @@ from torsor.robot.robot import Robot
 # The robot of an identification on disk: a tree, or a closed mechanism with the posture from which it is closed.
 
 
-def robot_arrays(robot: Robot) -> dict[str, Any]:
+def robot_arrays(robot: MeasuredRobot) -> dict[str, Any]:
     """Return the arrays of a file that hold a robot.
 
     Example:
@@ -39,7 +39,7 @@ def robot_arrays(robot: Robot) -> dict[str, Any]:
     return found
 
 
-def robot_of_arrays(found: Archive) -> Robot:
+def robot_of_arrays(found: Archive) -> MeasuredRobot:
     """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
     tree = archived_robot(found)
     if "start" not in found.arrays:
@@ -59,7 +59,7 @@ MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
 
 
 def archive(
-    robot: Robot, base: BaseParameters, data: Measurements, settings: Mapping[str, Any], own: Mapping[str, Any]
+    robot: MeasuredRobot, base: BaseParameters, data: Measurements, settings: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Archive:
     """Return all that a file of an identification holds; ``own`` are the fields of the result."""
     arrays: dict[str, Any] = {name: own[name] for name in OWN}
@@ -93,7 +93,7 @@ def fields_of(found: Archive) -> dict[str, Any]:
     """Return the fields of an identification; raise ValueError or KeyError where the arrays are none."""
     arrays, robot = found.arrays, robot_of_arrays(found)
     names = tuple(as_text(arrays["base_names"]).split("\n"))
-    b, p = len(names), len(robot.parameter_names)
+    b, p = len(names), len(robot.inertial.names)
     shapes: dict[str, tuple[tuple[int, ...], str]] = {
         "values": ((b,), "f"),
         "covariance": ((b, b), "f"),
@@ -136,7 +136,7 @@ def fields_of(found: Archive) -> dict[str, Any]:
     return {"prior": robot, "base": base, "measurements": data, "unseen": unseen} | own
 
 
-def _measured(found: Archive, robot: Robot, which: str) -> Measurements:
+def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
     """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
     arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
     for name in ("q", "v", "a", "tau"):

@@ -50,7 +50,7 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
     if validated is not None:
         instance_of(validated, Identified, "report", "validated", allowed="a result of found.validate")
-        if validated.prior.parameter_names != found.prior.parameter_names:
+        if validated.prior.inertial.names != found.prior.inertial.names:
             text = f"is of {validated.prior.name!r}"
             raise ModelError(
                 text,
@@ -158,7 +158,7 @@ def _bar(percent: float, worst: float) -> str:
 
 
 def _parameters(found: Identified) -> str:
-    names, rows = found.prior.parameter_names, []
+    names, rows = found.prior.inertial.names, []
     columns = (found.names, found.base.columns, found.base.values, found.values, found.deviations, found.intervals)
     for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
         weak = name in found.undetermined
@@ -222,7 +222,7 @@ def _unidentified(found: Identified) -> Iterable[str]:
 
 def _masses(found: Identified) -> str:
     assert found.parameters is not None
-    rows, before, after = [], whole(found.prior), whole(found.prior.with_parameters(found.parameters))
+    rows, before, after = [], whole(found.prior), whole(found.prior.inertial.replaced(found.parameters))
     for given, own in zip(before.links, after.links, strict=True):
         change = f"{100 * (own.mass / given.mass - 1):+.1f} %" if given.mass > 0 else ""
         centres = [", ".join(f"{x:.4f}" for x in np.asarray(each.com) + 0.0) for each in (given, own)]

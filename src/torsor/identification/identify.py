@@ -13,7 +13,7 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
-from torsor.identification.closed_robot import bodies_of, measured_robot
+from torsor.identification.closed_robot import MeasuredRobot, bodies_of, measured_robot
 from torsor.identification.drives import WARM, Drives, asked_of, directions_of, warmth_of
 from torsor.identification.estimation import INFLUENCES, Fit, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
@@ -22,7 +22,6 @@ from torsor.identification.physical import Estimate, Prior, UnphysicalError, che
 from torsor.identification.result import Identified
 from torsor.identification.simulated_instruments import simulated
 from torsor.robot.parallel import ParallelRobot
-from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 LEAST_NOISE = 1e-7  # noise, as a fraction of the force, to which a physical estimate fits at best
@@ -31,7 +30,7 @@ SIMULATION = "simulation"
 
 
 def identify(
-    robot: Robot | ParallelRobot,
+    robot: MeasuredRobot | ParallelRobot,
     data: Measurements | Trajectory | Sequence[Any],
     *,
     physical: bool = False,
@@ -52,7 +51,7 @@ def identify(
     """Return the base parameters of a robot from motions and their forces, with standard deviations.
 
     ``robot`` gives geometry, gravity, springs and motors. The parameters that ``among`` names are unknown (patterns
-    with *, as in ``base_parameters``); the others are taken from the robot. ``data`` are ``Measurements``, a
+    with *, as in ``robot.inertial.base``); the others are taken from the robot. ``data`` are ``Measurements``, a
     ``Trajectory``, or a tuple (q, v, a, tau). The forces of springs, motors and known parameters are subtracted from
     tau; the rest is Y pi, solved by weighted least squares with the noise of each coordinate estimated too (Gautier's
     IDIM-WLS). Known wrenches of the environment (``external`` of the measurements) are added to tau as J^T w. Where the
@@ -92,11 +91,11 @@ def identify(
         >>> robot = torsor.library.two_link()
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
         >>> found = identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a)))
-        >>> bool(np.allclose(found.values, robot.base_parameters().values))
+        >>> bool(np.allclose(found.values, robot.inertial.base().values))
         True
     """
     robot = measured_robot(robot, data)
-    robot = instance_of(robot, Robot, "identify", "robot", allowed="a torsor.Robot")
+    robot = instance_of(robot, MeasuredRobot, "identify", "robot", allowed="a torsor.Robot")
     where = robot.name
     physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")
@@ -121,7 +120,7 @@ def identify(
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
     settings |= {"instruments": instruments if isinstance(instruments, str) else instruments is not None}
     robot = robot.to(dtype="float64")
-    base = robot.base_parameters(among=among, measured=samples.measured(robot))
+    base = robot.inertial.base(among=among, measured=samples.measured(robot))
     if not len(base):
         raise ModelError("no motion excites any of the parameters", where=where)
     warmth, mean = warmth_of(temperature, samples.tau.shape, None, where)
@@ -140,7 +139,7 @@ def identify(
         found = estimate(whole, method)
     values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        given = Prior(robot.parameters(), base.columns, base.unknown, bodies_of(robot))
+        given = Prior(robot.inertial.values, base.columns, base.unknown, bodies_of(robot))
         near = _estimate(found, base.matrix, equations.tau)
         try:
             parameters = nearest_physical(near, given, regularisation, where, mass)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import indices_of, instance_of, real_array, several
+from torsor.base.checks import indices_of, real_array, several
 from torsor.base.errors import ModelError, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, drives_of, measured_robot, notes_of
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of, measured_robot, notes_of
 from torsor.identification.differentiation import differentiate, motion_of
 from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
@@ -111,7 +111,7 @@ class Measurements:
     @classmethod
     def of(
         cls,
-        robot: Robot,
+        robot: MeasuredRobot,
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
@@ -138,7 +138,7 @@ class Measurements:
             >>> data.weights[0].tolist() == [1.0] * 6 + [0.0] * 12
             True
         """
-        instance_of(robot, Robot, "measurements", "robot")
+        _check_robot(robot, "measurements")
         positions = _samples(q, "q")
         at = None if measured is None else indices_of(measured, robot.coordinate_names, f"{robot.name}: measured")
         forces, weights = forces_of(robot, len(positions), tau, at)
@@ -165,7 +165,7 @@ class Measurements:
     def load(
         cls,
         path: str | Path | Sequence[str | Path],
-        robot: Robot | ParallelRobot,
+        robot: MeasuredRobot | ParallelRobot,
         columns: Mapping[str, Any] | LogMap | str | Path | None = None,
         *,
         units: Mapping[str, Any] | None = None,
@@ -195,23 +195,23 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        robot = instance_of(measured_robot(robot), Robot, str(path), "robot")
+        own = _check_robot(measured_robot(robot), str(path))
         paths = [Path(each) for each in several(path)]
         if not paths:
-            raise ModelError("no log", where=robot.name, allowed="one file or more")
-        given = own_map(paths[0], robot) if columns is None else columns
+            raise ModelError("no log", where=own.name, allowed="one file or more")
+        given = own_map(paths[0], own) if columns is None else columns
         settings = LogMap.of(given, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
-        logs = [read(each, robot, settings) for each in paths]
+        logs = [read(each, own, settings) for each in paths]
         for log in logs:
-            for each in motionless(robot, log):
+            for each in motionless(own, log):
                 warn(str(each))
-        prepared = prepare(robot, logs, settings)
+        prepared = prepare(own, logs, settings)
         found = prepared.samples
-        tau = found.tau - environment_forces(robot, found.q, found.external)
-        return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(robot)))
+        tau = found.tau - environment_forces(own, found.q, found.external)
+        return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(own)))
 
-    def measured(self, robot: Robot | ParallelRobot) -> list[str]:
-        """Return the coordinates of a robot whose forces are known, for ``robot.base_parameters(measured=...)``.
+    def measured(self, robot: MeasuredRobot | ParallelRobot) -> list[str]:
+        """Return the coordinates of a robot whose forces are known, for ``robot.inertial.base(measured=...)``.
 
         Of closed loops and parallel robots, these are drives.
 
@@ -219,10 +219,10 @@ class Measurements:
             >>> robot = torsor.library.quadruped()
             >>> q, rest = np.tile(robot.neutral(), (9, 1)), np.zeros((9, 18))
             >>> data = Measurements.of(robot, q, rest, rest, rest, measured=["fl_knee"])
-            >>> data.measured(robot)[5:], len(robot.base_parameters(measured=data.measured(robot)))
+            >>> data.measured(robot)[5:], len(robot.inertial.base(measured=data.measured(robot)))
             (['root/vz', 'fl_knee'], 97)
         """
-        if not isinstance(robot, Robot | ParallelRobot):
+        if not isinstance(robot, MeasuredRobot | ParallelRobot):
             raise ModelError(
                 f"robot is {robot!r}", value=robot, where="measurements", allowed="a Robot or ParallelRobot"
             )
@@ -332,7 +332,14 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
     return array
 
 
-def measurements_of(robot: Robot, data: Any) -> Measurements:
+def _check_robot(robot: object, where: str) -> MeasuredRobot:
+    """Return a robot, or raise ModelError for anything else."""
+    if not isinstance(robot, MeasuredRobot):
+        raise ModelError(f"robot is {robot!r}", value=robot, where=where, allowed="a Robot")
+    return robot
+
+
+def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:
     """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
 
     Example:

@@ -9,11 +9,11 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
+from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.drives import Motion, Term, frictional, spread
 from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
-from torsor.robot.inertial import BaseParameters
-from torsor.robot.robot import Robot
+from torsor.robot.base_parameters import BaseParameters
 
 # The parallel filter: forces and regressor pass the same low-pass filter, and few samples of them are left.
 #
@@ -147,7 +147,7 @@ class Model:
     wrenches of the environment.
     """
 
-    robot: Robot
+    robot: MeasuredRobot
     base: BaseParameters
     q: Array
     v: Array
@@ -157,7 +157,7 @@ class Model:
 
     @cached_property
     def _regressor(self) -> Array:
-        Y = self.robot.regressor(self.q, self.v, self.a)
+        Y = self.robot.inertial.regressor(self.q, self.v, self.a)
         _check_size(self.robot, Y)
         return Y
 
@@ -181,12 +181,12 @@ class Model:
 
     @cached_property
     def _given(self) -> Array:
-        return self.robot.parameters()
+        return self.robot.inertial.values
 
     def load(self, values: Array) -> Array:
         """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""
         rubs = frictional(self.robot)
-        rubbed = self._regressor @ np.where(rubs & ~self.base.unknown, self.robot.parameters(), 0.0)
+        rubbed = self._regressor @ np.where(rubs & ~self.base.unknown, self.robot.inertial.values, 0.0)
         return np.asarray(self.known - rubbed + self.Y @ np.where(rubs[self.base.columns], 0.0, values))
 
     def motion(self, values: Array) -> Motion:
@@ -260,9 +260,9 @@ def with_terms(equations: Equations, phi: Array, terms: Sequence[Term], instrume
     return replace(equations, Y=np.concatenate([equations.Y, spread(phi, terms)], axis=-1), Z=Z, names=names)
 
 
-def _near_rest(robot: Robot, speed: Array, unknown: Flags, still: float) -> Flags:
+def _near_rest(robot: MeasuredRobot, speed: Array, unknown: Flags, still: float) -> Flags:
     """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a speed near zero."""
-    names = dict(zip(robot.parameter_names, unknown.tolist(), strict=True))
+    names = dict(zip(robot.inertial.names, unknown.tolist(), strict=True))
     unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
     smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
     exact = np.array(unknowns) & ~np.isin(robot.coordinate_names, list(smooth))
@@ -270,7 +270,7 @@ def _near_rest(robot: Robot, speed: Array, unknown: Flags, still: float) -> Flag
     return np.asarray(slow & exact)
 
 
-def _check_size(robot: Robot, values: Array) -> None:
+def _check_size(robot: MeasuredRobot, values: Array) -> None:
     """Raise ModelError for numbers whose squares are not finite."""
     largest = float(np.abs(values).max(initial=0.0))
     if not largest < LARGEST:

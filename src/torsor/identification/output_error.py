@@ -56,14 +56,13 @@ def output_error(
         >>> run = torsor.simulate(robot, [1.0], duration=4.0, controller=lambda t, q, v: 5 * np.sin([3 * t]))
         >>> first = torsor.identify(robot, run, among=["link1.*", "*.viscous"])
         >>> found = output_error(first, run.times, run.q, run.tau)
-        >>> bool(np.allclose(found.values, robot.base_parameters(among=["link1.*", "*.viscous"]).values, atol=1e-3))
+        >>> bool(np.allclose(found.values, robot.inertial.base(among=["link1.*", "*.viscous"]).values, atol=1e-3))
         True
     """
     start = instance_of(start, Identified, "output_error", "start")
     robot, where = start.prior, start.prior.name
-    closed = isinstance(robot, ClosedRobot)
-    other = robot.nq != robot.nv or closed or start.drives is not None or start.measurements.external is not None
-    if other or start.settings.get("bandwidth") is not None:
+    other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
+    if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
         allowed = (
             "robots with plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
         )
@@ -193,7 +192,7 @@ class _Problem:
         a = np.linalg.solve(M, (tau - bias)[..., None])[..., 0]
         tau_q, tau_v = self._kernel(q, v, a, d)
         change = -(tau_q @ D[:, :n] + tau_v @ D[:, n:])
-        change[..., 2 * n :] -= self.robot.regressor(q, v, a)[..., self.start.base.columns]
+        change[..., 2 * n :] -= self.robot.inertial.regressor(q, v, a)[..., self.start.base.columns]
         return np.concatenate([v, a], axis=1), np.concatenate([D[:, n:], np.linalg.solve(M, change)], axis=1)
 
     def rows(self, states: Array, beta: Array) -> Array:
@@ -231,7 +230,7 @@ def _follows(rows: Array) -> bool:
 def _bodies(start: Identified) -> Array:
     """Return the base parameters (b,) of bodies that are nearest to an estimate, whose mass matrix may be no such."""
     robot, base = start.prior, start.base
-    given = Prior(robot.parameters(), base.columns, base.unknown, len(robot.links))
+    given = Prior(robot.inertial.values, base.columns, base.unknown, len(robot.links))
     near = Estimate(base.matrix, start.values, root_of(start.covariance))
     return np.asarray(base.matrix @ nearest_physical(near, given, start.settings["regularisation"], robot.name, None))
 

@@ -20,11 +20,10 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.bases import environment_forces
-from torsor.identification.closed_robot import bodies_of
+from torsor.identification.closed_robot import MeasuredRobot, bodies_of
 from torsor.identification.logs.force_model import ForceModel, Motion
 from torsor.identification.logs.model_checks import column_findings, scale_findings, sign_findings
 from torsor.identification.measurements import Measurements
-from torsor.robot.robot import Robot
 
 UNITS = np.array(parameter_basis())
 STEPS = 200  # Newton steps for one gamma at most; about five are enough
@@ -231,7 +230,7 @@ FIX = (
 )
 
 
-def explained(robot: Robot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
+def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
     """Return the error of an estimate near which no parameters are physical, with the causes that the data show.
 
     ``mass`` (kg) is the total that was given, and ``without`` returns the parameters (p,) without it. Then each force
@@ -261,7 +260,7 @@ def explained(robot: Robot, data: Measurements, mass: float | None, without: Cal
     )
 
 
-def check_distance(robot: Robot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
+def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
     """Warn where physical parameters leave far more of the forces tau (N, n) than those without constraints.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.

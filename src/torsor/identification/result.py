@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.identification import contents, files
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, driven_motion
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, driven_motion
 from torsor.identification.contents import (
     HALF_INTERVAL,
     Unidentified,
@@ -31,9 +31,13 @@ from torsor.identification.contents import (
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
-from torsor.robot.inertial import BaseParameters
+from torsor.robot.base_parameters import BaseParameters
+from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
@@ -61,7 +65,7 @@ class Identified(Result):
     """
 
     kind = "identification"
-    prior: Robot
+    prior: MeasuredRobot
     base: BaseParameters
     values: Array
     covariance: Array
@@ -186,7 +190,7 @@ class Identified(Result):
             return np.asarray(1 - self._mean(self.residuals**2) / self._mean((tau - self._mean(tau)) ** 2))
 
     @cached_property
-    def robot(self) -> Any:
+    def robot(self) -> Robot | ParallelRobot:
         """The robot with the identified parameters, for an estimate with ``physical=True``.
 
         A ``Robot``, or a ``ParallelRobot`` where one was given.
@@ -196,8 +200,11 @@ class Identified(Result):
                 "base parameters do not determine a robot, and without constraints none may be physically consistent"
             )
             raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
-        made = self.prior.with_parameters(self.parameters)
-        return made.given if isinstance(made, ClosedRobot) else made
+        made = self.prior.inertial.replaced(self.parameters)
+        if not isinstance(made, ClosedRobot):
+            return made
+        assert made.given is not None
+        return made.given
 
     def predict(
         self,
@@ -316,7 +323,7 @@ class Identified(Result):
         text = as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw measured forces, predicted forces and residuals, one panel per coordinate, and return the figure.
 
         With ``path``, save it too. Needs matplotlib: ``torsor[plot]``.

@@ -134,7 +134,9 @@ class Tracking:
 
     @cached_property
     def _dynamics(self) -> EstimatedDynamics:
-        return EstimatedDynamics(self.model.robot, self.model.base.columns.tolist())
+        robot = self.model.robot
+        assert isinstance(robot, Robot)  # ``of`` refuses others
+        return EstimatedDynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
     def _inside(self) -> Flags:

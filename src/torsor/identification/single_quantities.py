@@ -21,7 +21,7 @@ from torsor.identification.estimation import Equations, Method, estimate
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of, stretches
 from torsor.identification.physical import Estimate, Prior, nearest_physical
-from torsor.robot.inertial import BaseParameters
+from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.spatial import from_pseudo_inertia, pseudo_inertia
@@ -58,9 +58,9 @@ class Masses:
     @cached_property
     def robot(self) -> Robot:
         """The given robot with these masses; centres of mass and radii of gyration stay."""
-        pi = self.prior.parameters()
+        pi = self.prior.inertial.values
         pi[: 10 * len(self.values)] = (_bodies(self.prior) * self.values[:, None]).ravel()
-        return self.prior.with_parameters(pi)
+        return self.prior.inertial.replaced(pi)
 
 
 def identify_masses(
@@ -80,7 +80,7 @@ def identify_masses(
         >>> arm = torsor.library.two_link()
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 50, 2))
         >>> tau = arm.inverse_dynamics(q, v, a)
-        >>> guess = arm.with_parameters(arm.parameters() * np.repeat([1.5, 0.5, 1.0], [10, 10, 6]))
+        >>> guess = arm.inertial.replaced(arm.inertial.values * np.repeat([1.5, 0.5, 1.0], [10, 10, 6]))
         >>> found = identify_masses(guess, (q, v, a, tau))
         >>> bool(np.allclose(found.values, [link.mass for link in arm.links]))
         True
@@ -112,14 +112,14 @@ def _unknowns(robot: Robot) -> BaseParameters:
     unknown = frictional(robot)
     unknown[: 10 * len(robot.links)] = True
     columns = np.flatnonzero(unknown)
-    names = tuple(robot.parameter_names[k] for k in columns)
+    names = tuple(robot.inertial.names[k] for k in columns)
     matrix = np.eye(len(unknown))[columns]
-    return BaseParameters(names, columns, matrix, matrix @ robot.parameters(), unknown, False)
+    return BaseParameters(names, columns, matrix, matrix @ robot.inertial.values, unknown, False)
 
 
 def _bodies(robot: Robot) -> Array:
     """Return the ten parameters (L, 10) of each link with a mass of 1 kg."""
-    ten = robot.parameters()[: 10 * len(robot.links)].reshape(-1, 10)
+    ten = robot.inertial.values[: 10 * len(robot.links)].reshape(-1, 10)
     return np.asarray(ten / ten[:, :1])
 
 
@@ -174,16 +174,18 @@ def identify_gravity(
         raise ModelError("gravity is zero", where=robot.name, fix="give the size of gravity: with_gravity")
     samples = measurements_of(robot, data)
     through = Filter.of(samples, bandwidth, robot.name)
-    base = robot.base_parameters(among=among)
+    base = robot.inertial.base(among=among)
     motion = samples.q, samples.v, samples.a
     model = Model(robot, base, *motion, external=samples.external)
     equations = equations_of(model, samples, through, still)
     # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
-    none = robot.with_gravity([0.0, 0.0, 0.0]).regressor(*motion)
-    along = [through(robot.with_gravity(axis).regressor(*motion) - none) for axis in np.eye(3)]
-    other = robot.inverse_dynamics(*motion, samples.external) - robot.regressor(*motion) @ robot.parameters()
+    none = robot.with_gravity([0.0, 0.0, 0.0]).inertial.regressor(*motion)
+    along = [through(robot.with_gravity(axis).inertial.regressor(*motion) - none) for axis in np.eye(3)]
+    other = (
+        robot.inverse_dynamics(*motion, samples.external) - robot.inertial.regressor(*motion) @ robot.inertial.values
+    )
     without, rest = through(none), through(samples.tau - other)
-    pi, g = robot.parameters(), np.array(robot.gravity, dtype=float)
+    pi, g = robot.inertial.values, np.array(robot.gravity, dtype=float)
     for _ in range(STEPS):
         axes = np.linalg.svd(g[None])[2][1:]
         Y = without + sum(g[k] * along[k] for k in range(3))
@@ -324,16 +326,16 @@ def identify_payload(
     robot = instance_of(robot, Robot, "identify_payload", "robot").to(dtype="float64")
     names = [each.name for each in robot.links]
     at = names.index(names[-1] if link is None else one_of(link, names, robot.name, "link"))
-    base, ten = robot.base_parameters(), slice(10 * at, 10 * at + 10)
+    base, ten = robot.inertial.base(), slice(10 * at, 10 * at + 10)
     both = []
     for data, carries in ((empty, 0.0), (loaded, 1.0)):
         samples = measurements_of(robot, data)
         through = Filter.of(samples, bandwidth, robot.name)
         model = Model(robot, base, samples.q, samples.v, samples.a, external=samples.external)
         own = equations_of(model, samples, through, still)
-        load = through(carries * robot.regressor(samples.q, samples.v, samples.a)[..., ten])
+        load = through(carries * robot.inertial.regressor(samples.q, samples.v, samples.a)[..., ten])
         both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))
-    load_names = [f"load.{name.split('.')[-1]}" for name in robot.parameter_names[ten]]
+    load_names = [f"load.{name.split('.')[-1]}" for name in robot.inertial.names[ten]]
     found = estimate(_together(both[0], both[1], load_names), Method())
     values, covariance = found.values[-10:], found.covariance[-10:, -10:]
     mass, com, inertia = _body(values, covariance, robot.name)

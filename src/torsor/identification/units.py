@@ -6,7 +6,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
-from torsor.robot.robot import Robot
+from torsor.identification.closed_robot import MeasuredRobot
 
 FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
 LEAST = 2 * math.pi  # numbers below this are not taken for degrees
@@ -14,7 +14,7 @@ TURNS = 3.0  # turns that a joint without limits may span before a warning
 DEGREE = math.pi / 180
 
 
-def check_radians(robot: Robot, q: Array, v: Array) -> None:
+def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     """Raise ModelError for angles q (N, nq) or rates v (N, nv) that are in degrees, and warn where they may be.
 
     They are refused where a revolute joint goes to more than three times its limits and more than a turn, while all
@@ -41,7 +41,7 @@ def check_radians(robot: Robot, q: Array, v: Array) -> None:
     _check_turns(robot, [robot.position_names[k] for k in positions], q[:, positions], (low, high))
 
 
-def _angles(robot: Robot) -> tuple[list[int], list[int]]:
+def _angles(robot: MeasuredRobot) -> tuple[list[int], list[int]]:
     """Return the indices in q and v of the angles: those of joints with one coordinate, and of their motors."""
     found = [
         (at.q.start, at.v.start)
@@ -51,7 +51,9 @@ def _angles(robot: Robot) -> tuple[list[int], list[int]]:
     return [at for at, _ in found], [at for _, at in found]
 
 
-def _check_limits(robot: Robot, what: str, names: list[str], values: Array, limits: tuple[Array, Array]) -> None:
+def _check_limits(
+    robot: MeasuredRobot, what: str, names: list[str], values: Array, limits: tuple[Array, Array]
+) -> None:
     least, most = limits
     ends = values.min(axis=0), values.max(axis=0)
     largest = np.maximum(np.abs(least), np.abs(most))
@@ -73,7 +75,7 @@ def _check_limits(robot: Robot, what: str, names: list[str], values: Array, limi
     warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)
 
 
-def _check_turns(robot: Robot, names: list[str], q: Array, limits: tuple[Array, Array]) -> None:
+def _check_turns(robot: MeasuredRobot, names: list[str], q: Array, limits: tuple[Array, Array]) -> None:
     """Warn of joints without limits that span several turns, but at most one if the numbers were degrees."""
     free = ~np.isfinite(limits[0]) & ~np.isfinite(limits[1])
     span = np.where(free, np.ptp(q, axis=0), 0.0) / (2 * math.pi)

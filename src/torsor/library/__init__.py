@@ -1,5 +1,8 @@
 """Ready-made robots: of papers, arms, floating and flexible ones, wheels, closed loops, parallel robots, trees."""
 
+from inspect import signature
+
+from torsor.base.registry import register
 from torsor.library.arms import panda, scara, seven_axis_arm, six_axis_arm, ur5
 from torsor.library.flexible import continuous_eel, flexible_arm, segmented_arm
 from torsor.library.human import human
@@ -44,3 +47,14 @@ __all__ = [
     "two_link",
     "ur5",
 ]
+
+# Robots that can be made without an argument are found by ``torsor.load`` and by the command line.
+register(
+    "robots",
+    "library",
+    {
+        name: globals()[name]
+        for name in __all__
+        if all(each.default is not each.empty for each in signature(globals()[name]).parameters.values())
+    },
+)

@@ -44,9 +44,9 @@ def four_bar(
 
     Example:
         >>> robot = four_bar()
-        >>> robot.active, robot.mobility().dof
+        >>> robot.active, robot.closed.mobility().dof
         (('crank_joint',), 1)
-        >>> robot.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
+        >>> robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
         [0.5, 0.242, 1.553]
     """
     check_positive("four_bar", ground=ground, crank=crank, coupler=coupler, rocker=rocker)
@@ -79,7 +79,7 @@ def slider_crank(
 
     Example:
         >>> robot = slider_crank()
-        >>> q = robot.assemble([0.5], guess=[0.5, -0.6, 0.18])
+        >>> q = robot.closed.assemble([0.5], guess=[0.5, -0.6, 0.18])
         >>> bool(np.isclose(q[2], 0.045 * np.cos(0.5) + np.sqrt(0.145**2 - (0.045 * np.sin(0.5)) ** 2)))
         True
     """
@@ -128,7 +128,7 @@ def five_bar(
 
     Example:
         >>> robot = five_bar()
-        >>> robot.active, robot.mobility().dof, robot.mobility().redundant
+        >>> robot.active, robot.closed.mobility().dof, robot.closed.mobility().redundant
         (('joint1', 'joint3'), 2, 3)
     """
     check_positive("five_bar", base=base, proximal=proximal, distal=distal)
@@ -162,9 +162,9 @@ def palletiser(
 
     Example:
         >>> robot = palletiser()
-        >>> robot.nv, robot.mobility().dof, robot.active
+        >>> robot.nv, robot.closed.mobility().dof, robot.active
         (10, 4, ('yaw', 'shoulder', 'crank', 'roll'))
-        >>> q = robot.assemble([0.3, 0.4, 0.2, 0.0])
+        >>> q = robot.closed.assemble([0.3, 0.4, 0.2, 0.0])
         >>> bool(np.allclose(robot.pose(q, "flange")[:3, 2], [0, 0, 1]))  # still upright
         True
     """
@@ -232,9 +232,9 @@ def closed_leg(
 
     Example:
         >>> robot = closed_leg()
-        >>> robot.nv, robot.mobility().dof, len(robot.active)
+        >>> robot.nv, robot.closed.mobility().dof, len(robot.active)
         (16, 12, 6)
-        >>> bool(np.abs(robot.closure_error(robot.neutral())).max() < 1e-15)
+        >>> bool(np.abs(robot.closed.error(robot.neutral())).max() < 1e-15)
         True
     """
     check_positive("closed_leg", thigh=thigh, shank=shank, lever=lever, torso_mass=torso_mass)

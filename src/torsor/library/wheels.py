@@ -29,7 +29,7 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
     Example:
         >>> at = torsor.spatial.make_pose(p=[-0.3, 0, 0])
         >>> cart = torsor.library.differential_drive().with_frame("rear", "chassis", at)
-        >>> cart.attach(caster(), at="rear", prefix="rear_caster/").mobility().dof
+        >>> cart.attach(caster(), at="rear", prefix="rear_caster/").closed.mobility().dof
         2
     """
     check_positive("caster", radius=radius, trail=trail, mass=mass)
@@ -55,9 +55,9 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
 
     Example:
         >>> robot = differential_drive()
-        >>> robot.nv, robot.mobility().dof, robot.mobility().position_dof
+        >>> robot.nv, robot.closed.mobility().dof, robot.closed.mobility().position_dof
         (7, 2, 7)
-        >>> v = robot.constrained_velocities(robot.neutral(), [1.0, 1.0])  # 0.1 m/s; the wheel of the caster is smaller
+        >>> v = robot.closed.velocities(robot.neutral(), [1.0, 1.0])  # 0.1 m/s; the wheel of the caster is smaller
         >>> bool(np.allclose(v, [0.1, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0]))
         True
     """
@@ -89,8 +89,8 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
 
     Example:
         >>> car = bicycle_car()
-        >>> q = car.assemble([0.0, np.arctan(0.25)])
-        >>> v = car.constrained_velocities(q, [1 / 0.3, 0.0])  # at 1 m/s on a circle of 10 m
+        >>> q = car.closed.assemble([0.0, np.arctan(0.25)])
+        >>> v = car.closed.velocities(q, [1 / 0.3, 0.0])  # at 1 m/s on a circle of 10 m
         >>> bool(np.allclose(v[:3], [1.0, 0.0, 0.1]))
         True
     """
@@ -119,12 +119,12 @@ def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0)
     """Return a homogeneous disc, such as a coin, that rolls without slipping on its edge; its axle is y of the disc.
 
     ``radius`` and ``thickness`` (of its inertia; the edge is thin) are in m, ``mass`` in kg. It has a free base: six
-    velocities, three of which are left free by the contact. It stands at ``q = disc.closed_positions(disc.neutral())``.
+    velocities, three of which are left free by the contact. It stands at ``q = disc.closed.positions(disc.neutral())``.
 
     Example:
         >>> disc = rolling_disc()
-        >>> q = disc.closed_positions(disc.neutral())
-        >>> q[:3].round(12).tolist(), disc.mobility(q).dof, disc.mobility(q).position_dof
+        >>> q = disc.closed.positions(disc.neutral())
+        >>> q[:3].round(12).tolist(), disc.closed.mobility(q).dof, disc.closed.mobility(q).position_dof
         ([0.0, 0.0, 0.3], 3, 5)
     """
     check_positive("rolling_disc", radius=radius, mass=mass)

@@ -78,8 +78,8 @@ class Wheel(Part):
     - "ball": a ball that rolls without slipping in all directions;
     - "skid": a point, or a ball with a ``radius``, that slides without friction.
 
-    The ground pushes and pulls: where the force of the first equation, ``loop_forces``, is negative, a real wheel would
-    lift off.
+    The ground pushes and pulls: where the force of the first equation, in ``robot.closed.loop_forces``, is negative, a
+    real wheel would lift off.
 
     Example:
         >>> Wheel("left", "left_wheel", radius=0.1).kind

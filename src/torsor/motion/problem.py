@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import singledispatch
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
@@ -25,6 +25,9 @@ from torsor.motion.statement import ProblemStatement
 from torsor.simulation import Trajectory
 from torsor.simulation.files import columns
 from torsor.simulation.timeline import Timeline, timeline_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,7 +204,7 @@ class MotionResult(Result, Solution):
     def __rich__(self) -> Any:
         return report.tables(self)
 
-    def plot(self, path: str | Path | None = None, what: Sequence[str] | None = None) -> Any:
+    def plot(self, path: str | Path | None = None, what: Sequence[str] | None = None) -> "Figure":
         """Draw quantities over time, with their bounds, and return the figure; ``path`` saves it too.
 
         ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces); by default q, v, tau,
@@ -269,7 +272,7 @@ class MotionMultistart(Result, Multistart[MotionResult]):
             solutions, seeds = files.several_of_archive(found, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
         return files.plot(self.results, self.seeds, path)
 

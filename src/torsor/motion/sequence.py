@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from torsor.base.summary import Summary
 from torsor.base.tables import Column
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
 MOST = 100_000  # results in a file
@@ -86,7 +90,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             solutions = files.unpacked(found, problems, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw the results and return the figure; ``path`` saves it too.
 
         Along a parameter, these are objectives and durations; along weights, the two objectives of the Pareto front.

@@ -273,7 +273,7 @@ def _rate(robot: Robot, y: Array, tau: Array) -> Array:
 def _costate_rate(robot: Robot, y: Array, tau: Array) -> Array:
     """Return the rate of (q, v, p): with a = a(q, v), p_q' = -a_q^T p_v and p_v' = -p_q - a_v^T p_v."""
     q, v, p_q, p_v = np.split(y, 4)
-    a_q, a_v, _ = robot.forward_dynamics_derivatives(q, v, tau)
+    a_q, a_v, _ = robot.derivatives.forward_dynamics(q, v, tau)
     return np.concatenate([v, robot.forward_dynamics(q, v, tau), -a_q.T @ p_v, -p_q - a_v.T @ p_v])
 
 

@@ -5,13 +5,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.figures import new_figure
 from torsor.base.interrupts import Stoppable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 SHOWN = 6  # numbers of a vector that are shown
 
@@ -232,7 +236,7 @@ class Result:
         """Whether there is a figure to draw."""
         return self.outcome is not None and self.outcome.draw is not None
 
-    def figure(self) -> Any:
+    def figure(self) -> "Figure":
         """Return the figure (matplotlib, the extra ``plot``)."""
         assert self.outcome is not None and self.outcome.draw is not None
         figure = new_figure(*self.outcome.size)

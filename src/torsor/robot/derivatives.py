@@ -1,4 +1,6 @@
-"""Derivatives of every algorithm: directional (jvp), transposed (vjp), and results without structural zeros."""
+"""Derivatives of a robot's methods, the accessor ``robot.derivatives``: analytical, directional and transposed ones."""
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,16 +10,18 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of
 from torsor.base.errors import ModelError
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism import Mechanism
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
-from torsor.robot.kernels import Out, RequestShapes, RobotKernels
+from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels
 
 Results = Array | tuple[Array, ...]
+Two = tuple[Array, Array]
+Three = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +82,8 @@ class Loads(NamedTuple):
         return (self.fixed_in if ALGORITHMS[name].keeps else "link"), [self.external]
 
 
-def derivatives(
-    kernels: RobotKernels,
+def triple(
+    closure: LoopClosure,
     name: str,
     values: tuple[ArrayLike, ...],
     external: ArrayLike | None,
@@ -87,13 +91,13 @@ def derivatives(
     points: ArrayLike | None,
     out: Out,
     **options: Any,
-) -> tuple[Array, Array, Array]:
+) -> Three:
     """Return the three results of an algorithm of derivatives, under external wrenches."""
     if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-        found: Any = kernels.call(name, *values, out=out)
+        found: Any = closure.kernels.call(name, *values, out=out)
     else:
-        found = _loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
-    three: tuple[Array, Array, Array] = found
+        found = _loaded(closure.kernels, name, values, Loads(external, fixed_in, points), options, out)
+    three: Three = found
     return three
 
 
@@ -137,7 +141,7 @@ def jvp(
     options: dict[str, Any],
     out: Out = None,
 ) -> tuple[Results, Results]:
-    """Return (value, directional derivative) of an algorithm; see ``Robot.jvp``."""
+    """Return (value, directional derivative) of an algorithm."""
     request = closure.kernels.request(name, **options, form="jvp", components=components)
     changes = _check_inputs(closure, request, inputs).tangents
     check_count(closure.mechanism, name, "tangents", tangents, changes)
@@ -157,7 +161,7 @@ def vjp(
     options: dict[str, Any],
     out: Out = None,
 ) -> tuple[Results, tuple[Array, ...]]:
-    """Return (value, gradients of the sum of cotangents times results) of an algorithm; see ``Robot.vjp``."""
+    """Return (value, gradients of the sum of cotangents times results) of an algorithm."""
     request = closure.kernels.request(name, **options, form="vjp", components=components)
     results = _check_inputs(closure, request, inputs).results
     count = len(results)
@@ -170,7 +174,7 @@ def vjp(
 def sparse(
     closure: LoopClosure, name: str, inputs: Sequence[ArrayLike], options: dict[str, Any]
 ) -> Sparse | tuple[Sparse, ...]:
-    """Return the results of an algorithm without their structural zeros; see ``Robot.sparse``."""
+    """Return the results of an algorithm without their structural zeros."""
     kernels = closure.kernels
     request = kernels.request(name, **options, form="sparse")
     _check_inputs(closure, request, inputs)
@@ -209,3 +213,273 @@ def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any]
 
 def _single_or_tuple(results: tuple[Array, ...]) -> Results:
     return results[0] if len(results) == 1 else tuple(results)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Derivatives:
+    """Derivatives of the robot's methods of the same names: ``robot.derivatives``.
+
+    Arguments are those of the method. The result is a tuple with one array for each variable, in the order of the
+    arguments: rows are the components of the result, columns the coordinates of the variable. The derivative by q is
+    along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
+
+    Example:
+        >>> dq, dv, da = torsor.library.two_link().derivatives.inverse_dynamics([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
+        >>> dq.shape
+        (2, 2)
+    """
+
+    _closure: LoopClosure
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
+
+        dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
+        wrenches, given in their links' axes at their origins, are fixed in the link (``fixed_in="link"``) or in the
+        world (``fixed_in="world"``) while q changes. In the world, a force acts at the link's origin or, with
+        ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does; the rest of the moment
+        is a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (the
+        jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, da = robot.derivatives.inverse_dynamics([0.0, np.pi / 2], [1.0, 2.0], [0.0, 0.0])
+            >>> dv.round(9).tolist()
+            [[-0.16, -0.24], [0.08, 0.0]]
+            >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
+            True
+        """
+        return triple(self._closure, "inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
+
+        They are -M^-1 d ID/dq, -M^-1 d ID/dv and M^-1, with the derivatives of inverse dynamics at that acceleration,
+        and ``fixed_in`` and ``points`` as there.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, dtau = robot.derivatives.forward_dynamics([0.0, 0.5], [1.0, 2.0], [0.1, 0.2])
+            >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
+            True
+        """
+        return triple(self._closure, "forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
+
+        Row (moment, force) of the reaction in the link's axes at its origin, column variable; Barman 2020, ch. III.
+        ``fixed_in`` and ``points`` as in ``inverse_dynamics``.
+
+        Example:
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> dq, dv, da = robot.derivatives.joint_wrenches([0.0], [1.0], [0.0])
+            >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
+            [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
+        """
+        return triple(self._closure, "joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
+
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        tau: ArrayLike,
+        forced: Sequence[str],
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
+
+        Row k is the computed quantity of coordinate k: its acceleration if it is ``forced``, else its force. Columns of
+        dgiven are the given quantities: forces of forced coordinates, accelerations of the others. With none forced it
+        is ``inverse_dynamics``, with all forced ``forward_dynamics``.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> state = [0.0, 0.5], [1.0, 2.0], [0.0, 3.0], [0.1, 0.0]
+            >>> dq, dv, dgiven = robot.derivatives.hybrid_dynamics(*state, forced=["joint1"])
+            >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
+            True
+        """
+        values = (q, v, a, tau)
+        return triple(
+            self._closure,
+            "hybrid_dynamics_derivatives",
+            values,
+            external,
+            fixed_in,
+            points,
+            forced=forced,
+            out=out,
+        )
+
+    def velocity(
+        self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
+    ) -> Two:
+        """Return the derivatives (dq, dv) of ``velocity``, each (..., 6, nv): row (omega, v), column variable.
+
+        They are those of its components in the axes asked for; dq is along ``integrate``, dv the Jacobian, which in the
+        place's own axes is the derivative of the pose too: a small step d moves it by the twist J d.
+
+        Example:
+            >>> dq, dv = torsor.library.two_link().derivatives.velocity([0.0, 0.0], [1.0, 0.0], "link2")
+            >>> dq[3].round(9).tolist(), dv[4].round(9).tolist()
+            ([0.0, 0.4], [0.8, 0.4])
+        """
+        found: Any = self._closure.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
+        return found[0], found[1]
+
+    def acceleration(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``acceleration``, each (..., 6, nv), as in ``velocity``.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> dq, dv, da = robot.derivatives.acceleration([0.0, 0.0], [1.0, 0.0], [0.0, 0.0], "link2")
+            >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
+            [-1.6, -0.8]
+        """
+        found: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
+        return found[0], found[1], found[2]
+
+    def jerk(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return the derivatives (dq, dv, da, dj) of ``jerk``, each (..., 6, nv), as in ``velocity``.
+
+        Example:
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> dq, dv, da, dj = robot.derivatives.jerk(still, [1.0, 0.0], still, still, "link1")
+            >>> bool(np.allclose(dj, robot.jacobian(still, "link1"))), da[3].round(9).tolist()
+            (True, [-1.2, 0.0])
+        """
+        found: Any = self._closure.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
+        return found[0], found[1], found[2], found[3]
+
+    def hessian(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the second derivatives (..., 3 nv, 3 nv) of weight . tau, with tau = ID(q, v, a), by (q, v, a).
+
+        ``weight`` (..., nv) are the multipliers of the forces, as in the Hessian of a Lagrangian or in differential
+        dynamic programming. It is the Hessian of u -> weight . ID(integrate(q, u_q), v + u_v, a + u_a) at u = 0, and so
+        symmetric for every joint; external wrenches stay fixed in their links. The blocks (v, a) and (a, a) are zero,
+        (a, q) is the derivative of M(q) weight. By analytical recursion in O(n x depth).
+
+        Example:
+            >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+            >>> H = robot.derivatives.hessian([0.0], [1.0], [0.0], [2.0])  # of 2 (4 a + 29.43 cos(q))
+            >>> H.shape, float(H[0, 0].round(9))
+            ((3, 3), -58.86)
+        """
+        return self._closure.kernels.call("inverse_dynamics_hessian", q, v, a, weight, external=external, out=out)
+
+    def jvp(
+        self,
+        name: str,
+        inputs: Sequence[ArrayLike],
+        tangents: Sequence[ArrayLike | None],
+        *,
+        components: bool = False,
+        out: Out = None,
+        **options: Any,
+    ) -> tuple[Results, Results]:
+        """Return (value, derivative along the tangents) of the algorithm ``name`` at its inputs.
+
+        ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
+        (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
+        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for
+        the values, then for the derivatives. Forward mode: about three times the operations of the method itself.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> tau, change = robot.derivatives.jvp("gravity_force", ([0.1, 0.2],), ([1.0, 0.0],))
+            >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
+            True
+        """
+        return jvp(self._closure, name, inputs, tangents, components, options, out)
+
+    def vjp(
+        self,
+        name: str,
+        inputs: Sequence[ArrayLike],
+        cotangents: ArrayLike | Sequence[ArrayLike],
+        *,
+        components: bool = False,
+        out: Out = None,
+        **options: Any,
+    ) -> tuple[Results, tuple[Array, ...]]:
+        """Return (value, gradients): of the sum of cotangents times results of the algorithm ``name``, by input.
+
+        ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
+        (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
+        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations of
+        the method itself.
+
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> energy, (dq, dv) = robot.derivatives.vjp("kinetic_energy", ([0.1, 0.2], [1.0, 2.0]), 1.0)
+            >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
+            True
+        """
+        return vjp(self._closure, name, inputs, cotangents, components, options, out)
+
+    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
+        """Return the result of the algorithm ``name``, a matrix or several, without its structural zeros.
+
+        Forces do not depend on the motion of other branches of the tree, so large robots have many structural zeros;
+        solvers take values with a sparsity pattern. Options as in ``jvp``.
+
+        Example:
+            >>> robot = torsor.library.random_tree(20, seed=2, types=("revolute",), extras=False)
+            >>> M = robot.derivatives.sparse("mass_matrix", np.zeros(20))
+            >>> M.values.size < 400, bool(np.allclose(M.dense(), robot.mass_matrix(np.zeros(20))))
+            (True, True)
+        """
+        return sparse(self._closure, name, inputs, options)

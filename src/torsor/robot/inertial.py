@@ -1,186 +1,133 @@
-"""Inertial and friction parameters, in which forces are linear, and the base parameters that motions can identify."""
+"""Inertial and friction parameters of a robot, in which its forces are linear: the accessor ``robot.inertial``."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
-from typing import TypeVar
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import frozen_array, several
-from torsor.base.errors import ModelError, shortened
-from torsor.dynamics import Tree, parameter_basis, parameter_names, parameters, regroupings
-from torsor.mechanism import Mechanism
-from torsor.robot.kernels import RobotKernels
-from torsor.spatial import from_pseudo_inertia
+from torsor.base.checks import indices_of
+from torsor.dynamics import parameter_names, parameters
+from torsor.robot.base_parameters import BaseParameters, base_parameters
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.regressor import closed_base_parameters
+from torsor.robot.kernels import Out
 
-M = TypeVar("M", bound=Mechanism)
-
-# Rank tolerance: a column is dependent when this fraction of its length is independent of the others. Rounding is far
-# below, geometry far above.
-DEPENDENT = 1e-9
+R = TypeVar("R")
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParameters:
-    """The base parameters: each is one parameter of the robot plus a linear combination of others.
+@dataclass(frozen=True, eq=False, repr=False)
+class Inertial(Generic[R]):
+    """Inertial and friction parameters, regressors, and base parameters: ``robot.inertial``.
 
-    ``names`` are the linear combinations as text, ``columns`` (b,) the columns of the regressor, ``matrix`` (b, p)
-    computes their ``values`` (b,) from all parameters: tau = Y[:, columns] @ values. ``unknown`` (p,) is True for the
-    parameters that are not known beforehand. ``by_rule`` is True if Khalil's rules alone give the regrouping, and False
-    if the numerical rank showed further dependent parameters.
+    ``values`` (p,) are m, m c and J (xx, xy, xz, yy, yz, zz) of each link about its origin, then rotor inertia, Coulomb
+    and viscous friction of each velocity of each joint; ``names`` are their names.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
+        >>> dict(zip(robot.inertial.names, robot.inertial.values.round(9).tolist()))["link1.Jzz"]
+        4.0
     """
 
-    names: tuple[str, ...]
-    columns: NDArray[np.intp]
-    matrix: Array
-    values: Array
-    unknown: NDArray[np.bool_]
-    by_rule: bool
+    _closure: LoopClosure
+    _replaced: Callable[[ArrayLike], R]
+    _known: Sequence[str] = ()  # patterns of parameters of stand-ins, which are no bodies
+    _start: Array | None = None  # positions (nq,) whose assembly mode is meant, where the robot has loops
 
-    def __len__(self) -> int:
-        return len(self.names)
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return Y(q, v, a) (..., nv, p) with inverse_dynamics(q, v, a) = Y @ values.
 
-    def __repr__(self) -> str:
-        return f"<BaseParameters: {len(self)} of {self.matrix.shape[1]} parameters>"
+        Forces of springs and motors are not included: they are not among the parameters.
 
+        Example:
+            >>> robot = torsor.library.stanford()
+            >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
+            >>> tau = robot.inertial.regressor(q, v, a) @ robot.inertial.values
+            >>> bool(np.allclose(tau, robot.inverse_dynamics(q, v, a)))
+            True
+        """
+        return self._closure.kernels.call("regressor", q, v, a, out=out)
 
-def with_parameters(robot: M, parameters: ArrayLike) -> M:
-    """Return the robot with other inertial and friction parameters (p,); see ``Robot.with_parameters``."""
-    pi = frozen_array(parameters, (len(parameter_names(robot)),), robot.name, "parameters")
-    links, basis = [], np.array(parameter_basis())
-    for link, ten in zip(robot.links, pi[: 10 * len(robot.links)].reshape(-1, 10), strict=True):
-        if ten[0] < 0 or (ten[0] == 0 and ten[1:4].any()):
-            found = f"m is {ten[0]:.6g} kg and m c is {shortened(ten[1:4])} kg m"
-            fix = "identify(..., physical=True) finds physically consistent parameters"
-            raise ModelError(found, where=f"{robot.name}: {link.where}", allowed="a mass above 0, or nothing", fix=fix)
-        mass, com, inertia = from_pseudo_inertia(np.einsum("k,kij->ij", ten, basis))
-        links.append(replace(link, mass=mass, com=com, inertia=(inertia + inertia.T) / 2))
-    joints, rest = [], pi[10 * len(robot.links) :].reshape(-1, 3)
-    for joint in robot.joints:
-        own, rest = rest[: joint.nv], rest[joint.nv :]
-        joints.append(replace(joint, rotor_inertia=own[:, 0], coulomb=own[:, 1], viscous=own[:, 2]))
-    return replace(robot, links=tuple(links), joints=tuple(joints))
+    def energy_regressor(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array:
+        """Return h(q, v) (..., p), in J: kinetic energy and energy in gravity = h @ values.
 
+        Columns of friction are zero; the energy of springs and rotor spin is not included. Zero of the potential as in
+        ``potential_energy``. Gautier and Khalil 1988.
 
-def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of a tree; see ``Robot.base_parameters``.
+        Example:
+            >>> robot = torsor.library.stanford()
+            >>> energy = robot.kinetic_energy(np.ones(6), np.ones(6)) + robot.potential_energy(np.ones(6))
+            >>> h = robot.inertial.energy_regressor(np.ones(6), np.ones(6))
+            >>> bool(np.allclose(h @ robot.inertial.values, energy))
+            True
+        """
+        return self._closure.kernels.call("energy_regressor", q, v, out=out)
 
-    ``rows`` are the coordinates whose forces are known.
-    """
-    robot, exact = kernels.mechanism, kernels.exact
-    names, nv = parameter_names(robot), robot.nv
-    rng = np.random.default_rng(seed)
-    unknown = unknown_parameters(robot.name, names, among) & ~_undriven(robot)
-    count = motions_needed(len(names), len(rows))
-    q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
-    v, a = rng.normal(size=(2, count, nv))
-    return decomposed(robot, exact.call("regressor", q, v, a)[:, list(rows)], unknown)
+    def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
 
+        It is the rate of ``energy_regressor`` along the motion plus the power of friction. Springs and motors as in
+        ``regressor``.
 
-def motions_needed(p: int, forces: int) -> int:
-    """Return how many random motions tell the base parameters of p parameters from some forces each."""
-    return 4 * p // max(forces, 1) + 10
+        Example:
+            >>> robot = torsor.library.stanford()
+            >>> q, v, a = np.ones(6), np.ones(6), np.ones(6)
+            >>> bool(np.allclose(robot.inertial.power_regressor(q, v, a), v @ robot.inertial.regressor(q, v, a)))
+            True
+        """
+        return self._closure.kernels.call("power_regressor", q, v, a, out=out)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters: "link2.mx" and so on, then "joint3.rotor_inertia", "...coulomb", "...viscous"."""
+        return parameter_names(self._closure.mechanism)
 
-def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters by the decomposition of a regressor (N, n, p) over random motions.
+    @property
+    def values(self) -> Array:
+        """The parameters (p,): m, m c, J (xx, xy, xz, yy, yz, zz) of each link about its origin, then those of drives.
 
-    Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
-    """
-    names, p = parameter_names(robot), regressor.shape[-1]
-    Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
-    # Masses last: of dependent parameters, moments are kept and masses are regrouped.
-    preferred = [10 * link + k for link in range(len(robot.links)) for k in (9, 7, 4, 5, 6, 8, 1, 2, 3, 0)]
-    kept = _independent(Y, [*preferred, *range(len(preferred), p)])
-    unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if regressor.shape[1] < robot.nv else np.zeros((0, p))
-    rules = _within(np.concatenate([regroupings(Tree.of(robot)), unseen]), unknown)
-    hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
-    by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
-    matrix = _coefficients_by_rule(rules, kept, unknown) if by_rule else _coefficients(Y, kept)
-    titles = tuple(_name(row, names, column) for row, column in zip(matrix, kept, strict=True))
-    values = matrix @ parameters(robot)
-    return BaseParameters(titles, np.array(kept, dtype=np.intp), matrix, values, unknown, bool(by_rule))
+        Behind those of the links come rotor inertia, Coulomb and viscous friction of each velocity of each joint.
+        """
+        return parameters(self._closure.mechanism)
 
+    def base(
+        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
+    ) -> BaseParameters:
+        """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which parameters (p,) match the patterns, or raise ModelError for a pattern without a match."""
-    allowed = "names of parameters, such as link1.m, or patterns, such as *.viscous"
-    unknown = np.zeros(len(names), dtype=bool)
-    for pattern in several(patterns):
-        if not isinstance(pattern, str):
-            raise ModelError(f"among has {pattern!r}", value=pattern, where=where, allowed=allowed)
-        named = np.array([fnmatchcase(name, pattern) for name in names], dtype=bool)
-        if named.size and not named.any():
-            raise ModelError(f"no parameter is named {pattern!r}", value=pattern, where=where, allowed=allowed)
-        unknown |= named
-    return unknown
+        Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
+        Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
+        dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
+        are not regrouped, nor are rotor inertias and friction of a free base, which has none. ``measured`` names the
+        coordinates whose forces are known (all by default): those of a free base alone show all parameters of the links
+        (Ayusawa, Venture and Nakamura 2014), but no friction of joints. With loops, the forces are those of the active
+        coordinates (``robot.closed.regressor``), and "*" alone leaves rotor inertias and friction of passive joints
+        known: name them too, "elbow.viscous".
 
+        Example:
+            >>> found = torsor.library.planar_chain(2).without_friction().inertial.base()
+            >>> [name for name in found.names if name.startswith("link2")], found.by_rule
+            (['link2.mx', 'link2.my', 'link2.Jzz'], True)
+        """
+        mechanism = self._closure.mechanism
+        if mechanism.loops:
+            return closed_base_parameters(self._closure, seed, among, measured, self._known, self._start)
+        rows = indices_of(measured, mechanism.coordinate_names, f"{mechanism.name}: measured")
+        return base_parameters(self._closure.kernels, seed, among, rows)
 
-def _undriven(robot: Mechanism) -> NDArray[np.bool_]:
-    """Return which parameters (p,) are rotor inertias and friction of free joints without any: they have no drive."""
-    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
-    found = np.concatenate([np.zeros(10 * len(robot.links), dtype=bool), np.array(free, dtype=bool)])
-    return np.asarray(found & (parameters(robot) == 0))
+    def replaced(self, values: ArrayLike) -> R:
+        """Return the robot with other parameters (p,), in the order of ``names`` and in their units.
 
+        Mass, centre of mass and inertia of each link follow from m, m c and J about its origin. Springs and motors
+        stay. Inconsistent inertias raise an error, unless the link already allows them (``Link.strict``).
 
-def _independent(Y: Array, order: list[int]) -> list[int]:
-    """Return columns that span all others, chosen in the given order."""
-    scale = np.linalg.norm(Y, axis=0)
-    largest = scale.max(initial=0.0)
-    basis: list[Array] = []
-    kept: list[int] = []
-    for k in order:
-        if scale[k] <= DEPENDENT * largest:
-            continue
-        rest = Y[:, k] / scale[k]
-        for _ in range(2):  # twice is enough to be orthogonal to rounding
-            for b in basis:
-                rest = rest - (b @ rest) * b
-        length = float(np.linalg.norm(rest))
-        if length > DEPENDENT:
-            basis.append(rest / length)
-            kept.append(k)
-    return sorted(kept)
-
-
-def _coefficients(Y: Array, kept: list[int]) -> Array:
-    """Return the coefficients (b x p) of all columns of Y in terms of the kept ones, by least squares."""
-    coefficients = np.linalg.lstsq(Y[:, kept], Y, rcond=None)[0] if kept else np.zeros((0, Y.shape[1]))
-    return np.where(np.abs(coefficients) < 1e-9 * max(1.0, np.abs(coefficients).max(initial=0.0)), 0.0, coefficients)
-
-
-def _within(rules: Array, unknown: NDArray[np.bool_]) -> Array:
-    """Return the combinations of changes (r x p) that do not change known parameters."""
-    if not len(rules) or unknown.all():
-        return rules
-    U, sizes, _ = np.linalg.svd(rules[:, ~unknown])
-    free = U[:, np.count_nonzero(sizes > 1e-9 * sizes.max(initial=0.0)) :]
-    return np.asarray(np.where(unknown, free.T @ rules, 0.0))
-
-
-def _coefficients_by_rule(rules: Array, kept: list[int], unknown: NDArray[np.bool_]) -> Array:
-    """Return the coefficients (b x p) of all columns in terms of the kept ones, from changes without effect on forces.
-
-    Y n = 0 for each change n, so that the columns D that are not kept are Y_D = Y_K B with n_D B^T = -n_K.
-    """
-    coefficients = np.zeros((len(kept), len(unknown)))
-    coefficients[np.arange(len(kept)), kept] = 1.0
-    others = sorted({int(k) for k in np.flatnonzero(unknown)} - set(kept))
-    if others:
-        B = np.linalg.lstsq(rules[:, others], -rules[:, kept], rcond=None)[0].T
-        coefficients[:, others] = np.where(np.abs(B) < 1e-12 * max(1.0, np.abs(B).max(initial=0.0)), 0.0, B)
-    return coefficients
-
-
-def _name(row: Array, names: tuple[str, ...], column: int) -> str:
-    """Return the linear combination of a base parameter as text, its own name first."""
-    parts = [names[column]]
-    for k in np.flatnonzero(row):
-        if k != column:
-            coefficient = row[k]
-            size = "" if abs(abs(coefficient) - 1) < 1e-9 else f"{abs(coefficient):.6g} "
-            parts.append(f"{'+' if coefficient > 0 else '-'} {size}{names[k]}")
-    return " ".join(parts)
+        Example:
+            >>> robot = torsor.library.two_link()
+            >>> heavy = robot.inertial.replaced(2 * robot.inertial.values)
+            >>> heavy.links[1].mass, heavy.links[1].com.round(9).tolist()
+            (1.0, [-0.2, 0.0, 0.0])
+        """
+        return self._replaced(values)

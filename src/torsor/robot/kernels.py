@@ -41,6 +41,7 @@ from torsor.robot.target import Target
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
+Place = str | int | None  # a link (by name or index) or a named frame
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.

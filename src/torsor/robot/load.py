@@ -1,7 +1,7 @@
 """The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
@@ -9,13 +9,34 @@ from numpy.typing import ArrayLike
 
 from torsor import formats
 from torsor.base.errors import ModelError
+from torsor.base.registry import registered
 from torsor.formats import DHLink, MDHLink
-from torsor.formats.dispatch import KINDS
+from torsor.formats.dispatch import KINDS, is_description
 from torsor.mechanism import Frame, Joint, Link
 from torsor.mechanism import build as build_mechanism
 from torsor.robot.robot import Robot
 
 EARTH = (0.0, 0.0, -9.81)
+
+
+def robot_names() -> tuple[str, ...]:
+    """Return the names of robots that ``load`` knows, those of the library.
+
+    Example:
+        >>> "panda" in robot_names()
+        True
+    """
+    return tuple(sorted(_makers()))
+
+
+def named_robot(name: str) -> object:
+    """Return the robot of a name: a ``Robot``, or a ``ParallelRobot``."""
+    return _makers()[name]()
+
+
+def _makers() -> Mapping[str, Callable[[], object]]:
+    """Return the functions that make the robots of the library, which stands above this package and registers them."""
+    return registered("robots", "library") or {}
 
 
 def load(
@@ -27,6 +48,8 @@ def load(
     xacro: Mapping[str, object] | None = None,
 ) -> Robot:
     """Return the robot in a file: URDF (.urdf), SDF (.sdf), MJCF (.xml, needs ``torsor[mjcf]``) or TOML (.toml).
+
+    A name without a suffix, "panda", is a robot of ``torsor.library``, unless a file of that name exists.
 
     A .yaml file (needs ``torsor[yaml]``) has the closed loops, motors and joint types of the URDF file beside it. A
     .xacro file (needs ``torsor[xacro]``) is a program that writes URDF or SDF, to be trusted as one; ``xacro`` are its
@@ -54,12 +77,35 @@ def load(
         ...     torsor.library.scara().save(folder + "/scara.toml")
         ...     torsor.load(folder + "/scara.toml", base="floating").nv
         10
+        >>> torsor.load("scara").nv
+        4
     """
-    file = Path(path)
-    if not file.suffix and file.name in import_module("torsor.library").__all__ and not file.exists():
-        fix = f"a robot of the library is torsor.library.{file.name}()"
-        raise ModelError("no such file", where=str(path), allowed=KINDS, fix=fix)
+    if _is_name(path):
+        return _of_library(str(path), base)
     return Robot.of(formats.read(path, base, strict, snap, search, xacro))
+
+
+def _is_name(path: str | Path) -> bool:
+    """Return whether a path has the form of a name, and is no file. A folder may be that of an earlier export."""
+    if not isinstance(path, str) or not path.isidentifier() or is_description(path) or Path(path).is_file():
+        return False
+    return not Path(path).exists() or path in robot_names()
+
+
+def _of_library(name: str, base: str) -> Robot:
+    known = robot_names()
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        fix = f"write {near[0]!r}" if near else "check the path, or see torsor.library for names"
+        raise ModelError("no such file or robot", where=name, allowed=f"{KINDS}, or a library name", fix=fix)
+    if base != "fixed":
+        found, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
+        raise ModelError(found, where=name, allowed="base='fixed'", fix=fix)
+    found_robot = named_robot(name)
+    if not isinstance(found_robot, Robot):
+        fix = f"torsor.library.{name}() is the parallel robot, torsor.library.{name}().as_robot() a tree with loops"
+        raise ModelError("a parallel robot", where=name, allowed="robots that are trees or have loops", fix=fix)
+    return found_robot
 
 
 def from_dh(
@@ -79,7 +125,7 @@ def from_dh(
         >>> rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0))
         >>> torsor.from_dh([rod, rod], gravity=(0, -9.81, 0)).gravity_force([0.0, 0.0]).round(9).tolist()
         [19.62, 4.905]
-        >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).mobility().dof
+        >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).closed.mobility().dof
         1
         >>> torsor.from_dh([rod, rod], base="floating").with_payload("base", 5.0).nv
         8
@@ -108,7 +154,7 @@ def from_mdh(
         >>> crank, rocker = torsor.MDHLink(-1, active=True), torsor.MDHLink(-1, d=1.0, mass=1.0)
         >>> pin = [torsor.MDHLink(1, d=0.9, closes=4), torsor.MDHLink(2, d=0.8, joint="fixed")]
         >>> four_bar = torsor.from_mdh([crank, torsor.MDHLink(0, d=0.4, mass=1.0), rocker, *pin])
-        >>> four_bar.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
+        >>> four_bar.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]).round(3).tolist()
         [0.5, 0.242, 1.553]
     """
     return Robot.of(formats.read_mdh(links, gravity, name, strict, base))

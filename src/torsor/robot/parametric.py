@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import casadi as ca
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import frozen_array
+from torsor.base.checks import frozen_array, one_of
 from torsor.base.errors import ModelError, listing
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
@@ -20,12 +20,12 @@ from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.mechanism.loops import Closure
+from torsor.robot.accessors import ACCESSORS, OF_ALL, ON_ROBOT
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import weights_of
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.closed_loops.multipliers import by_multipliers
-from torsor.robot.derivatives import Loads, Sparse, check_count, jvp, sparse, vjp
-from torsor.robot.export import export_c, export_cpp, export_js
+from torsor.robot.derivatives import Loads, Results, Sparse, check_count, jvp, sparse, vjp
 from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
@@ -35,8 +35,9 @@ class Parametric(Generic[R]):
     """A robot whose methods take some of its numbers, p (..., k), as their last argument. See ``Robot.parametric``.
 
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
-    a method: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``, with ``external``, ``external_rate``,
-    ``fixed_in``, ``points``, ``share``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
+    a method, below the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
+    ``derivatives.inverse_dynamics(q, v, a, p)``, with ``external``, ``external_rate``, ``fixed_in``, ``points``,
+    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
     ``Robot.function``.
 
     Example:
@@ -54,7 +55,7 @@ class Parametric(Generic[R]):
         return {"robot": self.robot, "free": self._free}  # compiled functions belong to one process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.robot, self._closure, self._free = state["robot"], state["robot"].closure, state["free"]
+        self.robot, self._closure, self._free = state["robot"], state["robot"].closed.closure, state["free"]
 
     @property
     def name(self) -> str:
@@ -85,24 +86,54 @@ class Parametric(Generic[R]):
         return f"<Parametric {self.robot.name!r}: {len(self._free)} numbers, nq={self.robot.nq}, nv={self.robot.nv}>"
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *ALGORITHMS]
+        return [*super().__dir__(), *ON_ROBOT]
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in ALGORITHMS:
-            own = "names, paths, values, at, function, operation_count, derivatives, jvp, vjp, robot"
-            allowed = f"{own}, export_c, export_cpp, export_js, and the robot's algorithms"
+        if name not in ON_ROBOT:
+            own = "names, paths, values, at, function, operation_count, by_parameters, robot"
+            allowed = f"{own}, derivatives, {', '.join(_TABLES)}, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
+        return partial(self._evaluate, name)
 
-        def method(*values: ArrayLike, out: Out = None, **options: Any) -> Any:
-            request, given = self._request(name, values, options, "value")
-            if name + WITH_MARGIN in ALGORITHMS:
-                numbers = Numbers(self._free, given[-1])
-                return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
-            check_inputs(self._closure, request, given)
-            return self._closure.kernels.compiled(request)(*given, out=out)
+    @property
+    def derivatives(self) -> ParametricDerivatives:
+        """Derivatives of the methods, as ``robot.derivatives``."""
+        return ParametricDerivatives(self, "derivatives")
 
-        method.__name__ = name
-        return method
+    @property
+    def closed(self) -> ParametricAccessor:
+        """The mechanism with its loops closed, as ``robot.closed``; its ``derivatives`` too."""
+        return ParametricAccessor(self, "closed")
+
+    @property
+    def inertial(self) -> ParametricAccessor:
+        """Regressors, as ``robot.inertial``."""
+        return ParametricAccessor(self, "inertial")
+
+    @property
+    def centroidal(self) -> ParametricAccessor:
+        """Rates of the centre of mass and of the momentum about it, as ``robot.centroidal``."""
+        return ParametricAccessor(self, "centroidal")
+
+    @property
+    def task(self) -> ParametricAccessor:
+        """Task-space quantities, as ``robot.task``."""
+        return ParametricAccessor(self, "task")
+
+    def _evaluate(
+        self, name: str, *values: ArrayLike, coordinates: str = "active", out: Out = None, **options: Any
+    ) -> Results:
+        if one_of(coordinates, ("active", "all"), self.name, "coordinates") == "all":
+            if name not in OF_ALL:
+                raise ModelError(f'{name} is not computed with coordinates="all"', where=self.name)
+            name = OF_ALL[name]
+        request, given = self._request(name, values, options, "value")
+        if name + WITH_MARGIN in ALGORITHMS:
+            numbers = Numbers(self._free, given[-1])
+            return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
+        check_inputs(self._closure, request, given)
+        found: Results = self._closure.kernels.compiled(request)(*given, out=out)
+        return found
 
     def _request(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
@@ -132,56 +163,20 @@ class Parametric(Generic[R]):
             allowed = f"(..., {count}), one for each of {listing(self.names, most=4)}"
             raise ModelError(f"p has shape {shape}", where=self.robot.name, allowed=allowed)
 
-    def derivatives(self, name: str, *values: ArrayLike, **options: Any) -> Any:
-        """Return the derivative by p of the method ``name``: the shape of its result with a last axis (k) for p.
+    def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
+        """Return the derivative by p of the algorithm ``name``: the shape of its result with a last axis (k) for p.
 
         Arguments are those of the method, p the last. Methods with several results give a tuple.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> arm.derivatives("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
+            >>> arm.by_parameters("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
         request, given = self._request(name, values, options, "jacobian")
         check_inputs(self._closure, request, given)
-        return self._closure.kernels.compiled(request)(*given)
-
-    def jvp(self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Any], **options: Any) -> Any:
-        """Return (value, derivative along the tangents) as ``Robot.jvp``, with p as last input and its tangent last.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> tau, change = arm.jvp("gravity_force", ([0.0], [3.0]), (None, [1.0]))
-            >>> change.round(9).tolist()
-            [9.81]
-        """
-        self._check_inputs(inputs)
-        components, out = options.pop("components", False), options.pop("out", None)
-        return jvp(self._closure, name, inputs, tangents, components, options | {"free": self._free}, out)
-
-    def vjp(self, name: str, inputs: Sequence[ArrayLike], cotangents: Any, **options: Any) -> Any:
-        """Return (value, gradients) as ``Robot.vjp``, with p as the last input and its gradient last.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> tau, (dq, dp) = arm.vjp("gravity_force", ([0.0], [3.0]), [1.0])
-            >>> dp.round(9).tolist()
-            [9.81]
-        """
-        self._check_inputs(inputs)
-        components, out = options.pop("components", False), options.pop("out", None)
-        return vjp(self._closure, name, inputs, cotangents, components, options | {"free": self._free}, out)
-
-    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
-        """Return the result of a method without its structural zeros, as ``Robot.sparse``, with p as the last input.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> arm.sparse("mass_matrix", [0.0], [6.0]).values.round(9).tolist()  # m l^2 / 12 stays as it was: 1
-            [7.0]
-        """
-        self._check_inputs(inputs)
-        return sparse(self._closure, name, inputs, options | {"free": self._free})
+        found: Results = self._closure.kernels.compiled(request)(*given)
+        return found
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
         """Return the CasADi function behind a method, p being its last input; arguments as in ``Robot.function``.
@@ -201,77 +196,6 @@ class Parametric(Generic[R]):
         """
         return count_operations(self.function(name, place, **options))
 
-    def export_c(
-        self,
-        path: str | Path,
-        names: Sequence[str] | None = None,
-        dtype: str = "float64",
-        place: str | int | None = None,
-        name: str = "torsor_kernels",
-        prefix: str = "",
-        loops: str | None = None,
-        overwrite: bool = True,
-    ) -> list[Path]:
-        """Write algorithms as C99 into a folder, as ``Robot.export_c``; p is the last input of each C function.
-
-        The header has the names of the numbers in the order of p, and their values for the robot itself.
-
-        Example:
-            >>> import tempfile
-            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     header, *_ = arm.export_c(folder, ["mass_matrix"])
-            ...     [line for line in header.read_text().splitlines() if "mass_matrix(" in line]
-            ['void mass_matrix(const double q[2], const double p[1], double out[4]);']
-        """
-        return export_c(self, path, names, dtype, place, name, prefix, loops, overwrite)
-
-    def export_cpp(
-        self,
-        path: str | Path,
-        names: Sequence[str] | None = None,
-        dtype: str = "float64",
-        place: str | int | None = None,
-        name: str = "torsor_kernels",
-        prefix: str = "",
-        loops: str | None = None,
-        overwrite: bool = True,
-    ) -> list[Path]:
-        """Write algorithms as C99 with a header of C++17, as ``Robot.export_cpp``; p is the last input of a function.
-
-        Example:
-            >>> import tempfile
-            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     [path.name for path in arm.export_cpp(folder, ["mass_matrix"], name="arm")]
-            ['arm.hpp', 'arm.h', 'arm.c', 'CMakeLists.txt']
-        """
-        return export_cpp(self, path, names, dtype, place, name, prefix, loops, overwrite)
-
-    def export_js(
-        self,
-        path: str | Path,
-        names: Sequence[str] | None = None,
-        dtype: str = "float64",
-        place: str | int | None = None,
-        name: str = "torsor_kernels",
-        prefix: str = "",
-        loops: str | None = None,
-        overwrite: bool = True,
-    ) -> list[Path]:
-        """Write algorithms as an ES module into a folder, as ``Robot.export_js``; p is the last input of each function.
-
-        The constant ``robot`` has the names of the numbers and their values.
-
-        Example:
-            >>> import tempfile
-            >>> arm = torsor.library.two_link().parametric(["links.link2.mass"])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     [path.name for path in arm.export_js(folder, ["mass_matrix"], name="arm")]
-            ['arm.js', 'arm.d.ts', 'package.json']
-        """
-        return export_js(self, path, names, dtype, place, name, prefix, loops, overwrite)
-
     def at(self, p: ArrayLike) -> R:
         """Return an ordinary robot with the numbers p (k,), which can be saved and edited.
 
@@ -288,3 +212,93 @@ class Parametric(Generic[R]):
                 alone = coefficient == 1 and each.value == before
                 changed[number] = value if alone else before + coefficient * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
+
+
+_TABLES = tuple(name for name in ACCESSORS if "." not in name and name != "derivatives")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ParametricAccessor:
+    """An accessor of a parametric robot: the methods of the robot's accessor of that name, with p as last argument.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+        >>> arm.centroidal.inertia([0.0], [6.0])[3, 3].round(9).tolist()
+        6.0
+    """
+
+    _parametric: Parametric[Any]
+    _accessor: str
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *ACCESSORS[self._accessor]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # before the fields are set, as copy and pickle ask for them
+            raise AttributeError(name)
+        below = f"{self._accessor}.{name}"
+        if below in ACCESSORS:
+            return ParametricAccessor(self._parametric, below)
+        if name not in ACCESSORS[self._accessor]:
+            allowed = ", ".join(ACCESSORS[self._accessor])
+            raise AttributeError(f"{self._accessor} of Parametric has no {name!r}; allowed: {allowed}")
+        return partial(self._parametric._evaluate, ACCESSORS[self._accessor][name])
+
+
+class ParametricDerivatives(ParametricAccessor):
+    """The accessor ``derivatives`` of a parametric robot: also directional and transposed derivatives.
+
+    Example:
+        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+        >>> dq, dv, da = arm.derivatives.inverse_dynamics([0.0], [0.0], [0.0], [6.0])
+        >>> da.round(9).tolist()  # m l^2 / 12 stays as it was: 1
+        [[7.0]]
+    """
+
+    def jvp(
+        self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[ArrayLike | None], **options: Any
+    ) -> tuple[Results, Results]:
+        """Return (value, derivative along the tangents) as ``robot.derivatives.jvp``, with p and its tangent last.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+            >>> tau, change = arm.derivatives.jvp("gravity_force", ([0.0], [3.0]), (None, [1.0]))
+            >>> change.round(9).tolist()
+            [9.81]
+        """
+        closure, components, out, options = self._prepared(inputs, options)
+        return jvp(closure, name, inputs, tangents, components, options, out)
+
+    def vjp(
+        self, name: str, inputs: Sequence[ArrayLike], cotangents: ArrayLike | Sequence[ArrayLike], **options: Any
+    ) -> tuple[Results, tuple[Array, ...]]:
+        """Return (value, gradients) as ``robot.derivatives.vjp``, with p as the last input and its gradient last.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+            >>> tau, (dq, dp) = arm.derivatives.vjp("gravity_force", ([0.0], [3.0]), [1.0])
+            >>> dp.round(9).tolist()
+            [9.81]
+        """
+        closure, components, out, options = self._prepared(inputs, options)
+        return vjp(closure, name, inputs, cotangents, components, options, out)
+
+    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
+        """Return the result of a method without its structural zeros, as ``robot.derivatives.sparse``, with p last.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
+            >>> M = arm.derivatives.sparse("mass_matrix", [0.0], [6.0])
+            >>> M.values.round(9).tolist()  # m l^2 / 12 stays as it was: 1
+            [7.0]
+        """
+        closure, *_, options = self._prepared(inputs, options)
+        return sparse(closure, name, inputs, options)
+
+    def _prepared(
+        self, inputs: Sequence[ArrayLike], options: dict[str, Any]
+    ) -> tuple[LoopClosure, bool, Out, dict[str, Any]]:
+        """Return the closure, ``components``, ``out`` and the other options, with the free numbers."""
+        self._parametric._check_inputs(inputs)
+        components, out = options.pop("components", False), options.pop("out", None)
+        return self._parametric._closure, components, out, options | {"free": self._parametric._free}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, number, table
 from torsor.base.errors import ModelError, listing
+from torsor.mechanism import Mechanism
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
 from torsor.robot.robot import Robot
@@ -92,7 +93,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 
 
 def wanted_columns(
-    columns: Any, robot: Robot, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
+    columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
     """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
 
@@ -128,7 +129,7 @@ def wanted_columns(
     return wanted
 
 
-def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | None, where: str) -> dict[str, Array]:
+def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
     """Return the factors of the columns of each quantity whose unit is given.
 
     With a ``robot``, units of its coordinates fit their joints; columns of motors have none.
@@ -156,7 +157,7 @@ def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Robot | Non
     return found
 
 
-def _check_kinds(robot: Robot, name: str, given: Sequence[str], where: str) -> None:
+def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) -> None:
     """Raise ModelError for a unit of an angle at a coordinate that is a length, and the like."""
     positions, rates = units_of(robot)
     names = robot.position_names if name == "q" else robot.coordinate_names

@@ -34,7 +34,7 @@ class Choices:
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
         self.robot, self.given = robot, given
         self._first: Array | None = None
-        self.closure = robot.with_active(given).closure if given else robot.closure
+        self.closure = robot.with_active(given).closed.closure if given else robot.closed.closure
 
     def near(self, q: Array) -> ClosureChoice:
         """Return equations to begin with at positions q (nq,)."""
@@ -49,7 +49,7 @@ class Choices:
         less = int(self.closure.rank(q)) - len(choice.rows)
         if less:
             found = f"the loops leave {less} of the {len(self.given)} prescribed coordinates no choice"
-            raise ModelError(found, where=self.robot.name, fix="prescribe fewer: robot.mobility(q).dof")
+            raise ModelError(found, where=self.robot.name, fix="prescribe fewer: robot.closed.mobility(q).dof")
         return choice
 
     def during(self, t: float, index: Index, q: Array) -> ClosureChoice:
@@ -65,31 +65,32 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
 
     With prescribed coordinates, the velocities of all others may be anything: they are projected.
     """
-    gap = np.abs(robot.closure.scaled_error(q))
+    gap = np.abs(robot.closed.closure.scaled_error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
         found, allowed = (
             f"q0 does not close the loops{given}: error of closure {gap.max():.2g}",
             f"{OPEN:g} of its size",
         )
-        fix = "q0 = robot.assemble(q_active, guess)"
-        lifted = off_ground(robot, robot.closure_error(q), OPEN * robot.closure.length)
+        fix = "q0 = robot.closed.assemble(q_active, guess)"
+        lifted = off_ground(robot, robot.closed.error(q), OPEN * robot.closed.closure.length)
         if lifted:
-            found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed_positions(q0)"
+            found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed.positions(q0)"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
-    rate = np.abs((robot.closure_jacobian(q) @ v[..., None])[..., 0]) / robot.closure.scales[0]
+    rate = np.abs((robot.closed.jacobian(q) @ v[..., None])[..., 0]) / robot.closed.closure.scales[0]
     if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
-        fix = "v0 = robot.constrained_velocities(q0, v_active), or robot.closed_velocities(q0, v0)"
-        slip = sliding(robot, rate * robot.closure.scales[0], OPEN * robot.closure.length)
+        fix = "v0 = robot.closed.velocities(q0, v_active), or robot.closed.velocities(q0, v0, coordinates='all')"
+        slip = sliding(robot, rate * robot.closed.closure.scales[0], OPEN * robot.closed.closure.length)
         found = f"the velocities v0 {slip}" if slip else found
         raise ModelError(found, where=robot.name, fix=fix)
     choice = choices.near(q.reshape(-1, robot.nq)[0])
-    if q.ndim > 1 and robot.closure.ranks_differ(q, choice):
+    if q.ndim > 1 and robot.closed.closure.ranks_differ(q, choice):
         found = "rollouts have different numbers of independent closure equations"
-        raise ModelError(found, where=robot.name, fix="simulate rollouts of different robot.mobility(q) separately")
-    for index in map(tuple, np.argwhere(~(robot.closure.margin(choice, q) >= POOR))):
-        if robot.closure.rank(q[index]) < len(choice.rows):
+        fix = "simulate rollouts of different robot.closed.mobility(q) separately"
+        raise ModelError(found, where=robot.name, fix=fix)
+    for index in map(tuple, np.argwhere(~(robot.closed.closure.margin(choice, q) >= POOR))):
+        if robot.closed.closure.rank(q[index]) < len(choice.rows):
             raise _rank_loss(robot, 0.0, index, choices.given)
     return project(robot, q, v, choices)
 
@@ -147,11 +148,11 @@ class ClosureMonitor:
         return self._margin(choice, q) >= POOR and not self._changes_sign(choice, q)
 
     def _margin(self, choice: ClosureChoice, q: Array) -> float:
-        return float(self.robot.closure.margin(choice, q))
+        return float(self.robot.closed.closure.margin(choice, q))
 
     def _changes_sign(self, choice: ClosureChoice, q: Array) -> bool:
         given = np.eye(self.robot.nv)[list(choice.active)]
-        A, A_next = (np.vstack([self.robot.closure_jacobian(each)[list(choice.rows)], given]) for each in (self.q, q))
+        A, A_next = (np.vstack([self.robot.closed.jacobian(each)[list(choice.rows)], given]) for each in (self.q, q))
         N = np.linalg.svd(A)[2][len(A) :]
         signs = [np.linalg.slogdet(np.vstack([each, N]))[0] for each in (A, A_next)]
         return bool(signs[0] != signs[1])
@@ -244,7 +245,7 @@ def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> 
     if given:
         found = f"the loops do not determine a motion with {listing(map(repr, given), most=4)} as prescribed"
         found += f" at t = {t:.6g} s: a dead point, or the end of its reach"
-        fix = "prescribe a motion that stays away from it, or other coordinates: robot.active_sets(q)"
+        fix = "prescribe a motion that stays away from it, or other coordinates: robot.closed.active_sets(q)"
         return SimulationError(found, where=where, fix=fix)
     found = f"the loops lose their rank at t = {t:.6g} s: the mechanism is singular, and its motion is not unique"
     fix = "avoid this configuration, or add a constraint that selects the motion: robot.with_coupling(...)"

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -31,6 +31,10 @@ from torsor.simulation.inputs import Source, casadi_function, traced, words
 from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import WHOLE
 from torsor.simulation.trajectory import plot, summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # The result of ``rollout``: samples where they were computed, gradients through them, and files without a card.
 
@@ -107,7 +111,7 @@ class Rollout(Result):
                 raise ValueError("the times do not increase")
             return cls(times, q, v, None, own, found.settings)
 
-    def plot(self, path: str | Path | None = None, what: Sequence[str] = DRAWN) -> Any:
+    def plot(self, path: str | Path | None = None, what: Sequence[str] = DRAWN) -> "Figure":
         """Draw positions (q) and velocities (v) over time and return the figure; with ``path``, save it too."""
         samples = self._samples()
         return plot(samples, lambda name: getattr(samples, name), checked_what(what, DRAWN), path)

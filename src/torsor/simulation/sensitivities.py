@@ -169,7 +169,7 @@ def _checked(
     """Return the arrays of a step as they are given, and the external wrenches, if any."""
     where = instance_of(robot, Robot, STEP, "robot").name
     if robot.loops:
-        fix = "differentiate robot.open_tree(), or closed_forward_dynamics by robot.jvp"
+        fix = "differentiate robot.open_tree(), or the algorithm closed_forward_dynamics by robot.derivatives.jvp"
         raise ModelError("derivatives of a step with closed loops", where=where, fix=fix)
     one_of(method, tuple(STEPS), where, "method")
     sizes = (("q", q, robot.nq), ("v", v, robot.nv), ("tau", tau, robot.nv))
@@ -223,7 +223,7 @@ def _runge_kutta(robot: Robot, given: list[Array], wrenches: list[Array], h: flo
         x, d_x = v + fraction * h * v_rate, d_v + fraction * h * d_v_rate
         here = at(u, x)
         q_here = robot.kernels.call("chart", q, u)
-        by_q, by_v, by_tau = robot.forward_dynamics_derivatives(q_here, x, tau, load)
+        by_q, by_v, by_tau = robot.derivatives.forward_dynamics(q_here, x, tau, load)
         v_rate = robot.forward_dynamics(q_here, x, tau, load)
         d_v_rate = by_q @ moved(here, d_u) + by_v @ d_x + by_tau @ d_tau
         u_rate = robot.kernels.call("chart_rate", u, x)

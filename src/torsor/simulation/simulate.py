@@ -58,7 +58,7 @@ def simulate(
     that are asked for more than their ``effort_limit``.
 
     With closed loops, v' also has M^-1 A^T lambda, with the multipliers lambda of A v' = -A' v, and every state of the
-    result is closed to rounding. The initial state must be closed (``assemble``, ``constrained_velocities``). The
+    result is closed to rounding. The initial state must be closed (``robot.closed.assemble`` and ``.velocities``). The
     forces may be given for the active coordinates alone (..., N). The motion may pass dead points of the drives. Where
     the equations of closure lose rank, so that the motion is not unique, a ``SimulationError`` is raised.
 

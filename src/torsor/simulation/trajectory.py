@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,10 @@ from torsor.simulation.inputs import Prescribed
 from torsor.simulation.limits import limits_of
 from torsor.simulation.logs import motion_of, read_log
 from torsor.simulation.loop_projection import project
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # The figure of a trajectory, and its short table.
 
@@ -59,7 +63,9 @@ def how(samples: Samples) -> str:
     return f"simulated with {settings['method']}, {how_long}, {settings.get('controller')}"
 
 
-def plot(samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None) -> Any:
+def plot(
+    samples: Samples, curves: Callable[[str], Array], what: str | Sequence[str], path: str | Path | None
+) -> Figure:
     """Return a figure with panels for each quantity over time; ``curves(name)`` are the values (..., T, K) of one."""
     drawn = [_quantity(samples, name, curves(name)) for name in checked_what(what, QUANTITIES)]
     batch = samples.q.shape[:-2]
@@ -198,24 +204,26 @@ class Trajectory(Result, Samples):
     def reactions(self) -> Array:
         """The wrench of each parent on its link, (..., T, L, 6): ``Robot.joint_wrenches`` along the motion.
 
-        With loops, the loads of the loop joints on the links are included (``Robot.loop_loads``).
+        With loops, the loads of the loop joints on the links are included (``robot.closed.loop_loads``).
         """
         loads = self.external
         if self.robot.loops:
-            forces = _at_finite_states(self.robot.closed_loop_forces, self.q, self.v, self.tau, loads)
-            wrenches = self.robot.loop_loads(self.q, forces)
+            forces = _at_finite_states(
+                partial(self.robot.closed.loop_forces, coordinates="all"), self.q, self.v, self.tau, loads
+            )
+            wrenches = self.robot.closed.loop_loads(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
         return self.robot.joint_wrenches(self.q, self.v, self.a, loads, loops="open")
 
     @cached_property
     def closure_error(self) -> Array:
-        """The residual of loop closure, (..., T, c): ``Robot.closure_error`` along the motion; c is 0 without loops."""
-        return self.robot.closure_error(self.q)
+        """The residual of loop closure, (..., T, c): ``robot.closed.error`` along the motion; c is 0 without loops."""
+        return self.robot.closed.error(self.q)
 
     @cached_property
     def closure_rate(self) -> Array:
         """A v (..., T, c), the rates of the closure equations along the motion; of wheels, their slips (m/s)."""
-        return np.asarray((self.robot.closure_jacobian(self.q) @ self.v[..., None])[..., 0])
+        return np.asarray((self.robot.closed.jacobian(self.q) @ self.v[..., None])[..., 0])
 
     @cached_property
     def kinetic_energy(self) -> Array:
@@ -342,7 +350,7 @@ class Trajectory(Result, Samples):
         log = read_log(Path(path), robot, columns, units, delimiter, rate)
         return cls(robot, *motion_of(robot, log, str(path)))
 
-    def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Any:
+    def plot(self, path: str | Path | None = None, what: Sequence[str] = ("q", "v", "tau")) -> Figure:
         """Draw quantities over time and return the figure; with ``path``, save it too.
 
         ``what`` names them: q, v, a, tau, energy, reactions (norms of the forces), closure (largest residual). Each
@@ -384,7 +392,8 @@ register_result("trajectory", Trajectory, "a trajectory")
 
 def forward_dynamics(robot: Robot) -> Callable[..., Array]:
     """Return the forward dynamics of a robot, with or without loops, as a function of (q, v, tau, external)."""
-    return partial(_at_finite_states, robot.closed_forward_dynamics) if robot.loops else robot.forward_dynamics
+    forward = partial(robot.closed.forward_dynamics, coordinates="all")
+    return partial(_at_finite_states, forward) if robot.loops else robot.forward_dynamics
 
 
 def _at_finite_states(

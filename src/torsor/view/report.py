@@ -86,6 +86,6 @@ def _at_rest(robot: Robot, q: Array) -> Array:
     """Return the joint wrenches (L, 6) of a robot that does not move, held by its drives."""
     if robot.loops:
         still = np.zeros(len(robot.active))
-        return robot.constrained_joint_wrenches(q, still, still)
+        return robot.closed.joint_wrenches(q, still, still)
     still = np.zeros(robot.nv)
     return robot.joint_wrenches(q, still, still)

@@ -6,6 +6,7 @@ import pytest
 
 import torsor
 from refusals import refused
+from torsor.robot.accessors import method_of
 from torsor.spatial import from_rpy, make_pose
 
 AXES = ("local", "aligned", "world")
@@ -51,7 +52,7 @@ def rate_in_time(robot: torsor.Robot, name: str, axes: str, values: list[np.ndar
 @pytest.mark.parametrize("axes", AXES)
 def test_the_twist_is_the_jacobian_times_velocities_and_rates_are_rates(tree: torsor.Robot, axes: str) -> None:
     q, v, a, j = state(tree)
-    J, J_rate = tree.jacobian(q, "camera", axes), tree.jacobian_rate(q, v, "camera", axes)
+    J, J_rate = tree.jacobian(q, "camera", axes), tree.task.jacobian_rate(q, v, "camera", axes)
     close(tree.velocity(q, v, "camera", axes), J @ v)
     close(J_rate, rate_in_time(tree, "jacobian", axes, [q, v, a, j]))
     acceleration = J @ a + J_rate @ v
@@ -59,7 +60,7 @@ def test_the_twist_is_the_jacobian_times_velocities_and_rates_are_rates(tree: to
         acceleration[3:] += np.cross((J @ v)[:3], (J @ v)[3:])
     else:  # base axes do not turn: each is the rate of the one before
         close(tree.acceleration(q, v, a, "camera", axes), rate_in_time(tree, "velocity", axes, [q, v, a, j]))
-        close(tree.jerk(q, v, a, j, "camera", axes), rate_in_time(tree, "acceleration", axes, [q, v, a, j]))
+        close(tree.task.jerk(q, v, a, j, "camera", axes), rate_in_time(tree, "acceleration", axes, [q, v, a, j]))
     close(tree.acceleration(q, v, a, "camera", axes), acceleration)
 
 
@@ -69,21 +70,21 @@ def test_aligned_vectors_are_the_local_ones_turned(tree: torsor.Robot) -> None:
     both = np.kron(np.eye(2), R)
     for k, name in enumerate(RATES):
         given = (q, *rates[:k], "camera")
-        close(getattr(tree, name)(*given, axes="aligned"), both @ getattr(tree, name)(*given))
+        close(method_of(tree, name)(*given, axes="aligned"), both @ method_of(tree, name)(*given))
 
 
 @pytest.mark.parametrize("axes", AXES[:2])
 def test_a_point_is_the_origin_of_a_shifted_frame(tree: torsor.Robot, axes: str) -> None:
     q, v, *rates = state(tree)
     for name, given in [("jacobian_rate", (q, v)), *((name, (q, v, *rates)[: k + 1]) for k, name in enumerate(RATES))]:
-        method = getattr(tree, name)
+        method = method_of(tree, name)
         close(method(*given, "camera", axes, POINT), method(*given, "shifted", axes))
 
 
 def test_all_points_have_the_same_twist_at_the_origin_of_the_base(tree: torsor.Robot) -> None:
     q, *rates = state(tree)
     for k, name in enumerate(RATES[:3]):
-        given, method = (q, *rates[:k]), getattr(tree, name)
+        given, method = (q, *rates[:k]), method_of(tree, name)
         close(method(*given, "camera", "world"), method(*given, tree.link_names[-1], "world"))
 
 
@@ -99,7 +100,7 @@ def test_derivatives_are_those_of_the_traced_function(tree: torsor.Robot, name: 
     outputs = [ca.substitute(ca.jacobian(moved, step), step, 0)]
     outputs += [ca.jacobian(function(*symbols, *last), each) for each in symbols[1:]]
     expected = ca.Function("expected", symbols, outputs)(*values)
-    found = getattr(tree, f"{name}_derivatives")(*values, "camera", axes, *last)
+    found = method_of(tree, f"{name}_derivatives")(*values, "camera", axes, *last)
     for one, other in zip(found, expected, strict=True):
         close(one, other.full())
 
@@ -107,13 +108,13 @@ def test_derivatives_are_those_of_the_traced_function(tree: torsor.Robot, name: 
 def test_derivatives_of_jerks_in_other_axes_match_differences() -> None:
     robot = torsor.library.two_link().to(device="casadi")
     q, v, a, j = np.random.default_rng(1).normal(size=(4, 2))
-    found, h = robot.jerk_derivatives(q, v, a, j, "link2", "world"), 1e-6
+    found, h = robot.derivatives.jerk(q, v, a, j, "link2", "world"), 1e-6
     for k in range(4):
         for i in range(2):
             up, down = (
                 [each + s * h * np.eye(2)[i] * (n == k) for n, each in enumerate((q, v, a, j))] for s in (1, -1)
             )
-            change = robot.jerk(*up, "link2", "world") - robot.jerk(*down, "link2", "world")
+            change = robot.task.jerk(*up, "link2", "world") - robot.task.jerk(*down, "link2", "world")
             close(found[k][:, i], change / (2 * h), 1e-8)
 
 
@@ -121,9 +122,9 @@ def test_places_on_the_base_do_not_move_in_any_axes() -> None:
     robot = torsor.library.two_link().with_frame("post", "base", make_pose(p=[1, 2, 3])).to(device="casadi")
     for axes in AXES:
         assert not robot.jacobian([1.0, 2.0], "post", axes).any()
-        assert not robot.jacobian_rate([1.0, 2.0], [1.0, 1.0], "post", axes).any()
-        assert not robot.jerk(*np.ones((4, 2)), "post", axes).any()
-        assert not any(each.any() for each in robot.acceleration_derivatives(*np.ones((3, 2)), "post", axes))
+        assert not robot.task.jacobian_rate([1.0, 2.0], [1.0, 1.0], "post", axes).any()
+        assert not robot.task.jerk(*np.ones((4, 2)), "post", axes).any()
+        assert not any(each.any() for each in robot.derivatives.acceleration(*np.ones((3, 2)), "post", axes))
 
 
 def test_points_are_inputs_of_one_kernel_and_have_batches() -> None:
@@ -147,17 +148,10 @@ def test_wrong_axes_and_points_are_refused_in_words() -> None:
         (lambda: robot.jacobian([0, 0], "link2", None), "axes"),
         (lambda: robot.velocity([0, 0], [0, 0], "link2", "world", [0, 0, 1]), "use `axes='aligned'`"),
         (lambda: robot.jacobian([0, 0], "link7"), "link7"),
-        (lambda: robot.jacobian([0, 0]), "jacobian needs the name of a link or frame"),
-        (lambda: robot.jvp("poses", ([0, 0],), (None,), axes="world"), "axes"),
+        (lambda: robot.jacobian([0, 0], None), "jacobian needs the name of a link or frame"),
+        (lambda: robot.derivatives.jvp("poses", ([0, 0],), (None,), axes="world"), "axes"),
     ]:
         with refused(words):
             call()
     with refused(argument="point"):
         robot.jacobian([0.0, 0.0], "link2", "aligned", [1.0, 2.0])
-
-
-def test_the_old_name_of_the_place_still_works() -> None:
-    robot = torsor.library.two_link()
-    for name in ("jacobian", "jacobian_rate"):
-        given = ([0.1, 0.2], [0.3, 0.4])[: 1 + (name == "jacobian_rate")]
-        close(getattr(robot, name)(*given, link="link2"), getattr(robot, name)(*given, "link2"))

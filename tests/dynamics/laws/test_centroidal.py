@@ -37,15 +37,15 @@ def test_matrices_give_momentum_and_rates_are_rates(kind: str) -> None:
     rng = np.random.default_rng(0)
     q = robot.integrate(robot.neutral(), rng.normal(size=robot.nv))
     v, a = rng.normal(size=(2, robot.nv))
-    A, A_rate = robot.centroidal_momentum_matrix(q), robot.centroidal_momentum_matrix_rate(q, v)
+    A, A_rate = robot.centroidal.momentum_matrix(q), robot.centroidal.momentum_matrix_rate(q, v)
     close(A @ v, robot.momentum(q, v))
     close(A_rate, rate_of(robot, "centroidal_momentum_matrix", q, v))
-    close(robot.centroidal_momentum_bias(q, v), A_rate @ v)
-    J, J_rate = robot.center_of_mass_jacobian(q), robot.center_of_mass_jacobian_rate(q, v)
+    close(robot.centroidal.momentum_bias(q, v), A_rate @ v)
+    J, J_rate = robot.centroidal.jacobian(q), robot.centroidal.jacobian_rate(q, v)
     close(J @ v, rate_of(robot, "center_of_mass", q, v))
     close(J_rate, rate_of(robot, "center_of_mass_jacobian", q, v))
-    close(robot.center_of_mass_velocity(q, v), J @ v)
-    close(robot.center_of_mass_acceleration(q, v, a), J @ a + J_rate @ v)
+    close(robot.centroidal.velocity(q, v), J @ v)
+    close(robot.centroidal.acceleration(q, v, a), J @ a + J_rate @ v)
 
 
 def test_the_momentum_of_a_locked_robot_is_its_composite_inertia_times_the_twist() -> None:
@@ -56,20 +56,20 @@ def test_the_momentum_of_a_locked_robot_is_its_composite_inertia_times_the_twist
     twist = robot.velocity(q, v, 0, "aligned")
     arm = robot.center_of_mass(q) - robot.pose(q, 0)[:3, 3]
     twist[3:] += np.cross(twist[:3], arm)  # of the centre of mass
-    close(robot.composite_inertia(q) @ twist, robot.momentum(q, v))
+    close(robot.centroidal.inertia(q) @ twist, robot.momentum(q, v))
 
 
 def test_flexible_links_have_rates_too() -> None:
     robot = torsor.library.flexible_arm().to(device="casadi")
     q, v = 0.1 * np.random.default_rng(2).normal(size=(2, robot.nv))
-    close(robot.centroidal_momentum_matrix(q) @ v, robot.momentum(q, v))
-    rate = robot.centroidal_momentum_matrix_rate(q, v)
+    close(robot.centroidal.momentum_matrix(q) @ v, robot.momentum(q, v))
+    rate = robot.centroidal.momentum_matrix_rate(q, v)
     close(rate, rate_of(robot, "centroidal_momentum_matrix", q, v))
-    close(robot.centroidal_momentum_bias(q, v), rate @ v)
+    close(robot.centroidal.momentum_bias(q, v), rate @ v)
 
 
 def test_without_mass_the_centre_is_not_a_number_and_momentum_is_zero() -> None:
     with warned(what="has no inertia"):
         arm = torsor.from_mdh([torsor.MDHLink(-1)]).to(device="casadi")
-    assert np.isnan(arm.center_of_mass_jacobian([0.3])).all()
-    assert not arm.centroidal_momentum_matrix([0.3]).any()
+    assert np.isnan(arm.centroidal.jacobian([0.3])).all()
+    assert not arm.centroidal.momentum_matrix([0.3]).any()

@@ -42,7 +42,7 @@ def assert_close(actual: np.ndarray, expected: np.ndarray, tolerance: float = 1e
 def test_the_rate_of_a_force_is_its_derivatives_along_the_motion(robot, motion) -> None:
     q, v, a, j = motion
     load, load_rate = np.random.default_rng(14).normal(size=(2, len(robot.links), 6))
-    dq, dv, da = robot.inverse_dynamics_derivatives(q, v, a, load)
+    dq, dv, da = robot.derivatives.inverse_dynamics(q, v, a, load)
     by_load = sum(robot.jacobian(q, link).T @ x for link, x in zip(robot.link_names, load_rate, strict=True))
     assert_close(robot.force_rate(q, v, a, j, load, load_rate)[1], dq @ v + dv @ a + da @ j - by_load)
 
@@ -50,14 +50,14 @@ def test_the_rate_of_a_force_is_its_derivatives_along_the_motion(robot, motion) 
 def test_the_rate_of_a_reaction_is_its_derivatives_along_the_motion(robot, motion) -> None:
     q, v, a, j = motion
     load = np.random.default_rng(14).normal(size=(len(robot.links), 6))
-    dq, dv, da = robot.joint_wrench_derivatives(q, v, a, load)
+    dq, dv, da = robot.derivatives.joint_wrenches(q, v, a, load)
     assert_close(robot.joint_wrench_rates(q, v, a, j, load)[1], dq @ v + dv @ a + da @ j)
 
 
 def test_a_motion_that_its_forces_drive_has_their_jerk(robot, motion) -> None:
     tau, tau_rate = robot.force_rate(*motion)
     q, v, a, j = motion
-    dq, dv, dtau = robot.forward_dynamics_derivatives(q, v, tau)
+    dq, dv, dtau = robot.derivatives.forward_dynamics(q, v, tau)
     assert_close(dq @ v + dv @ a + dtau @ tau_rate, j, 1e-9)
 
 
@@ -84,7 +84,7 @@ def test_the_second_rate_of_energy_is_the_rate_of_power(robot, motion) -> None:
 def test_forces_of_motion_are_quadratic_in_velocity(robot, motion) -> None:
     q, v, a, _ = motion
     free = robot.without_friction()
-    dv = free.inverse_dynamics_derivatives(q, v, a)[1]
+    dv = free.derivatives.inverse_dynamics(q, v, a)[1]
     assert_close(dv @ v - free.friction_force(v), 2 * free.coriolis_matrix(q, v) @ v)
 
 
@@ -92,7 +92,7 @@ def test_the_derivative_of_the_inertia_force_has_the_power_of_the_coriolis_force
     """Along the motion v' M' v = 2 v' C v, with M' x from the derivatives of forces at rest."""
     q, v, _, _ = motion
     rest = np.zeros(robot.nv)
-    by_q = robot.inverse_dynamics_derivatives(q, rest, v)[0] - robot.inverse_dynamics_derivatives(q, rest, rest)[0]
+    by_q = robot.derivatives.inverse_dynamics(q, rest, v)[0] - robot.derivatives.inverse_dynamics(q, rest, rest)[0]
     assert_close(v @ by_q @ v, 2 * v @ robot.coriolis_matrix(q, v) @ v)
 
 
@@ -115,7 +115,7 @@ def test_the_stiffness_of_gravity_and_springs_is_symmetric(name: str) -> None:
     """It is the second derivative of an energy; angles and lengths can be exchanged in it, unlike turns in space."""
     robot = getattr(torsor.library, name)()
     q, *_ = random_motion(robot)
-    dq = robot.inverse_dynamics_derivatives(q, *np.zeros((2, robot.nv)))[0]
+    dq = robot.derivatives.inverse_dynamics(q, *np.zeros((2, robot.nv)))[0]
     assert_close(dq, dq.T)
 
 
@@ -154,13 +154,13 @@ def test_sensitivities_are_structurally_zero_off_the_branch(name: str) -> None:
 def test_where_a_floating_base_is_does_not_matter() -> None:
     robot = torsor.library.quadruped()
     q, v, a, _ = random_motion(robot)
-    by_place = robot.inverse_dynamics_derivatives(q, v, a)[0][:, 3:6]
+    by_place = robot.derivatives.inverse_dynamics(q, v, a)[0][:, 3:6]
     assert not by_place.any()
-    assert not robot.joint_wrench_derivatives(q, v, a)[0][:, :, 3:6].any()
+    assert not robot.derivatives.joint_wrenches(q, v, a)[0][:, :, 3:6].any()
 
 
 def test_a_turn_about_the_vertical_does_not_matter() -> None:
     for robot in (torsor.library.stanford(), torsor.library.six_axis_arm()):
         q, v, a, _ = random_motion(robot)
-        assert_close(robot.inverse_dynamics_derivatives(q, v, a)[0][:, 0], np.zeros(robot.nv))
-        assert_close(robot.joint_wrench_derivatives(q, v, a)[0][..., 0], np.zeros((robot.nv, 6)))
+        assert_close(robot.derivatives.inverse_dynamics(q, v, a)[0][:, 0], np.zeros(robot.nv))
+        assert_close(robot.derivatives.joint_wrenches(q, v, a)[0][..., 0], np.zeros((robot.nv, 6)))

@@ -6,6 +6,7 @@ import pytest
 
 import torsor
 from refusals import refused
+from torsor.robot.accessors import method_of
 
 TREES = [(7, 0), pytest.param((7, 1), marks=pytest.mark.slow), (8, 2), (1, 6)]
 METHODS = {
@@ -53,7 +54,7 @@ def by_casadi(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...]) -> 
 @pytest.mark.parametrize("name", METHODS)
 def test_derivatives_are_those_of_the_function(robot: torsor.Robot, name: str) -> None:
     state = random_state(robot)
-    for found, expected in zip(getattr(robot, METHODS[name])(*state), by_casadi(robot, name, state), strict=True):
+    for found, expected in zip(method_of(robot, METHODS[name])(*state), by_casadi(robot, name, state), strict=True):
         assert_close(found, expected, 1e-10)
 
 
@@ -78,27 +79,27 @@ def in_world(robot: torsor.Robot, name: str, state: tuple[np.ndarray, ...], poin
 def test_loads_may_be_fixed_in_the_world(name: str) -> None:
     robot = torsor.library.random_tree(6, 1).to(device="casadi")
     state = random_state(robot)
-    dq, dv, dx = getattr(robot, METHODS[name])(*state, fixed_in="world")
+    dq, dv, dx = method_of(robot, METHODS[name])(*state, fixed_in="world")
     assert_close(dq, in_world(robot, name, state, np.zeros((len(robot.links), 3))), 1e-10)
     points = np.random.default_rng(4).normal(size=(len(robot.links), 3))
-    at_points, same_v, same_x = getattr(robot, METHODS[name])(*state, fixed_in="world", points=points)
+    at_points, same_v, same_x = method_of(robot, METHODS[name])(*state, fixed_in="world", points=points)
     assert_close(at_points, in_world(robot, name, state, points), 1e-10)
     assert_close(same_v, dv)
     assert_close(same_x, dx)
-    for found, same in zip((dv, dx), getattr(robot, METHODS[name])(*state)[1:], strict=True):
+    for found, same in zip((dv, dx), method_of(robot, METHODS[name])(*state)[1:], strict=True):
         assert_close(found, same)
     with refused(argument="fixed_in", allowed="'link', 'world'"):
-        getattr(robot, METHODS[name])(*state, fixed_in="base")
+        method_of(robot, METHODS[name])(*state, fixed_in="base")
 
 
 def test_the_derivative_by_acceleration_is_the_mass_matrix(robot: torsor.Robot) -> None:
     q, v, a, _ = random_state(robot)
-    assert_close(robot.inverse_dynamics_derivatives(q, v, a)[2], robot.mass_matrix(q))
+    assert_close(robot.derivatives.inverse_dynamics(q, v, a)[2], robot.mass_matrix(q))
 
 
 def test_the_derivative_by_velocity_at_rest_is_that_of_friction(robot: torsor.Robot) -> None:
     q, _, a, _ = random_state(robot)
-    dv = robot.without_friction().inverse_dynamics_derivatives(q, np.zeros(robot.nv), a)[1]
+    dv = robot.without_friction().derivatives.inverse_dynamics(q, np.zeros(robot.nv), a)[1]
     springs = robot.without_friction()  # dampers of springs stay
     columns = [springs.friction_force(e) for e in np.eye(robot.nv)]
     assert_close(dv, np.array(columns).T)
@@ -107,7 +108,7 @@ def test_the_derivative_by_velocity_at_rest_is_that_of_friction(robot: torsor.Ro
 def test_forces_do_not_depend_on_other_branches() -> None:
     robot = torsor.library.quadruped()
     q, v, a, _ = random_state(robot)
-    for d in robot.inverse_dynamics_derivatives(q, v, a):
+    for d in robot.derivatives.inverse_dynamics(q, v, a):
         legs = [slice(6 + 3 * k, 9 + 3 * k) for k in range(4)]
         for i, row in enumerate(legs):
             for j, column in enumerate(legs):
@@ -117,9 +118,9 @@ def test_forces_do_not_depend_on_other_branches() -> None:
 def test_batches_agree_with_single_states() -> None:
     robot = torsor.library.random_tree(7, 1)
     q, v, a, external = random_state(robot, (4, 1))
-    batch = robot.inverse_dynamics_derivatives(q, v[:, 0], a, external)
+    batch = robot.derivatives.inverse_dynamics(q, v[:, 0], a, external)
     assert [d.shape for d in batch] == [(4, 4, robot.nv, robot.nv)] * 3
-    one = robot.inverse_dynamics_derivatives(q[2, 0], v[1, 0], a[2, 0], external[2, 0])
+    one = robot.derivatives.inverse_dynamics(q[2, 0], v[1, 0], a[2, 0], external[2, 0])
     for many, single in zip(batch, one, strict=True):
         assert_close(many[2, 1], single)
 
@@ -146,11 +147,11 @@ def test_derivatives_of_hybrid_dynamics_are_those_of_the_function(robot: torsor.
     )
     wanted = ca.if_else(ca.DM(is_forced.astype(float)), a, tau)
     jacobians = ca.Function("found", symbols, [ca.jacobian(wanted, each) for each in symbols])(0, v, given)
-    found = robot.hybrid_dynamics_derivatives(q, v, given, given, forced, external)
+    found = robot.derivatives.hybrid_dynamics(q, v, given, given, forced, external)
     for one, other in zip(found, jacobians, strict=True):
         assert_close(one, np.asarray(other.full()), 1e-10)
     if share == 0:
-        for one, other in zip(found, robot.inverse_dynamics_derivatives(q, v, given, external), strict=True):
+        for one, other in zip(found, robot.derivatives.inverse_dynamics(q, v, given, external), strict=True):
             assert_close(one, other)
 
 
@@ -158,4 +159,4 @@ def test_points_without_loads_in_the_world_are_refused() -> None:
     robot, zero = torsor.library.two_link(), np.zeros(2)
     for options in ({"points": np.zeros((2, 3))}, {"points": np.zeros((2, 3)), "external": np.zeros((2, 6))}):
         with refused(argument="points", fix="give"):
-            robot.inverse_dynamics_derivatives(zero, zero, zero, **options)
+            robot.derivatives.inverse_dynamics(zero, zero, zero, **options)

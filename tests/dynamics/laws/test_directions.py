@@ -6,13 +6,14 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.dynamics import ALGORITHMS
+from torsor.robot.accessors import PATHS, method_of
 
 COMPILED = torsor.library.random_tree(6, seed=4)
 ROBOT = COMPILED.to(device="casadi")  # most functions are called once, and most of the time is for making code
 RNG = np.random.default_rng(8)
 # Hybrid dynamics and closed loops need more than a tree: they are tried where they are tested.
 NAMES = [name for name, each in ALGORITHMS.items() if not (each.hybrid or each.closed)]
-LIGHT = [name for name in NAMES if hasattr(torsor.Robot, name) or name.startswith("chart")]
+LIGHT = [name for name in NAMES if name in PATHS or hasattr(torsor.Robot, name) or name.startswith("chart")]
 # The last link of the tree cannot move in all directions, so that it has no finite Cartesian mass matrix.
 LIGHT = [name for name in LIGHT if not name.endswith("derivatives") and name != "cartesian_mass_matrix"]
 
@@ -48,9 +49,9 @@ def test_a_directional_derivative_is_the_limit_of_differences(name: str, compone
         place = [options(name)["place"]] if options(name) else []
         if name.startswith("chart"):
             return packed(np.asarray(ROBOT.function(name)(*there).full())[:, 0])
-        return packed(getattr(ROBOT, name)(*there, *place))
+        return packed(method_of(ROBOT, name)(*there, *place))
 
-    value, change = ROBOT.jvp(name, state, tangents, components=components, **options(name))
+    value, change = ROBOT.derivatives.jvp(name, state, tangents, components=components, **options(name))
     for found, expected in zip(packed(value), at(0.0), strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * max(1.0, np.abs(expected).max(initial=0)))
     for found, after, before in zip(packed(change), at(h), at(-h), strict=True):
@@ -65,8 +66,8 @@ def test_pushing_forward_and_pulling_back_are_adjoint(name: str) -> None:
     request = ROBOT.kernels.request(name, external=external, **options(name))
     tangents = [RNG.normal(size=shape) for shape in request.tangents(ROBOT).values()]
     weights = tuple(RNG.normal(size=shape) for shape in request.results(ROBOT).values())
-    value, change = ROBOT.jvp(name, state, tangents, external=external, **options(name))
-    same, gradients = ROBOT.vjp(
+    value, change = ROBOT.derivatives.jvp(name, state, tangents, external=external, **options(name))
+    same, gradients = ROBOT.derivatives.vjp(
         name, state, weights if len(weights) > 1 else weights[0], external=external, **options(name)
     )
     for one, other in zip(packed(value), packed(same), strict=True):
@@ -80,16 +81,16 @@ def test_pushing_forward_and_pulling_back_are_adjoint(name: str) -> None:
 def test_analytical_derivatives_are_the_directional_ones() -> None:
     q, v, a = inputs("inverse_dynamics")
     d = RNG.normal(size=(3, ROBOT.nv))
-    _, change = ROBOT.jvp("inverse_dynamics", (q, v, a), d)
-    dq, dv, da = ROBOT.inverse_dynamics_derivatives(q, v, a)
+    _, change = ROBOT.derivatives.jvp("inverse_dynamics", (q, v, a), d)
+    dq, dv, da = ROBOT.derivatives.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(change, dq @ d[0] + dv @ d[1] + da @ d[2], rtol=0, atol=1e-11 * np.abs(change).max())
 
 
 def test_directions_take_batches_and_inputs_that_stay() -> None:
     q, v = RNG.normal(size=(2, 5, 2))
     robot = torsor.library.two_link()
-    _, change = robot.jvp("bias_force", (q, v), (None, np.ones(2)))
-    _, one = robot.jvp("bias_force", (q[3], v[3]), (np.zeros(2), np.ones(2)))
+    _, change = robot.derivatives.jvp("bias_force", (q, v), (None, np.ones(2)))
+    _, one = robot.derivatives.jvp("bias_force", (q[3], v[3]), (np.zeros(2), np.ones(2)))
     assert change.shape == (5, 2)
     np.testing.assert_array_equal(change[3], one)
 
@@ -101,7 +102,10 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
     state = [RNG.normal(size=(4, *each.shape)) for each in inputs(name)]
     state[0] = ROBOT.integrate(ROBOT.neutral(), RNG.normal(size=(4, ROBOT.nv)))
     place = [options(name)["place"]] if options(name) else []
-    parts, whole = COMPILED.sparse(name, *state, **options(name)), packed(getattr(COMPILED, name)(*state, *place))
+    parts, whole = (
+        COMPILED.derivatives.sparse(name, *state, **options(name)),
+        packed(method_of(COMPILED, name)(*state, *place)),
+    )
     for part, full in zip(parts if isinstance(parts, tuple) else (parts,), whole, strict=True):
         np.testing.assert_array_equal(part.dense().reshape(full.shape), full)
         assert part.values.shape == (4, part.rows.size) and part.rows.size < full[0].size
@@ -110,12 +114,15 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda r: r.jvp("mass_matrix", (np.zeros(2), np.zeros(2)), (np.zeros(2),)), "2 inputs of mass_matrix"),
-        (lambda r: r.jvp("mass_matrix", (np.zeros(2),), ()), "0 tangents of mass_matrix"),
-        (lambda r: r.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "1 cotangents of force_rate"),
-        (lambda r: r.vjp("force_rate", (np.zeros(2),) * 4, None), "None cotangents of force_rate"),
         (
-            lambda r: r.jvp("mass_matrix", (np.zeros(2),), (None,), links=3),
+            lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2), np.zeros(2)), (np.zeros(2),)),
+            "2 inputs of mass_matrix",
+        ),
+        (lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2),), ()), "0 tangents of mass_matrix"),
+        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, (np.zeros(2),)), "1 cotangents of force_rate"),
+        (lambda r: r.derivatives.vjp("force_rate", (np.zeros(2),) * 4, None), "None cotangents of force_rate"),
+        (
+            lambda r: r.derivatives.jvp("mass_matrix", (np.zeros(2),), (None,), links=3),
             "takes no 'links'",
         ),
         (
@@ -125,14 +132,14 @@ def test_values_and_pattern_are_the_whole(name: str) -> None:
         (lambda r: r.function("hybrid_dynamics", forced=[["joint1"]]), "forced has ['joint1']"),
         (lambda r: r.force_rate(*np.zeros((4, 2)), higher=None), "higher"),
         (
-            lambda r: r.inverse_dynamics_derivatives(*np.zeros((3, 2)), fixed_in=np.zeros(2)),
+            lambda r: r.derivatives.inverse_dynamics(*np.zeros((3, 2)), fixed_in=np.zeros(2)),
             "fixed_in",
         ),
-        (lambda r: r.base_parameters(among=None), "names of parameters"),
-        (lambda r: r.jvp("nothing", (), ()), "nothing"),
-        (lambda r: r.sparse("mass_matrix"), "0 inputs of mass_matrix"),
-        (lambda r: r.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2"),
-        (lambda r: r.sparse("mass_matrix", np.zeros(2), external=True), "takes no external wrenches"),
+        (lambda r: r.inertial.base(among=None), "names of parameters"),
+        (lambda r: r.derivatives.jvp("nothing", (), ()), "nothing"),
+        (lambda r: r.derivatives.sparse("mass_matrix"), "0 inputs of mass_matrix"),
+        (lambda r: r.derivatives.sparse("mass_matrix", np.zeros(2), order=2), "order of mass_matrix is 2"),
+        (lambda r: r.derivatives.sparse("mass_matrix", np.zeros(2), external=True), "takes no external wrenches"),
         (lambda r: r.function("inverse_dynamics", external="world"), "external"),
     ],
 )
@@ -143,7 +150,7 @@ def test_mistakes_are_named(call, message: str) -> None:
 
 def test_a_result_of_one_row_has_its_pattern_too() -> None:
     robot, (q, v, a) = torsor.library.planar_chain(1), RNG.normal(size=(3, 4, 1))
-    found = robot.sparse("joint_wrenches", q, v, a)
+    found = robot.derivatives.sparse("joint_wrenches", q, v, a)
     np.testing.assert_array_equal(found.dense(), robot.joint_wrenches(q, v, a))
 
 
@@ -155,6 +162,6 @@ def test_higher_rates_may_come_one_by_one() -> None:
 
 def test_a_robot_without_joints_has_no_base_parameters() -> None:
     robot = torsor.build("stone", [torsor.Link("base", 1.0)], [])
-    assert len(robot.base_parameters()) == 0
+    assert len(robot.inertial.base()) == 0
     with pytest.raises(torsor.ModelError, match="no such link; allowed: there is none"):
         robot.parametric(["links.0.mass"])

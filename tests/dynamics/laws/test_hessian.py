@@ -46,7 +46,7 @@ def by_casadi(robot: torsor.Robot, state: tuple[np.ndarray, ...]) -> np.ndarray:
 
 def test_it_is_the_hessian_of_the_forces_along_integrate(robot: torsor.Robot) -> None:
     state = random_state(robot)
-    found, expected = (blocks(robot, H) for H in (robot.inverse_dynamics_hessian(*state), by_casadi(robot, state)))
+    found, expected = (blocks(robot, H) for H in (robot.derivatives.hessian(*state), by_casadi(robot, state)))
     for name, block in found.items():
         assert_close(block, expected[name], 1e-10)
 
@@ -55,7 +55,7 @@ def test_it_is_the_hessian_of_the_forces_along_integrate(robot: torsor.Robot) ->
 def test_second_derivatives_of_chains_of_one_kind_of_joint(kind: str) -> None:
     robot = torsor.library.random_tree(3, 5, (kind,), branching=0.0).to(device="casadi")
     state = random_state(robot)
-    assert_close(robot.inverse_dynamics_hessian(*state), by_casadi(robot, state), 1e-10)
+    assert_close(robot.derivatives.hessian(*state), by_casadi(robot, state), 1e-10)
 
 
 def test_joints_may_share_a_coordinate_above_and_below_each_other() -> None:
@@ -71,39 +71,39 @@ def test_joints_may_share_a_coordinate_above_and_below_each_other() -> None:
     robot = torsor.build("shared", [robot.base, *robot.links], [first, *joints]).to(device="casadi")
     state = random_state(robot)
     assert robot.nv == 3
-    assert_close(robot.inverse_dynamics_hessian(*state), by_casadi(robot, state), 1e-10)
+    assert_close(robot.derivatives.hessian(*state), by_casadi(robot, state), 1e-10)
 
 
 def test_it_is_symmetric_and_linear_in_the_weight(robot: torsor.Robot) -> None:
     q, v, a, weight, external = random_state(robot)
-    H = robot.inverse_dynamics_hessian(q, v, a, weight, external)
+    H = robot.derivatives.hessian(q, v, a, weight, external)
     assert (H == H.T).all()
-    each = robot.inverse_dynamics_hessian(q, v, a, np.eye(robot.nv), external)
+    each = robot.derivatives.hessian(q, v, a, np.eye(robot.nv), external)
     assert_close(np.einsum("k, kij -> ij", weight, each), H)
 
 
 def test_forces_are_linear_in_acceleration_and_mix_it_with_positions_only(robot: torsor.Robot) -> None:
     q, v, a, weight, _ = random_state(robot)
-    found = blocks(robot, robot.inverse_dynamics_hessian(q, v, a, weight))
+    found = blocks(robot, robot.derivatives.hessian(q, v, a, weight))
     for name in ("va", "av", "aa"):
         assert not found[name].any()
     # By differences of derivatives that are linear in a: tau(a = weight) - tau(a = 0) is M(q) weight.
     still = np.zeros(robot.nv)
-    dq, dq_0 = (robot.inverse_dynamics_derivatives(q, still, each)[0] for each in (weight, still))
+    dq, dq_0 = (robot.derivatives.inverse_dynamics(q, still, each)[0] for each in (weight, still))
     assert_close(found["aq"], dq - dq_0)
 
 
 def test_velocities_without_friction_give_a_quadratic_form(robot: torsor.Robot) -> None:
     robot = robot.without_friction()
     q, v, a, weight, _ = random_state(robot)
-    form = blocks(robot, robot.inverse_dynamics_hessian(q, v, a, weight))["vv"]
+    form = blocks(robot, robot.derivatives.hessian(q, v, a, weight))["vv"]
     power = robot.bias_force(q, v) + robot.bias_force(q, -v) - 2 * robot.bias_force(q, 0 * v)
     assert_close(v @ form @ v, weight @ power)
 
 
 def test_branches_do_not_feel_each_other() -> None:
     robot = torsor.library.quadruped()
-    found = blocks(robot, robot.inverse_dynamics_hessian(*random_state(robot)))
+    found = blocks(robot, robot.derivatives.hessian(*random_state(robot)))
     legs = [slice(6 + 3 * k, 9 + 3 * k) for k in range(4)]
     for name in ("qq", "qv", "vq", "vv", "qa", "aq"):
         for i, row in enumerate(legs):
@@ -116,9 +116,9 @@ def test_branches_do_not_feel_each_other() -> None:
 def test_batches_agree_with_single_states() -> None:
     robot = torsor.library.random_tree(7, 1)
     q, v, a, weight, external = random_state(robot, (4, 1))
-    batch = robot.inverse_dynamics_hessian(q, v[:, 0], a, weight, external)
+    batch = robot.derivatives.hessian(q, v[:, 0], a, weight, external)
     assert batch.shape == (4, 4, 3 * robot.nv, 3 * robot.nv)
-    one = robot.inverse_dynamics_hessian(q[2, 0], v[1, 0], a[2, 0], weight[2, 0], external[2, 0])
+    one = robot.derivatives.hessian(q[2, 0], v[1, 0], a[2, 0], weight[2, 0], external[2, 0])
     assert_close(batch[2, 1], one)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.robot.accessors import method_of
 from torsor.spatial import from_rpy, make_pose
 
 INPUTS = {"velocity": "qv", "acceleration": "qva", "jerk": "qvaj"}
@@ -50,7 +51,7 @@ def test_derivatives_are_those_of_the_traced_function(kind: str, name: str) -> N
     outputs = [ca.substitute(ca.jacobian(moved, step), step, 0)]
     outputs += [ca.jacobian(function(*symbols), each) for each in symbols[1:]]
     expected = ca.Function("expected", symbols, outputs)(*values)
-    found = getattr(robot, f"{name}_derivatives")(*values, "camera")
+    found = method_of(robot, f"{name}_derivatives")(*values, "camera")
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert_close(one, other.full())
@@ -60,12 +61,12 @@ def test_derivatives_of_rates_are_rates_of_derivatives() -> None:
     """Of ordinary coordinates and the rate A of the twist V: dA/dq = (dV/dq)', dA/dv = dV/dq + J'."""
     robot = with_camera(torsor.library.panda())
     q, v, a, _ = random_state(robot)
-    dq, J = robot.velocity_derivatives(q, v, "camera")
+    dq, J = robot.derivatives.velocity(q, v, "camera")
     h = 1e-5
     (up, up_J), (down, down_J) = (
-        robot.velocity_derivatives(q + s * h * v, v + s * h * a, "camera") for s in (1.0, -1.0)
+        robot.derivatives.velocity(q + s * h * v, v + s * h * a, "camera") for s in (1.0, -1.0)
     )
-    twist, (by_q, by_v, by_a) = robot.velocity(q, v, "camera"), robot.acceleration_derivatives(q, v, a, "camera")
+    twist, (by_q, by_v, by_a) = robot.velocity(q, v, "camera"), robot.derivatives.acceleration(q, v, a, "camera")
 
     def classical(change: np.ndarray) -> np.ndarray:  # what w x v of the origin's acceleration adds
         turned = np.cross(change[:3].T, twist[3:]).T + np.cross(twist[:3], change[3:].T).T
@@ -79,16 +80,16 @@ def test_derivatives_of_rates_are_rates_of_derivatives() -> None:
 def test_places_on_the_base_do_not_move() -> None:
     robot = torsor.library.two_link().with_frame("post", "base", make_pose(p=[1, 2, 3])).to(device="casadi")
     for name, inputs in INPUTS.items():
-        for each in getattr(robot, f"{name}_derivatives")(*np.ones((len(inputs), 2)), "post"):
+        for each in method_of(robot, f"{name}_derivatives")(*np.ones((len(inputs), 2)), "post"):
             assert each.shape == (6, 2) and not each.any()
 
 
 def test_batches_and_parametric_robots_have_them_too() -> None:
     robot = torsor.library.two_link()
     q = np.linspace(0, 1, 6).reshape(3, 2)
-    dq, dv = robot.velocity_derivatives(q, [1.0, 2.0], "link2")
+    dq, dv = robot.derivatives.velocity(q, [1.0, 2.0], "link2")
     assert dq.shape == dv.shape == (3, 6, 2)
     model = robot.parametric(["joints.joint2.origin.x"])
-    by_q, by_v = model.velocity_derivatives(q, [1.0, 2.0], model.values, place="link2")
+    by_q, by_v = model.derivatives.velocity(q, [1.0, 2.0], model.values, place="link2")
     assert_close(by_q, dq)
     assert_close(by_v, dv)

@@ -8,6 +8,7 @@ import torsor
 from refusals import refused
 from torsor.dynamics import ALGORITHMS, Tree
 from torsor.mechanism.joints import KINDS
+from torsor.robot.accessors import method_of
 
 TREES = [(7, 0), (7, 1), (9, 2), (9, 3), (12, 4), (12, 5), (1, 6), (15, 7)]
 LARGE = [(12, 5), (15, 7)]
@@ -141,7 +142,7 @@ def test_jacobian_and_its_rate_give_velocity_and_acceleration_of_a_frame(robot, 
     pose[:3, 3] = [0.3, 0.2, -0.1]
     for link in (robot.link_names[0], robot.link_names[-1]):
         moved = robot.with_frame("camera", link, pose)
-        J, J_rate = moved.jacobian(q, "camera"), moved.jacobian_rate(q, v, "camera")
+        J, J_rate = moved.jacobian(q, "camera"), moved.task.jacobian_rate(q, v, "camera")
         twist = moved.velocity(q, v, "camera")
         assert_close(J @ v, twist)
         turning = np.r_[np.zeros(3), np.cross(twist[:3], twist[3:])]
@@ -152,7 +153,7 @@ def test_jacobian_and_its_rate_give_velocity_and_acceleration_of_a_frame(robot, 
 def test_jacobian_rate_is_the_rate_of_the_jacobian(robot, symbols, state) -> None:
     link = robot.link_names[-1]
     J = robot.function("jacobian", place=link)(symbols.q)
-    assert_close(robot.jacobian_rate(state[0], state[1], link), symbols.value(symbols.rate(ca.densify(J)), state))
+    assert_close(robot.task.jacobian_rate(state[0], state[1], link), symbols.value(symbols.rate(ca.densify(J)), state))
 
 
 def rotors(robot: torsor.Robot, carrier: str) -> list[tuple[int, np.ndarray]]:
@@ -244,7 +245,7 @@ def test_the_lean_tree_has_the_same_forces(robot, state) -> None:
     assert "inverse_dynamics" in names
     for name in names:
         inputs = [{"q": q, "v": v, "a": a, "tau": a, "weight": v}[each] for each in ALGORITHMS[name].inputs]
-        plain, found = ALGORITHMS[name].rule(Tree.of(robot), *map(ca.SX, inputs)), getattr(robot, name)(*inputs)
+        plain, found = ALGORITHMS[name].rule(Tree.of(robot), *map(ca.SX, inputs)), method_of(robot, name)(*inputs)
         assert_close(found, np.asarray(ca.DM(plain).full()).reshape(found.shape))
 
 

@@ -8,6 +8,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.dynamics import ALGORITHMS
+from torsor.robot.accessors import method_of
 
 TREES = [(6, 0), (7, 3), (6, 5)]
 METHODS = ["inverse_dynamics", "forward_dynamics", "joint_wrenches", "mass_matrix", "coriolis_matrix", "poses"]
@@ -58,11 +59,11 @@ def test_at_other_values_it_is_the_robot_with_these_numbers(tree: tuple[int, int
     robot, model, p, there = described(*tree)
     values = state(robot, name, np.random.default_rng(6))
     for found, expected in zip(
-        packed(getattr(model, name)(*values, p)), packed(getattr(there, name)(*values)), strict=True
+        packed(method_of(model, name)(*values, p)), packed(method_of(there, name)(*values)), strict=True
     ):
         assert_close(found, expected, 1e-10)
     for found, expected in zip(
-        packed(getattr(model, name)(*values, model.values)), packed(getattr(robot, name)(*values)), strict=True
+        packed(method_of(model, name)(*values, model.values)), packed(method_of(robot, name)(*values)), strict=True
     ):
         assert_close(found, expected, 1e-11)
 
@@ -86,10 +87,10 @@ def test_derivatives_by_the_numbers_are_limits_of_differences(name: str) -> None
     robot, rng, h = torsor.library.random_tree(5, 7), np.random.default_rng(3), 2e-3
     model = robot.parametric(["links.1.mass", "links.2.com", "joints.3.origin", "joints.2.turn.y", "gravity.z"])
     p, values = moved(model, rng), state(robot, name, rng)
-    derivatives = packed(model.derivatives(name, *values, p))
+    derivatives = packed(model.by_parameters(name, *values, p))
     for k in range(p.size):
         steps = [p + s * h * np.eye(p.size)[k] for s in (1, -1, 2, -2, 3, -3)]
-        near = zip(*(packed(getattr(model, name)(*values, there)) for there in steps), strict=True)
+        near = zip(*(packed(method_of(model, name)(*values, there)) for there in steps), strict=True)
         for derivative, (a, b, c, d, e, f) in zip(derivatives, near, strict=True):
             difference = (45 * (a - b) - 9 * (c - d) + (e - f)) / (60 * h)  # of sixth order
             assert_close(derivative[..., k], difference, 1e-9)
@@ -100,12 +101,12 @@ def test_derivatives_by_all_inertial_numbers_span_the_regressor() -> None:
     values = state(robot, "inverse_dynamics", rng)
     model = robot.parametric([f"links.{k}.mass" for k in range(4)])
     # The mass alone, its centre and its inertia about it held: m, m c and m (c.c - c c^T) change with it.
-    Y = robot.regressor(*values)
+    Y = robot.inertial.regressor(*values)
     for k, link in enumerate(robot.links):
         c = link.com
         J = c @ c * np.eye(3) - np.outer(c, c)
         change = np.r_[1.0, c, J[0], J[1, 1:], J[2, 2]]
-        found = model.derivatives("inverse_dynamics", *values, model.values)[:, k]
+        found = model.by_parameters("inverse_dynamics", *values, model.values)[:, k]
         assert_close(found, Y[:, 10 * k : 10 * k + 10] @ change, 1e-10)
 
 
@@ -163,12 +164,12 @@ def test_springs_friction_and_rotors_are_numbers_too() -> None:
     p = np.array([25.0, 400.0, 0.3, 0.0, 0.02])
     for name in ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives"):
         for found, expected in zip(
-            packed(getattr(model, name)(q, v, a, p)), packed(getattr(model.at(p), name)(q, v, a)), strict=True
+            packed(method_of(model, name)(q, v, a, p)), packed(method_of(model.at(p), name)(q, v, a)), strict=True
         ):
             assert_close(found, expected, 1e-11)
     weight = rng.normal(size=3)
-    expected = model.at(p).inverse_dynamics_hessian(q, v, a, weight)
-    assert_close(model.inverse_dynamics_hessian(q, v, a, weight, p), expected, 1e-11)
+    expected = model.at(p).derivatives.hessian(q, v, a, weight)
+    assert_close(model.derivatives.hessian(q, v, a, weight, p), expected, 1e-11)
 
 
 def test_loads_directions_and_batches_work_as_for_a_robot() -> None:
@@ -180,14 +181,14 @@ def test_loads_directions_and_batches_work_as_for_a_robot() -> None:
     tau = model.inverse_dynamics(q, v, a, p, external=external)
     assert tau.shape == (5, robot.nv)
     assert_close(tau[2], model.at(p[2]).inverse_dynamics(q, v, a, external=external), 1e-11)
-    dq, _, _ = model.inverse_dynamics_derivatives(q, v, a, p[2], external=external, fixed_in="world")
-    expected, _, _ = model.at(p[2]).inverse_dynamics_derivatives(q, v, a, external=external, fixed_in="world")
+    dq, _, _ = model.derivatives.inverse_dynamics(q, v, a, p[2], external=external, fixed_in="world")
+    expected, _, _ = model.at(p[2]).derivatives.inverse_dynamics(q, v, a, external=external, fixed_in="world")
     assert_close(dq, expected, 1e-11)
     change = rng.normal(size=4)
-    _, along = model.jvp("inverse_dynamics", (q, v, a, p[1]), (None, None, None, change))
-    assert_close(along, model.derivatives("inverse_dynamics", q, v, a, p[1]) @ change, 1e-11)
-    _, gradients = model.vjp("inverse_dynamics", (q, v, a, p[1]), np.ones(robot.nv))
-    assert_close(gradients[-1], model.derivatives("inverse_dynamics", q, v, a, p[1]).sum(axis=0), 1e-11)
+    _, along = model.derivatives.jvp("inverse_dynamics", (q, v, a, p[1]), (None, None, None, change))
+    assert_close(along, model.by_parameters("inverse_dynamics", q, v, a, p[1]) @ change, 1e-11)
+    _, gradients = model.derivatives.vjp("inverse_dynamics", (q, v, a, p[1]), np.ones(robot.nv))
+    assert_close(gradients[-1], model.by_parameters("inverse_dynamics", q, v, a, p[1]).sum(axis=0), 1e-11)
     J = model.jacobian(q, model.values, place=robot.link_names[-1])
     np.testing.assert_array_equal(J, robot.jacobian(q, robot.link_names[-1]))
 
@@ -242,6 +243,6 @@ def test_values_that_no_robot_has_are_refused_when_a_robot_is_made_of_them() -> 
 def test_sparse_results_are_those_of_the_robot_with_these_numbers() -> None:
     model = torsor.library.quadruped().to(device="casadi").parametric(["links.1.mass", "links.1.com"])
     p, q = model.values + 0.1, model.robot.neutral()
-    found = model.sparse("mass_matrix", q, p)
+    found = model.derivatives.sparse("mass_matrix", q, p)
     assert found.values.size < 18 * 18
     np.testing.assert_allclose(found.dense(), model.at(p).mass_matrix(q), rtol=0, atol=1e-13)

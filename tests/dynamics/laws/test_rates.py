@@ -86,14 +86,14 @@ def test_jerks_are_the_rates_of_accelerations(robot: torsor.Robot) -> None:
     pose[:3, :3], pose[:3, 3] = torsor.spatial.from_rpy([0.1, -0.7, 0.4]), [0.3, 0.2, -0.1]
     framed = robot.with_frame("camera", robot.link_names[-1], pose)
     (q, v, a, j, *_), _ = along(robot, "inverse_dynamics", 1)
-    _, rates = framed.jvp("acceleration", (q, v, a), (v, a, j), place="camera")
+    _, rates = framed.derivatives.jvp("acceleration", (q, v, a), (v, a, j), place="camera")
     twist, acceleration = framed.velocity(q, v, "camera"), framed.acceleration(q, v, a, "camera")
     # In turning axes, the rate of a vector is that of its components plus omega x it.
     rates[:3] += np.cross(twist[:3], acceleration[:3])
     rates[3:] += np.cross(twist[:3], acceleration[3:])
-    assert_close(framed.jerk(q, v, a, j, "camera"), rates)
-    assert_close(framed.jerks(q, v, a, j)[-1], framed.jerk(q, v, a, j, -1))
-    assert not framed.jerk(q, v, a, j, framed.base.name).any()
+    assert_close(framed.task.jerk(q, v, a, j, "camera"), rates)
+    assert_close(framed.task.jerks(q, v, a, j)[-1], framed.task.jerk(q, v, a, j, -1))
+    assert not framed.task.jerk(q, v, a, j, framed.base.name).any()
 
 
 @pytest.mark.parametrize("name", ["stanford", "six_axis_arm", "seven_axis_arm"])

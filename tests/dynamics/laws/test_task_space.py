@@ -17,11 +17,11 @@ POINT = [0.1, 0.2, 0.3]
 def test_all_of_them_are_what_linear_algebra_gives(rows: str) -> None:
     J, M = ARM.jacobian(Q, HAND, "local", POINT)[PARTS[rows]], ARM.mass_matrix(Q)
     singular = np.linalg.svd(J, compute_uv=False)
-    np.testing.assert_allclose(ARM.manipulability(Q, HAND, rows, POINT), singular.prod(), rtol=1e-12)
+    np.testing.assert_allclose(ARM.task.manipulability(Q, HAND, rows, POINT), singular.prod(), rtol=1e-12)
     inverse = J @ np.linalg.solve(M, J.T)
-    ours = ARM.cartesian_mass_matrix(Q, HAND, rows=rows, point=POINT)
+    ours = ARM.task.mass_matrix(Q, HAND, rows=rows, point=POINT)
     np.testing.assert_allclose(ours, np.linalg.inv(inverse), rtol=1e-9, atol=1e-9)
-    dynamic, kinematic = (ARM.null_space(Q, HAND, kind, rows, POINT) for kind in ("dynamic", "kinematic"))
+    dynamic, kinematic = (ARM.task.null_space(Q, HAND, kind, rows, POINT) for kind in ("dynamic", "kinematic"))
     np.testing.assert_allclose(kinematic, np.eye(ARM.nv) - np.linalg.pinv(J) @ J, rtol=0, atol=1e-12)
     consistent = np.linalg.solve(M, J.T) @ np.linalg.inv(inverse)
     np.testing.assert_allclose(dynamic, np.eye(ARM.nv) - consistent @ J, rtol=0, atol=1e-10)
@@ -30,8 +30,8 @@ def test_all_of_them_are_what_linear_algebra_gives(rows: str) -> None:
 
 def test_the_derivative_of_the_cartesian_mass_matrix_is_that_of_differences() -> None:
     d, h = np.random.default_rng(4).normal(size=ARM.nv), 1e-6
-    _, change = ARM.jvp("cartesian_mass_matrix", (Q,), (d,), place=HAND, rows="linear")
-    up, down = (ARM.cartesian_mass_matrix(Q + s * h * d, HAND, rows="linear") for s in (1, -1))
+    _, change = ARM.derivatives.jvp("cartesian_mass_matrix", (Q,), (d,), place=HAND, rows="linear")
+    up, down = (ARM.task.mass_matrix(Q + s * h * d, HAND, rows="linear") for s in (1, -1))
     np.testing.assert_allclose(change, (up - down) / (2 * h), rtol=1e-6, atol=1e-6)
 
 
@@ -41,29 +41,29 @@ def test_the_gradient_is_that_of_differences_on_quaternions_too() -> None:
     q = robot.integrate(robot.neutral(), np.random.default_rng(2).normal(size=robot.nv))
     for rows in ("linear", "angular"):
         steps = h * np.eye(robot.nv)
-        up, down = (robot.manipulability(robot.integrate(q, s * steps), place, rows) for s in (1, -1))
-        gradient = robot.manipulability_gradient(q, place, rows)
+        up, down = (robot.task.manipulability(robot.integrate(q, s * steps), place, rows) for s in (1, -1))
+        gradient = robot.task.manipulability_gradient(q, place, rows)
         np.testing.assert_allclose(gradient, (up - down) / (2 * h), rtol=0, atol=1e-8)
 
 
 def test_singular_configurations_have_no_manipulability_and_a_right_null_space() -> None:
     robot = torsor.library.two_link().to(device="casadi")
-    assert robot.manipulability([0.3, 0.0], "link2", "linear") < 1e-15
+    assert robot.task.manipulability([0.3, 0.0], "link2", "linear") < 1e-15
     J = robot.jacobian([0.3, 0.0], "link2")[3:]
     for kind in ("dynamic", "kinematic"):
-        N = robot.null_space([0.3, 0.0], "link2", kind, "linear")
+        N = robot.task.null_space([0.3, 0.0], "link2", kind, "linear")
         assert np.linalg.matrix_rank(N, tol=1e-9) == 1
         np.testing.assert_allclose(J @ N, 0, atol=1e-12)
         np.testing.assert_allclose(N @ N, N, atol=1e-12)
-        assert not robot.null_space([0.3, 0.5], "link2", kind).round(12).any()  # all rows: nothing is left
-    assert not np.isfinite(robot.cartesian_mass_matrix([0.3, 0.4], "link2")).all()
+        assert not robot.task.null_space([0.3, 0.5], "link2", kind).round(12).any()  # all rows: nothing is left
+    assert not np.isfinite(robot.task.mass_matrix([0.3, 0.4], "link2")).all()
 
 
 def test_wrong_options_and_loops_are_refused_in_words() -> None:
     robot = torsor.library.two_link()
     with refused(argument="rows of manipulability", allowed="'all', 'angular', 'linear'"):
-        robot.manipulability([0, 0], "link2", "xyz")
+        robot.task.manipulability([0, 0], "link2", "xyz")
     with refused(argument="kind of null_space"):
-        robot.null_space([0, 0], "link2", "static")
+        robot.task.null_space([0, 0], "link2", "static")
     with refused(what="manipulability would cut"):
-        torsor.library.four_bar().manipulability(np.zeros(3), 0)
+        torsor.library.four_bar().task.manipulability(np.zeros(3), 0)

@@ -51,10 +51,10 @@ def test_the_sensitivities_of_the_motion_of_each_link(pair):
     robot, steps = robot.to(device="casadi"), list(barman.outward(dh, *state))
     for j in {0, len(steps) // 2, len(steps) - 1}:
         _, w, wd, xdd, _ = steps[j]
-        dq, dv = robot.velocity_derivatives(*state[:2], j)
+        dq, dv = robot.derivatives.velocity(*state[:2], j)
         assert_same(dq[:3], w.q)
         assert_same(dv[:3], w.qd)
-        found = robot.acceleration_derivatives(*state, j)
+        found = robot.derivatives.acceleration(*state, j)
         for derivative, part in zip(found, ("q", "qd", "qdd"), strict=True):
             assert_same(derivative, np.vstack([getattr(wd, part), getattr(xdd, part)]))
 
@@ -86,7 +86,7 @@ def test_forces_and_their_sensitivities_are_the_documents(pair, with_load):
     load, external = loaded(robot, dh, state[0]) if with_load else (None, None)
     (tau, *by_state), _, _ = barman.sensitivities(dh, *state, load)
     assert_same(robot.inverse_dynamics(*state, external=external), tau)
-    found = robot.inverse_dynamics_derivatives(*state, external=external, fixed_in="world")
+    found = robot.derivatives.inverse_dynamics(*state, external=external, fixed_in="world")
     for each, expected in zip(found, by_state, strict=True):
         assert_same(each, expected)
 
@@ -98,7 +98,7 @@ def test_reactions_and_their_sensitivities_are_the_documents(pair, with_load):
     _, F, T = barman.sensitivities(dh, *state, load)
     wrenches, *by_state = at_the_far_end(dh, state[0], F, T)
     assert_same(robot.joint_wrenches(*state, external=external), wrenches)
-    found = robot.joint_wrench_derivatives(*state, external=external, fixed_in="world")
+    found = robot.derivatives.joint_wrenches(*state, external=external, fixed_in="world")
     for each, expected in zip(found, by_state, strict=True):
         assert_same(each, expected)
 

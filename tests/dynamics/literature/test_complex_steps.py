@@ -63,7 +63,7 @@ def serial(request):
 
 def test_derivatives_of_forces_are_those_of_every_published_form(serial):
     robot, published, (*state, _) = serial
-    for found, expected in zip(robot.inverse_dynamics_derivatives(*state), derivatives(published, *state), strict=True):
+    for found, expected in zip(robot.derivatives.inverse_dynamics(*state), derivatives(published, *state), strict=True):
         assert_same(found, expected)
 
 
@@ -78,7 +78,7 @@ def test_derivatives_of_accelerations_are_those_of_every_published_form(serial):
 
     tau = published(q, v, a)
     expected = derivatives(accelerations, q, v, tau)
-    for found, each in zip(robot.forward_dynamics_derivatives(q, v, tau), expected, strict=True):
+    for found, each in zip(robot.derivatives.forward_dynamics(q, v, tau), expected, strict=True):
         assert_same(found, each)
 
 
@@ -105,10 +105,10 @@ def test_derivatives_of_forces_and_reactions_of_trees_are_khalils(tree):
         _, f, m = khalil.inverse_dynamics(tree.reference, *state, tree.fe, tree.me)
         return np.hstack([m, f])
 
-    found = tree.robot.inverse_dynamics_derivatives(*tree.state, external=tree.external)
+    found = tree.robot.derivatives.inverse_dynamics(*tree.state, external=tree.external)
     for each, expected in zip(found, derivatives(forces, *tree.state), strict=True):
         assert_same(each, expected)
-    found = tree.robot.joint_wrench_derivatives(*tree.state, external=tree.external)
+    found = tree.robot.derivatives.joint_wrenches(*tree.state, external=tree.external)
     for each, expected in zip(found, derivatives(reactions, *tree.state), strict=True):
         assert_same(each, expected)
 
@@ -119,7 +119,7 @@ def test_derivatives_of_accelerations_of_trees_are_khalils(tree):
         return np.linalg.solve(A, tau - H)
 
     q, v, tau = tree.state
-    found = tree.robot.forward_dynamics_derivatives(q, v, tau, external=tree.external)
+    found = tree.robot.derivatives.forward_dynamics(q, v, tau, external=tree.external)
     for each, expected in zip(found, derivatives(accelerations, q, v, tau), strict=True):
         assert_same(each, expected)
 

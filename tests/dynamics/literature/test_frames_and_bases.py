@@ -98,9 +98,9 @@ def test_a_closed_chain_of_a_table_floats():
     rod = torsor.DHLink(a=1.0, mass=1.0, com=(-0.5, 0, 0), inertia=np.diag([0.0, 1.0, 1.0]) / 12)
     rows = [torsor.DHLink(a=0.4, mass=0.4, com=(-0.2, 0, 0), active=True), rod, rod, torsor.DHLink(a=0.9, closes=-1)]
     robot = torsor.from_dh(rows, base="floating").with_payload("base", 2.0, inertia=np.eye(3)).to(device="casadi")
-    assert robot.mobility().dof == 7
-    q = robot.closed_positions(np.r_[0, 0, 0, 0, 0, 0, 1, 0.5, 1.0, 1.5])
-    a = robot.closed_forward_dynamics(q, np.zeros(9), np.zeros(9))
+    assert robot.closed.mobility().dof == 7
+    q = robot.closed.positions(np.r_[0, 0, 0, 0, 0, 0, 1, 0.5, 1.0, 1.5])
+    a = robot.closed.forward_dynamics(q, np.zeros(9), np.zeros(9), coordinates="all")
     np.testing.assert_allclose(a, np.r_[0, 0, 0, robot.gravity, 0, 0, 0], atol=1e-11)
 
 

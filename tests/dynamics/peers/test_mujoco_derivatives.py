@@ -82,7 +82,7 @@ def test_derivatives_of_forces_are_the_differences_of_mujoco(felt):
         A = felt.velocity_map(q)
         expected = [A.T @ each for each in felt.chain(by, q, v, a)]
         expected[0] += np.stack([turn.T @ force for turn in felt.turning_map(q)], axis=1)
-        for found, each in zip(felt.robot.inverse_dynamics_derivatives(q, v, a), expected, strict=True):
+        for found, each in zip(felt.robot.derivatives.inverse_dynamics(q, v, a), expected, strict=True):
             assert_close(found, each)
 
 
@@ -94,7 +94,7 @@ def test_derivatives_of_reactions_are_the_differences_of_mujocos_sensors(felt):
         rows = [felt.robot.link_names.index(name) for name in links]
         expected = felt.chain(by, q, v, a)
         reactions = felt.robot.joint_wrenches(q, v, a)
-        found = felt.robot.joint_wrench_derivatives(q, v, a)
+        found = felt.robot.derivatives.joint_wrenches(q, v, a)
         assert_close(reactions[rows], np.array([sensors[felt.felt[name]] for name in links]))
         for ours, theirs in zip(found, expected, strict=True):
             assert_close(ours[rows], np.array([theirs[felt.felt[name]] for name in links]))

@@ -216,7 +216,7 @@ def test_the_pose_of_the_file_is_closed_as_it_is_there(twin: Twin) -> None:
     q = twin.start()
     twin.set(q)
     theirs = np.concatenate([residuals for _, residuals, _ in twin.equalities()])
-    assert (np.abs(theirs).max() < 1e-9) == (np.abs(twin.robot.closure_error(q)).max() < 1e-9)
+    assert (np.abs(theirs).max() < 1e-9) == (np.abs(twin.robot.closed.error(q)).max() < 1e-9)
 
 
 def test_residuals_are_those_of_mujoco_anywhere(twin: Twin) -> None:
@@ -226,7 +226,7 @@ def test_residuals_are_those_of_mujoco_anywhere(twin: Twin) -> None:
         twin.set(q)
         rows = {twin.loop(e).name: twin.ours(q, e, residuals) for e, residuals, _ in twin.equalities()}
         theirs = np.concatenate([rows[loop.name] for loop in twin.robot.loops])
-        np.testing.assert_allclose(twin.robot.closure_error(q), theirs, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(twin.robot.closed.error(q), theirs, rtol=0, atol=1e-10)
 
 
 def test_jacobians_are_those_of_mujoco_where_loops_are_closed(twin: Twin) -> None:
@@ -235,7 +235,7 @@ def test_jacobians_are_those_of_mujoco_where_loops_are_closed(twin: Twin) -> Non
     twin.set(q)
     rows = {twin.loop(e).name: np.array([twin.ours(q, e, c) for c in (J @ A).T]).T for e, _, J in twin.equalities()}
     theirs = np.concatenate([rows[loop.name] for loop in twin.robot.loops])
-    np.testing.assert_allclose(twin.robot.closure_jacobian(q), theirs, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(twin.robot.closed.jacobian(q), theirs, rtol=0, atol=1e-10)
 
 
 def motion(twin: Twin, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -249,19 +249,17 @@ def motion(twin: Twin, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 
 def test_accelerations_are_those_that_mujocos_matrices_and_multipliers_give(driven: Twin) -> None:
     robot = driven.robot
-    assert len(robot.active) == robot.mobility().dof
+    assert len(robot.active) == robot.closed.mobility().dof
     for seed in range(3):
         q, x, tau, given = motion(driven, seed)
-        v = robot.constrained_velocities(q, x)
+        v = robot.closed.velocities(q, x)
         driven.set(q, v)
         J = np.concatenate([J for *_, J in driven.equalities()])
         force = given + driven.data.qfrc_passive - driven.data.qfrc_bias
         system = np.block([[driven.mass_matrix(), -J.T], [J, np.zeros((len(J), len(J)))]])
         a = np.linalg.lstsq(system, np.r_[force, -driven.drift(q, v)], rcond=1e-12)[0][: robot.nv]
-        found = robot.constrained_forward_dynamics(q, x, tau)
-        np.testing.assert_allclose(
-            robot.constrained_accelerations(q, x, found)[1], a, rtol=0, atol=1e-9 * np.abs(a).max()
-        )
+        found = robot.closed.forward_dynamics(q, x, tau)
+        np.testing.assert_allclose(robot.closed.accelerations(q, x, found)[1], a, rtol=0, atol=1e-9 * np.abs(a).max())
 
 
 def test_mujocos_own_solution_at_rest_comes_near_as_its_constraints_stiffen(driven: Twin) -> None:
@@ -272,7 +270,7 @@ def test_mujocos_own_solution_at_rest_comes_near_as_its_constraints_stiffen(driv
     """
     q, x, tau, given = motion(driven, 5)
     rest = 0 * x
-    exact = driven.robot.constrained_accelerations(q, rest, driven.robot.constrained_forward_dynamics(q, rest, tau))[1]
+    exact = driven.robot.closed.accelerations(q, rest, driven.robot.closed.forward_dynamics(q, rest, tau))[1]
     driven.model.eq_solimp[:, :2] = 0.9999
     errors = []
     for _ in range(5):

@@ -42,8 +42,8 @@ def end(model: "mujoco.MjModel", data: "mujoco.MjData", duration: float) -> np.n
 def test_a_wobbling_disc_is_what_stiff_contacts_approach() -> None:
     r, duration = 0.3, 0.2
     disc = torsor.library.rolling_disc(r).to(device="casadi")
-    q = disc.closed_positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
-    v = disc.closed_velocities(q, [0.1, 8.0, 0.5, 0, 0, 0])
+    q = disc.closed.positions(disc.integrate(disc.neutral(), [0.2, 0, 0, 0, 0, 0]))
+    v = disc.closed.velocities(q, [0.1, 8.0, 0.5, 0, 0, 0], coordinates="all")
     expected = torsor.simulate(disc, q, v, duration).q[-1]
     errors = []
     for step, recovers in STIFFER:

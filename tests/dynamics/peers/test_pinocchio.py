@@ -169,11 +169,11 @@ def test_derivatives_agree(name: str, base: str) -> None:
     robot, G = peer.robot, peer.G
     q, v, a = random_state(robot, 2)
     theirs = pin.computeRNEADerivatives(peer.model, peer.data, peer.positions(q), G @ v, G @ a)
-    for found, expected in zip(robot.inverse_dynamics_derivatives(q, v, a), theirs, strict=True):
+    for found, expected in zip(robot.derivatives.inverse_dynamics(q, v, a), theirs, strict=True):
         full = np.triu(expected) + np.triu(expected, 1).T if expected is theirs[2] else expected
         assert_close(found, G.T @ full @ G)
     pin.computeABADerivatives(peer.model, peer.data, peer.positions(q), G @ v, G @ a)
-    found = robot.forward_dynamics_derivatives(q, v, a)
+    found = robot.derivatives.forward_dynamics(q, v, a)
     minv = np.triu(peer.data.Minv) + np.triu(peer.data.Minv, 1).T
     for ours, expected in zip(found, (peer.data.ddq_dq, peer.data.ddq_dv, minv), strict=True):
         assert_close(ours, G.T @ expected @ G)

@@ -46,7 +46,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 def test_jacobian_and_its_rate_are_those_of_pinocchio(case: Case, axes: str) -> None:
     J = pin.getFrameJacobian(*case.at, THEIRS[axes])[ORDER] @ case.G
     np.testing.assert_allclose(case.robot.jacobian(case.q, case.frame, axes), J, rtol=0, atol=1e-10)
-    found = case.robot.jacobian_rate(case.q, case.v, case.frame, axes)
+    found = case.robot.task.jacobian_rate(case.q, case.v, case.frame, axes)
     rate = pin.getFrameJacobianTimeVariation(*case.at, THEIRS[axes])[ORDER] @ case.G
     np.testing.assert_allclose(found, rate, rtol=0, atol=1e-10)
 

@@ -24,9 +24,9 @@ def test_centroidal_quantities_are_those_of_pinocchio(name: str, base: str) -> N
     v = rng.uniform(-1, 1, robot.nv)
     G, x = peer.velocity_map(q), peer.positions(q)
     pin.dccrba(model, data, x, G @ v)  # computeCentroidalMapTimeVariation uses data.vcom, but does not compute it
-    np.testing.assert_allclose(robot.centroidal_momentum_matrix(q), data.Ag[ORDER] @ G, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(robot.centroidal_momentum_matrix_rate(q, v), data.dAg[ORDER] @ G, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.centroidal.momentum_matrix(q), data.Ag[ORDER] @ G, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.centroidal.momentum_matrix_rate(q, v), data.dAg[ORDER] @ G, rtol=0, atol=1e-10)
     inertia = data.Ig.matrix()[np.ix_(ORDER, ORDER)]
-    np.testing.assert_allclose(robot.composite_inertia(q), inertia, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.centroidal.inertia(q), inertia, rtol=0, atol=1e-10)
     J = pin.jacobianCenterOfMass(model, data, x) @ G
-    np.testing.assert_allclose(robot.center_of_mass_jacobian(q), J, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.centroidal.jacobian(q), J, rtol=0, atol=1e-10)

@@ -36,7 +36,7 @@ def test_motion_forces_and_impacts_with_contacts_agree(name: str, contacts: dict
     q = tree.integrate(tree.neutral(), rng.uniform(-0.5, 0.5, tree.nv))
     robot = tree.with_contacts(contacts, q)
     loose, tau = rng.normal(size=(2, robot.nv))
-    v = robot.closed_velocities(q, loose)
+    v = robot.closed.velocities(q, loose, coordinates="all")
     qp, G = peer.positions(q), peer.velocity_map(q)
     J = pinocchio_jacobian(peer, qp, contacts)
     np.testing.assert_allclose(J @ (G @ v), 0, atol=1e-10)
@@ -46,10 +46,10 @@ def test_motion_forces_and_impacts_with_contacts_agree(name: str, contacts: dict
 
     force = np.linalg.solve(G.T, tau)
     theirs = accelerations(robot, peer.model, qp, G @ v, force)
-    a = robot.closed_forward_dynamics(q, v, tau)
+    a = robot.closed.forward_dynamics(q, v, tau, coordinates="all")
     ours = peer.accelerations(q, v, a)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * np.abs(theirs).max())
 
     held = pin.rnea(peer.model, peer.data, qp, G @ v, ours) - force
-    found = J.T @ robot.closed_loop_forces(q, v, tau)
+    found = J.T @ robot.closed.loop_forces(q, v, tau, coordinates="all")
     np.testing.assert_allclose(found, held, rtol=0, atol=1e-10 * np.abs(held).max())

@@ -26,7 +26,7 @@ def test_derivatives_of_velocity_and_acceleration_are_those_of_pinocchio(name: s
     pin.computeForwardKinematicsDerivatives(model, data, peer.positions(q), G @ v, peer.accelerations(q, v, a))
     place, axes = model.getFrameId(frame), pin.ReferenceFrame.LOCAL
     by_q, by_v = (each[ORDER] @ G for each in pin.getFrameVelocityDerivatives(model, data, place, axes))
-    dq, dv = robot.velocity_derivatives(q, v, frame)
+    dq, dv = robot.derivatives.velocity(q, v, frame)
     np.testing.assert_allclose(dq, by_q, rtol=0, atol=1e-10)
     np.testing.assert_allclose(dv, by_v, rtol=0, atol=1e-10)
     # Theirs is the rate of the twist: the acceleration of the origin has w x v in addition.
@@ -37,5 +37,5 @@ def test_derivatives_of_velocity_and_acceleration_are_those_of_pinocchio(name: s
         return np.vstack([np.zeros((3, robot.nv)), np.cross(change[:3].T, u).T + np.cross(w, change[3:].T).T])
 
     expected = theirs[0] + turning(by_q), theirs[1] + turning(by_v), theirs[2]
-    for found, wanted in zip(robot.acceleration_derivatives(q, v, a, frame), expected, strict=True):
+    for found, wanted in zip(robot.derivatives.acceleration(q, v, a, frame), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)

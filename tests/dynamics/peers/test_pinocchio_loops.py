@@ -44,9 +44,9 @@ def assert_constrained_motion_agrees(robot: torsor.Robot, model: pin.Model, q: n
     x, tau = rng.normal(size=(2, len(active)))
     given = np.zeros(robot.nv)
     given[active] = tau
-    v = robot.constrained_velocities(q, x)
+    v = robot.closed.velocities(q, x)
     theirs = accelerations(robot, model, qp, v, given)
-    ours = robot.constrained_accelerations(q, x, robot.constrained_forward_dynamics(q, x, tau))[1]
+    ours = robot.closed.accelerations(q, x, robot.closed.forward_dynamics(q, x, tau))[1]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * np.abs(theirs).max())
 
 
@@ -88,11 +88,11 @@ def test_a_rod_to_a_joint_that_mimics_another_is_as_long_as_pinocchio_says(file:
     pin.computeJointJacobians(model, data, peer.positions(q))
     one, other = (model.getJointId(joint) for joint in (follower.name, robot.joints[0].name))
     away = data.oMi[one].translation - data.oMi[other].translation
-    np.testing.assert_allclose(robot.closure_error(q), [np.linalg.norm(away) - 0.1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(robot.closed.error(q), [np.linalg.norm(away) - 0.1], rtol=0, atol=1e-12)
     axes = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
     J = pin.getJointJacobian(model, data, one, axes)[:3] - pin.getJointJacobian(model, data, other, axes)[:3]
     rate = away / np.linalg.norm(away) @ J @ peer.G @ v
-    np.testing.assert_allclose(robot.closure_jacobian(q) @ v, [rate], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(robot.closed.jacobian(q) @ v, [rate], rtol=0, atol=1e-12)
 
 
 CASSIE = [each for each in files("example-robot-data") or [] if each.name == "cassie_v2.sdf"]
@@ -150,13 +150,13 @@ def cassie_leg() -> torsor.Robot:
 def test_a_leg_of_cassie_has_five_motors_and_two_springs() -> None:
     robot = cassie_leg()
     assert robot.loops[0].length == pytest.approx(0.5012, abs=2e-4)  # as its maker says
-    assert (robot.mobility(robot.neutral()).dof, robot.mobility(robot.neutral()).redundant) == (7, 1)
+    assert (robot.closed.mobility(robot.neutral()).dof, robot.closed.mobility(robot.neutral()).redundant) == (7, 1)
     motors = ["left-roll-op", "left-yaw-op", "left-pitch-op", "left-knee-op", "left-foot-op"]
     robot = robot.with_active([*motors, "left-knee-shin-joint", "left-tarsus-spring-joint"])
-    q = robot.assemble([0.1, -0.2, 0.3, 0.4, 0.2, 0.01, 0.02], guess=robot.neutral())
-    assert np.abs(robot.closure_error(q)).max() < 1e-11
+    q = robot.closed.assemble([0.1, -0.2, 0.3, 0.4, 0.2, 0.01, 0.02], guess=robot.neutral())
+    assert np.abs(robot.closed.error(q)).max() < 1e-11
     x, tau = np.random.default_rng(4).normal(size=(2, 7))
     tau[5:] = 0.0  # but for springs, nothing drives these two
-    v = robot.constrained_velocities(q, x)
-    a = robot.constrained_accelerations(q, x, robot.constrained_forward_dynamics(q, x, tau))[1]
+    v = robot.closed.velocities(q, x)
+    a = robot.closed.accelerations(q, x, robot.closed.forward_dynamics(q, x, tau))[1]
     np.testing.assert_allclose(a, with_multipliers(robot, q, v, tau), rtol=0, atol=1e-9 * np.abs(a).max())

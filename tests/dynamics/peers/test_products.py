@@ -9,6 +9,7 @@ import pytest
 
 import torsor
 from robots import robot_file
+from torsor.robot.accessors import method_of
 
 FINGERS = {"panda_leftfinger", "panda_rightfinger", "panda_finger_joint1", "panda_finger_joint2"}
 HAND = {"panda_hand", "panda_hand_joint", "panda_hand_tcp", "panda_hand_tcp_joint"}
@@ -43,7 +44,7 @@ def test_products_are_the_published_files(make, file, without, places, tmp_path)
     q, v, a = rng.uniform(-2, 2, (3, 5, ours.nv))
     a_pair = [robot.to(device="casadi") for robot in (ours, theirs)]
     for name, given in (("inverse_dynamics", (q, v, a)), ("mass_matrix", (q,)), ("gravity_force", (q,))):
-        one, other = (getattr(robot, name)(*given) for robot in a_pair)
+        one, other = (method_of(robot, name)(*given) for robot in a_pair)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * np.abs(other).max())
     for place in places:
         one, other = (robot.pose(q, place) for robot in a_pair)

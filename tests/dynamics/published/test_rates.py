@@ -71,7 +71,7 @@ def test_standard_dh_has_the_published_sensitivities():
     lever = np.array(load["r_k"])
     external = np.zeros((robot.nv, 6))
     external[k] = -np.concatenate([torque + np.cross(lever, force), force])
-    dq, dv, da = robot.inverse_dynamics_derivatives(*state, external=external)
+    dq, dv, da = robot.derivatives.inverse_dynamics(*state, external=external)
     J = robot.jacobian(data["q"], k)
     turning = np.zeros((6, robot.nv))
     for i in range(robot.nv):  # the components of what is fixed in the world turn back as the link turns

@@ -74,10 +74,10 @@ def test_jax_values_and_forward_and_reverse_derivatives(jax) -> None:
     close(jax.jit(tau)(q, v, a), ROBOT.inverse_dynamics(q, v, a))
     tangents = RNG.normal(size=ROBOT.nq), *RNG.normal(size=(2, ROBOT.nv))
     _, change = jax.jvp(tau, (q, v, a), tangents)
-    close(change, ROBOT.jvp("inverse_dynamics", (q, v, a), tangents, components=True)[1])
+    close(change, ROBOT.derivatives.jvp("inverse_dynamics", (q, v, a), tangents, components=True)[1])
     weights = RNG.normal(size=ROBOT.nv)
     _, pull = jax.vjp(tau, q, v, a)
-    _, gradients = ROBOT.vjp("inverse_dynamics", (q, v, a), weights, components=True)
+    _, gradients = ROBOT.derivatives.vjp("inverse_dynamics", (q, v, a), weights, components=True)
     for found, expected in zip(pull(weights), gradients, strict=True):
         close(found, expected)
 
@@ -91,7 +91,7 @@ def test_jax_maps_batches_and_broadcasts(jax) -> None:
     close(jax.vmap(tau, (0, 0, None, None))(q, v, a[0], external), expected)
     close(jax.jit(jax.vmap(tau, (0, 0, None, None)))(q, v, a[0], external), expected)
     gradient = jax.grad(lambda e: tau(q, v, a, e).sum())(external)
-    _, (*_, each) = ROBOT.vjp("inverse_dynamics", (q, v, a, external), np.ones(ROBOT.nv), external=True)
+    _, (*_, each) = ROBOT.derivatives.vjp("inverse_dynamics", (q, v, a, external), np.ones(ROBOT.nv), external=True)
     close(gradient, each.sum(axis=0))
 
 
@@ -127,7 +127,7 @@ def test_torch_values_and_gradients(torch) -> None:
     close(found.detach(), ROBOT.inverse_dynamics(q, v, a))
     weights = RNG.normal(size=(3, ROBOT.nv))
     found.backward(torch.tensor(weights))
-    _, gradients = ROBOT.vjp("inverse_dynamics", (q, v, a), weights, components=True)
+    _, gradients = ROBOT.derivatives.vjp("inverse_dynamics", (q, v, a), weights, components=True)
     for tensor, expected in zip(tensors, gradients, strict=True):
         close(tensor.grad, expected)
 

@@ -39,7 +39,7 @@ def geared_chain() -> tuple[torsor.Robot, np.ndarray]:
 
 def well_driven(robot: torsor.Robot, q: np.ndarray) -> tuple[torsor.Robot, np.ndarray]:
     """The same with those drives that are farthest from a singularity."""
-    A, count = robot.closure_jacobian(q), robot.mobility(q).dof
+    A, count = robot.closed.jacobian(q), robot.closed.mobility(q).dof
     best = max(combinations(range(robot.nv), count), key=lambda drives: quality(A, list(drives)))
     return robot.with_active([robot.coordinate_names[k] for k in best]), q
 
@@ -49,14 +49,14 @@ def loaded_four_bar() -> tuple[torsor.Robot, np.ndarray]:
     robot = four_bar().with_spring("joint2", 7.0, damping=0.3, rest=0.4)
     robot = robot.with_friction("joint3", coulomb=0.5, viscous=0.2, smooth=0.1)
     robot = robot.with_motor("joint1", 2e-4, 30.0, "link3", (0.0, 0.6, 0.8))
-    return robot, robot.assemble([0.7], guess=FOUR_BAR_GUESS)
+    return robot, robot.closed.assemble([0.7], guess=FOUR_BAR_GUESS)
 
 
 def elastic_four_bar() -> tuple[torsor.Robot, np.ndarray]:
     """The crank's motor sits on the rocker and pulls through a spring: two freedoms, one driven."""
     robot = four_bar().with_motor("joint1", 2e-4, 30.0, "link3", (0.0, 0.6, 0.8), stiffness=90.0, damping=0.4)
     robot = robot.with_active(["joint1", "joint1/motor"])
-    return robot, robot.assemble([0.7, 0.75], guess=[*FOUR_BAR_GUESS, 0.75])
+    return robot, robot.closed.assemble([0.7, 0.75], guess=[*FOUR_BAR_GUESS, 0.75])
 
 
 def redundant_four_bar() -> tuple[torsor.Robot, np.ndarray]:
@@ -92,7 +92,7 @@ def cart() -> tuple[torsor.Robot, np.ndarray]:
     robot = robot.with_wheel("skid", "body", 0.05, "skid", point=(0.4, 0, -0.1), ground="slope")
     robot = robot.with_spring("swing", 4.0, damping=0.2, rest=0.3)
     q = robot.integrate(robot.neutral(), np.r_[0.3, -0.2, 0.4, 0.2, 0.1, 0.5, 0.7, -0.4, 0.5])
-    return robot.with_active(["spin_left", "spin_right", "swing"]), robot.to(device="casadi").closed_positions(q)
+    return robot.with_active(["spin_left", "spin_right", "swing"]), robot.to(device="casadi").closed.positions(q)
 
 
 MADE = {
@@ -124,13 +124,13 @@ def state(robot: torsor.Robot, q: np.ndarray, seed: int = 1) -> tuple[np.ndarray
     rng, active = np.random.default_rng(seed), indices(robot)
     x, x_rate = rng.normal(size=(2, len(active)))
     own = used(robot)
-    v, a = fewest(robot).constrained_accelerations(q, x[own], x_rate[own])
+    v, a = fewest(robot).closed.accelerations(q, x[own], x_rate[own])
     return v, a, v[active], a[active], rng.normal(size=(len(robot.links), 6))
 
 
 def used(robot: torsor.Robot) -> list[int]:
     """Which of the active coordinates say how the mechanism moves."""
-    return [k for k, index in enumerate(indices(robot)) if index in robot.closure.driven_choice.independent]
+    return [k for k, index in enumerate(indices(robot)) if index in robot.closed.closure.driven_choice.independent]
 
 
 @cache

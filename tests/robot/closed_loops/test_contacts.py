@@ -19,9 +19,9 @@ def test_forces_of_the_feet_carry_the_weight_of_a_robot_at_rest(walker: torsor.R
     q, still = walker.neutral(), np.zeros(walker.nv)
     q[7:] = np.tile([0.1, 0.6, -1.2], 4)
     standing = walker.with_contacts(FEET[:3], q)
-    forces = standing.closed_loop_forces(q, still, still).reshape(3, 3)
-    moved = standing.closed_forward_dynamics(q, still, still)
-    total = walker.mass * (walker.center_of_mass_acceleration(q, still, moved) - walker.gravity)
+    forces = standing.closed.loop_forces(q, still, still, coordinates="all").reshape(3, 3)
+    moved = standing.closed.forward_dynamics(q, still, still, coordinates="all")
+    total = walker.mass * (walker.centroidal.acceleration(q, still, moved) - walker.gravity)
     np.testing.assert_allclose(forces.sum(axis=0), total, atol=1e-10)
 
 

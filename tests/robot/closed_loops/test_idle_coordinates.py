@@ -19,9 +19,9 @@ SPRING = torsor.Spring(50.0, 0.5)
 def kkt(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, a_active: np.ndarray) -> np.ndarray:
     """Return the forces of the active coordinates from the whole system of motion, closure and given accelerations."""
     n, index = robot.nv, [robot.coordinate_names.index(name) for name in robot.active]
-    before, after = (robot.closure_jacobian(robot.integrate(q, step * v)) for step in (-1e-6, 1e-6))
+    before, after = (robot.closed.jacobian(robot.integrate(q, step * v)) for step in (-1e-6, 1e-6))
     drift = (after - before) @ v / 2e-6
-    B = np.vstack([robot.closure_jacobian(q), np.eye(n)[index]])
+    B = np.vstack([robot.closed.jacobian(q), np.eye(n)[index]])
     K = np.block([[robot.mass_matrix(q, loops="open"), -B.T], [B, np.zeros((len(B), len(B)))]])
     right = np.concatenate([-robot.bias_force(q, v, loops="open"), -drift, a_active])
     return np.linalg.lstsq(K, right, rcond=1e-9)[0][-len(index) :]
@@ -48,41 +48,43 @@ def walker() -> torsor.Robot:
 def test_a_walker_with_one_motor_follows_it() -> None:
     robot = walker()
     rng = np.random.default_rng(2)
-    q = robot.closed_positions(robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv)))
-    v = robot.closed_velocities(q, rng.normal(size=robot.nv))
-    assert robot.mobility(q).dof == 9  # the base, the motor, the spring, and the spin of the rod
-    tau = robot.closed_inverse_dynamics(q, v, [2.0])
+    q = robot.closed.positions(robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv)))
+    v = robot.closed.velocities(q, rng.normal(size=robot.nv), coordinates="all")
+    assert robot.closed.mobility(q).dof == 9  # the base, the motor, the spring, and the spin of the rod
+    tau = robot.closed.inverse_dynamics(q, v, [2.0], coordinates="all")
     np.testing.assert_allclose(tau, kkt(robot, q, v, np.array([2.0])), rtol=1e-7)
     force = np.zeros(robot.nv)
     hip = robot.coordinate_names.index("hip")
     force[hip] = tau[0]
-    np.testing.assert_allclose(robot.closed_forward_dynamics(q, v, force)[hip], 2.0, rtol=1e-10)
+    np.testing.assert_allclose(robot.closed.forward_dynamics(q, v, force, coordinates="all")[hip], 2.0, rtol=1e-10)
     load = rng.normal(size=(len(robot.links), 6))
-    force[hip] = robot.closed_inverse_dynamics(q, v, [2.0], load)[0]
-    np.testing.assert_allclose(robot.closed_forward_dynamics(q, v, force, load)[hip], 2.0, rtol=1e-10)
+    force[hip] = robot.closed.inverse_dynamics(q, v, [2.0], load, coordinates="all")[0]
+    np.testing.assert_allclose(
+        robot.closed.forward_dynamics(q, v, force, load, coordinates="all")[hip], 2.0, rtol=1e-10
+    )
 
 
 def test_without_idle_coordinates_it_is_the_inverse_dynamics_of_the_drives() -> None:
     robot = four_bar()
-    q = robot.assemble(np.linspace(0.2, 1.5, 6)[:, None], guess=[0.5, 1.0, 1.5])
+    q = robot.closed.assemble(np.linspace(0.2, 1.5, 6)[:, None], guess=[0.5, 1.0, 1.5])
     rates = np.random.default_rng(1).normal(size=(2, 6, 1))
-    v = robot.constrained_velocities(q, rates[0])
-    tau = robot.closed_inverse_dynamics(q, v, rates[1])
-    np.testing.assert_allclose(tau, robot.constrained_inverse_dynamics(q, *rates), rtol=1e-10)
+    v = robot.closed.velocities(q, rates[0])
+    tau = robot.closed.inverse_dynamics(q, v, rates[1], coordinates="all")
+    np.testing.assert_allclose(tau, robot.closed.inverse_dynamics(q, *rates), rtol=1e-10)
 
 
 def test_too_few_drives_name_the_method_for_idle_coordinates() -> None:
-    with refused(fix="free of force, closed_inverse_dynamics"):
-        walker().constrained_inverse_dynamics(walker().neutral(), [0.0], [0.0])
+    with refused(fix="free of force, the methods of robot.closed"):
+        walker().closed.inverse_dynamics(walker().neutral(), [0.0], [0.0])
 
 
 def test_a_drive_that_the_loops_hold_is_refused() -> None:
     engine = slider_crank()
-    dead = engine.assemble([0.0]).round(9) + 0.0
+    dead = engine.closed.assemble([0.0]).round(9) + 0.0
     with refused(what="do not determine the others"):
-        engine.with_active(["slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0])
+        engine.with_active(["slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0], coordinates="all")
     with refused(what="1 of the 2 active coordinates depend on the others"):
-        engine.with_active(["main", "slide"]).closed_inverse_dynamics(dead, np.zeros(3), [1.0, 0.0])
+        engine.with_active(["main", "slide"]).closed.inverse_dynamics(dead, np.zeros(3), [1.0, 0.0], coordinates="all")
 
 
 def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
@@ -96,32 +98,32 @@ def test_fingers_on_a_fixed_tendon_are_driven(tmp_path: Path) -> None:
       <actuator><motor joint="wrist"/><motor tendon="split"/></actuator></mujoco>""")
     robot = torsor.load(path)
     assert robot.active == ("wrist", "left", "right")
-    tau = robot.constrained_inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0])
+    tau = robot.closed.inverse_dynamics([0.2, 0.01, -0.01], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0])
     assert np.isfinite(tau).all() and tau[1] == pytest.approx(-tau[2])
 
 
 def test_velocities_that_open_the_loops_are_refused() -> None:
     linkage = torsor.library.four_bar()
-    q = linkage.assemble([0.5])
-    v = linkage.closed_velocities(q, [1.0, 0.0, 0.0])
-    closed = linkage.closed_inverse_dynamics(q, v, [0.3])
-    np.testing.assert_allclose(closed, linkage.constrained_inverse_dynamics(q, v[:1], [0.3]), rtol=1e-9)
+    q = linkage.closed.assemble([0.5])
+    v = linkage.closed.velocities(q, [1.0, 0.0, 0.0], coordinates="all")
+    closed = linkage.closed.inverse_dynamics(q, v, [0.3], coordinates="all")
+    np.testing.assert_allclose(closed, linkage.closed.inverse_dynamics(q, v[:1], [0.3]), rtol=1e-9)
     with refused(fix="closed_velocities"):
-        linkage.closed_inverse_dynamics(q, [1.0, 5.0, -7.0], [0.3])
+        linkage.closed.inverse_dynamics(q, [1.0, 5.0, -7.0], [0.3], coordinates="all")
     with refused(fix="closed_velocities"):
-        linkage.closed_forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3))
+        linkage.closed.forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3), coordinates="all")
     with refused(argument="v", where="closed_inverse_dynamics"):
-        linkage.closed_inverse_dynamics(q, [1.0], [0.3])
+        linkage.closed.inverse_dynamics(q, [1.0], [0.3], coordinates="all")
 
 
 def test_velocities_of_a_mechanism_that_cannot_move_are_rounding() -> None:
     stuck = torsor.library.caster().to(device="casadi")  # on a base at rest: it can neither roll nor swivel
-    q = stuck.closed_positions(stuck.neutral())
-    v = stuck.closed_velocities(q, [0.5, -0.2])
+    q = stuck.closed.positions(stuck.neutral())
+    v = stuck.closed.velocities(q, [0.5, -0.2], coordinates="all")
     assert np.abs(v).max() < 1e-15
-    assert np.abs(stuck.closed_forward_dynamics(q, v, [0.1, 0.2])).max() < 1e-12
+    assert np.abs(stuck.closed.forward_dynamics(q, v, [0.1, 0.2], coordinates="all")).max() < 1e-12
     with refused(allowed="1e-06"):
-        stuck.closed_forward_dynamics(q, [1e-3, 0.0], [0.1, 0.2])
+        stuck.closed.forward_dynamics(q, [1e-3, 0.0], [0.1, 0.2], coordinates="all")
 
 
 def test_where_the_base_has_its_origin_does_not_matter() -> None:
@@ -136,11 +138,11 @@ def test_where_the_base_has_its_origin_does_not_matter() -> None:
         for each in linkage.frames
     ]
     there = replace(linkage, joints=tuple(moved), frames=tuple(frames))
-    assert np.isclose(there.closure.length, linkage.closure.length, rtol=1e-9)
-    q = linkage.assemble([0.5])
-    near = linkage.constrained_inverse_dynamics(q, [1.0], [0.3])
+    assert np.isclose(there.closed.closure.length, linkage.closed.closure.length, rtol=1e-9)
+    q = linkage.closed.assemble([0.5])
+    near = linkage.closed.inverse_dynamics(q, [1.0], [0.3])
     np.testing.assert_allclose(
-        there.constrained_inverse_dynamics(there.assemble([0.5], guess=q), [1.0], [0.3]), near, rtol=1e-6
+        there.closed.inverse_dynamics(there.closed.assemble([0.5], guess=q), [1.0], [0.3]), near, rtol=1e-6
     )
     with refused(what="the loops are not closed"):
-        there.constrained_inverse_dynamics(q + np.array([0.0, 0.01, 0.0]), [1.0], [0.3])
+        there.closed.inverse_dynamics(q + np.array([0.0, 0.01, 0.0]), [1.0], [0.3])

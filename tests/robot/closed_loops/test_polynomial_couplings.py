@@ -27,23 +27,23 @@ def p(x: np.ndarray, order: int = 0) -> np.ndarray:
 
 def test_the_error_and_its_jacobian_are_those_of_the_polynomial() -> None:
     robot, q = cam(), np.stack([X, V], axis=-1)
-    np.testing.assert_allclose(robot.closure_error(q)[:, 0], V - p(X), rtol=0, atol=1e-14)
-    np.testing.assert_allclose(robot.closure_jacobian(q)[:, 0], np.stack([-p(X, 1), X * 0 + 1], -1), rtol=0, atol=1e-13)
-    np.testing.assert_allclose(robot.assemble(X[:, None]), np.stack([X, p(X)], axis=-1), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(robot.closed.error(q)[:, 0], V - p(X), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(robot.closed.jacobian(q)[:, 0], np.stack([-p(X, 1), X * 0 + 1], -1), rtol=0, atol=1e-13)
+    np.testing.assert_allclose(robot.closed.assemble(X[:, None]), np.stack([X, p(X)], axis=-1), rtol=0, atol=1e-12)
 
 
 def test_dynamics_and_derivatives_are_those_of_one_mass_on_a_curve() -> None:
     robot, q = cam(), np.stack([X, p(X)], axis=-1)
     x, v, a = X, V[:, None], A[:, None]
-    rates = robot.constrained_accelerations(q, v, a)
+    rates = robot.closed.accelerations(q, v, a)
     np.testing.assert_allclose(rates[0][:, 1], p(x, 1) * V, rtol=1e-12)
     np.testing.assert_allclose(rates[1][:, 1], p(x, 1) * A + p(x, 2) * V**2, rtol=1e-12)
     force = (M1 + M2 * p(x, 1) ** 2) * A + M2 * p(x, 1) * p(x, 2) * V**2 + M1 * G + M2 * G * p(x, 1)
-    np.testing.assert_allclose(robot.constrained_inverse_dynamics(q, v, a)[:, 0], force, rtol=1e-12)
-    np.testing.assert_allclose(robot.constrained_forward_dynamics(q, v, force[:, None])[:, 0], A, rtol=1e-11)
+    np.testing.assert_allclose(robot.closed.inverse_dynamics(q, v, a)[:, 0], force, rtol=1e-12)
+    np.testing.assert_allclose(robot.closed.forward_dynamics(q, v, force[:, None])[:, 0], A, rtol=1e-11)
     by_q = 2 * M2 * p(x, 1) * p(x, 2) * A + M2 * (p(x, 2) ** 2 + p(x, 1) * p(x, 3)) * V**2 + M2 * G * p(x, 2)
     by_v = 2 * M2 * p(x, 1) * p(x, 2) * V
-    dq, dv, da = robot.constrained_inverse_dynamics_derivatives(q, v, a)
+    dq, dv, da = robot.closed.derivatives.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(dq[:, 0, 0], by_q, rtol=1e-11)
     np.testing.assert_allclose(dv[:, 0, 0], by_v, rtol=1e-11)
     np.testing.assert_allclose(da[:, 0, 0], M1 + M2 * p(x, 1) ** 2, rtol=1e-12)
@@ -52,9 +52,11 @@ def test_dynamics_and_derivatives_are_those_of_one_mass_on_a_curve() -> None:
 def test_multipliers_are_the_force_of_the_cam() -> None:
     robot, q = cam(), np.stack([X, p(X)], axis=-1)
     v, tau = np.stack([V, p(X, 1) * V], axis=-1), np.stack([A, 0 * A], axis=-1)
-    a = robot.closed_forward_dynamics(q, v, tau)
+    a = robot.closed.forward_dynamics(q, v, tau, coordinates="all")
     np.testing.assert_allclose(a[:, 1], p(X, 1) * a[:, 0] + p(X, 2) * V**2, rtol=1e-11, atol=1e-12)
-    np.testing.assert_allclose(robot.closed_loop_forces(q, v, tau)[:, 0], M2 * (a[:, 1] + G), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(
+        robot.closed.loop_forces(q, v, tau, coordinates="all")[:, 0], M2 * (a[:, 1] + G), rtol=1e-10, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("suffix", ["toml", "xml"])
@@ -83,8 +85,8 @@ def test_a_cam_of_mjcf_is_that_of_mujoco(tmp_path: Path) -> None:
     for q in np.random.default_rng(5).normal(size=(5, 2)):
         data.qpos[:] = q
         mujoco.mj_forward(model, data)
-        np.testing.assert_allclose(robot.closure_error(q), data.efc_pos[:1], rtol=0, atol=1e-14)
-        np.testing.assert_allclose(robot.closure_jacobian(q)[0], data.efc_J[:2], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(robot.closed.error(q), data.efc_pos[:1], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(robot.closed.jacobian(q)[0], data.efc_J[:2], rtol=0, atol=1e-14)
 
 
 def test_polynomials_that_are_none_are_refused() -> None:

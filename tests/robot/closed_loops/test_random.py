@@ -53,26 +53,26 @@ def random_loops(seed: int, extras: bool) -> tuple[torsor.Robot, np.ndarray]:
 @pytest.mark.parametrize("seed", range(8))
 def test_rates_of_closure_are_those_that_differences_give(seed: int) -> None:
     robot, q = random_loops(seed, extras=seed % 2 == 1)
-    assert np.abs(robot.closure_error(q)).max() < 1e-12
+    assert np.abs(robot.closed.error(q)).max() < 1e-12
     rng = np.random.default_rng(seed)
     q, v = robot.integrate(q, 0.2 * rng.normal(size=robot.nv)), rng.normal(size=robot.nv)
     v /= np.linalg.norm(v)
-    A = robot.closure_jacobian(q)
-    differences = [slope(lambda h, e=e: robot.closure_error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
+    A = robot.closed.jacobian(q)
+    differences = [slope(lambda h, e=e: robot.closed.error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
     np.testing.assert_allclose(A, np.transpose(differences), rtol=0, atol=1e-10 * np.abs(A).max())
     x, y = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     drift = ca.Function("drift", [x, y], [Closures(Tree.of(robot), x, exact=True).drift(y)])
     found = np.array(drift(q, v)).ravel()
     # Along a motion with constant velocities all that is left of the second rate is the drift.
-    expected = slope(lambda h: robot.closure_jacobian(robot.integrate(q, h * v)) @ v)
+    expected = slope(lambda h: robot.closed.jacobian(robot.integrate(q, h * v)) @ v)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * max(1.0, np.abs(A).max()))
-    second = slope(lambda h: slope(lambda k: robot.closure_error(robot.integrate(q, (h + k) * v))))
+    second = slope(lambda h: slope(lambda k: robot.closed.error(robot.integrate(q, (h + k) * v))))
     np.testing.assert_allclose(found, second, rtol=0, atol=1e-8 * max(1.0, np.abs(A).max()))
 
 
 def freedoms(robot: torsor.Robot, q: np.ndarray) -> int:
     """Return the degrees of freedom as the rank of differences of the error of closure says."""
-    columns = [slope(lambda h, e=e: robot.closure_error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
+    columns = [slope(lambda h, e=e: robot.closed.error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
     return robot.nv - int(np.linalg.matrix_rank(np.transpose(columns), tol=1e-7))
 
 
@@ -92,7 +92,7 @@ def chain(count: int, seed: int, base: str = "fixed") -> tuple[torsor.Robot, np.
 def test_a_random_chain_has_the_freedoms_of_gruebler(kind: str, count: int) -> None:
     robot, q, rng = chain(count, 11)
     robot = hold(robot, "loop", kind, robot.link_names[-1], robot.base.name, q, rng)
-    mobility, equations = robot.mobility(q), EQUATIONS[kind]
+    mobility, equations = robot.closed.mobility(q), EQUATIONS[kind]
     assert mobility.dof == max(count - equations, 0) == freedoms(robot, q)  # 3: a general 4R does not move at all
     assert mobility.equations == equations and mobility.redundant == max(equations - count, 0)
 
@@ -102,7 +102,7 @@ def test_loops_that_share_links_take_the_freedoms_of_both() -> None:
     robot = hold(robot, "one", "revolute", robot.link_names[7], robot.base.name, q, rng)
     robot = hold(robot, "two", "spherical", robot.link_names[12], robot.link_names[2], q, rng)
     robot = hold(robot, "three", "rod", robot.link_names[10], robot.link_names[5], q, rng)
-    assert robot.mobility(q).dof == 13 - 5 - 3 - 1 == freedoms(robot, q)
+    assert robot.closed.mobility(q).dof == 13 - 5 - 3 - 1 == freedoms(robot, q)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -110,9 +110,9 @@ def test_loops_of_what_floats_leave_it_floating(kind: str) -> None:
     robot, q, rng = chain(8, 13, "floating")
     assert robot.nv == 14
     own = hold(robot, "own", kind, robot.link_names[-1], robot.link_names[0], q, rng)
-    assert own.mobility(q).dof == 14 - EQUATIONS[kind] == freedoms(own, q)
+    assert own.closed.mobility(q).dof == 14 - EQUATIONS[kind] == freedoms(own, q)
     held = hold(own, "held", kind, robot.link_names[4], robot.base.name, q, rng)
-    assert held.mobility(q).dof == 14 - 2 * EQUATIONS[kind] == freedoms(held, q)
+    assert held.closed.mobility(q).dof == 14 - 2 * EQUATIONS[kind] == freedoms(held, q)
 
 
 def test_rods_hold_a_body_one_freedom_each() -> None:
@@ -124,7 +124,7 @@ def test_rods_hold_a_body_one_freedom_each() -> None:
     q = body.integrate(body.neutral(), rng.normal(size=6))
     for k in range(6):
         body = hold(body, f"rod{k}", "rod", "plate", "ground", q, rng)
-        assert body.mobility(q).dof == 5 - k == freedoms(body, q)
+        assert body.closed.mobility(q).dof == 5 - k == freedoms(body, q)
 
 
 # Mechanisms that count wrongly, and known ones
@@ -152,21 +152,21 @@ def bennett(one: np.ndarray) -> tuple[torsor.Robot, np.ndarray, np.ndarray]:
 def test_bennetts_linkage_moves_as_he_said() -> None:
     """Four hinges in space, with sin(alpha) / a the same for neighbours: it moves, where Gruebler counts -2."""
     robot, q, rates = bennett(np.linspace(0.4, 2.6, 7))
-    np.testing.assert_allclose(robot.closure_error(q), 0, atol=1e-13)
+    np.testing.assert_allclose(robot.closed.error(q), 0, atol=1e-13)
     for each in q:
-        mobility = robot.mobility(each)
+        mobility = robot.closed.mobility(each)
         assert (mobility.dof, mobility.redundant, freedoms(robot, each)) == (1, 3, 1)
-    np.testing.assert_allclose(robot.closure_jacobian(q) @ rates[..., None], 0, atol=1e-13)
+    np.testing.assert_allclose(robot.closed.jacobian(q) @ rates[..., None], 0, atol=1e-13)
 
 
 def test_bennetts_linkage_is_assembled_and_driven() -> None:
     robot, q, rates = bennett(np.linspace(0.4, 2.6, 7))
-    np.testing.assert_allclose(robot.assemble(q[:, :1], guess=q[3] + 0.01), q, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(robot.constrained_velocities(q, np.ones(1)), rates, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.closed.assemble(q[:, :1], guess=q[3] + 0.01), q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(robot.closed.velocities(q, np.ones(1)), rates, rtol=0, atol=1e-10)
     x, tau = np.array([0.7]), np.array([1.3])
     for each in q:
-        a = robot.constrained_accelerations(each, x, robot.constrained_forward_dynamics(each, x, tau))[1]
-        v = robot.constrained_velocities(each, x)
+        a = robot.closed.accelerations(each, x, robot.closed.forward_dynamics(each, x, tau))[1]
+        v = robot.closed.velocities(each, x)
         np.testing.assert_allclose(a, with_multipliers(robot, each, v, tau), rtol=0, atol=1e-9 * np.abs(a).max())
 
 
@@ -176,7 +176,7 @@ def test_four_hinges_in_space_that_are_not_bennetts_do_not_move() -> None:
     tilted = robot.without_loop("joint4").with_frame("tilted", "link3", make_pose(from_rpy([0.1, 0.2, 0])))
     tilted = tilted.with_frame("tilted on base", "base", tilted.pose(q, "tilted"))
     tilted = tilted.with_loop("hinge", "tilted", "tilted on base")
-    assert robot.mobility(q).dof == 1 and tilted.mobility(q).dof == 0 == freedoms(tilted, q)
+    assert robot.closed.mobility(q).dof == 1 and tilted.closed.mobility(q).dof == 0 == freedoms(tilted, q)
 
 
 def test_sarrus_linkage_goes_straight() -> None:
@@ -200,10 +200,14 @@ def test_sarrus_linkage_goes_straight() -> None:
     robot = torsor.build("sarrus", links, joints, frames).with_loop("b3", "b2 end", "hinge").with_active(["a1"])
     turn = np.linspace(0.3, 1.3, 5)
     q = np.stack([turn, -2 * turn, turn, turn, -2 * turn], axis=-1)
-    np.testing.assert_allclose(robot.closure_error(q), 0, atol=1e-14)
+    np.testing.assert_allclose(robot.closed.error(q), 0, atol=1e-14)
     for each in q:
-        assert (robot.mobility(each).dof, robot.mobility(each).redundant, freedoms(robot, each)) == (1, 1, 1)
-    v = robot.constrained_velocities(q, np.ones(1))
+        assert (robot.closed.mobility(each).dof, robot.closed.mobility(each).redundant, freedoms(robot, each)) == (
+            1,
+            1,
+            1,
+        )
+    v = robot.closed.velocities(q, np.ones(1))
     np.testing.assert_allclose(v, np.tile([1.0, -2, 1, 1, -2], (5, 1)), rtol=0, atol=1e-11)
     straight = robot.jacobian(q, "platform") @ v[..., None]
     expected = np.zeros((5, 6))
@@ -225,18 +229,18 @@ def test_six_bars_have_one_freedom(parent: int) -> None:
     ends = [torsor.MDHLink(2, d=0.8, joint=2), torsor.MDHLink(4, d=0.9, joint=2)]
     robot = torsor.from_mdh([*bars, *pins, *ends]).to(device="casadi")
     q = closed_near(robot, np.array([0.5, 0.24, 1.55, -0.5, 1.5]))
-    assert (robot.mobility(q).dof, robot.mobility(q).redundant, freedoms(robot, q)) == (1, 6, 1)
-    assert robot.mobility().dof == 1
+    assert (robot.closed.mobility(q).dof, robot.closed.mobility(q).redundant, freedoms(robot, q)) == (1, 6, 1)
+    assert robot.closed.mobility().dof == 1
 
 
 def test_a_parallelogram_can_go_two_ways_where_it_is_flat() -> None:
     rows = [torsor.MDHLink(-1, mass=1.0, active=1), torsor.MDHLink(0, d=0.5, mass=1.0)]
     rows += [torsor.MDHLink(-1, d=1.0, mass=1.0), torsor.MDHLink(1, d=1.0, closes=4)]
     robot = torsor.from_mdh([*rows, torsor.MDHLink(2, d=0.5, joint="fixed")])
-    assert robot.mobility(np.array([0.0, 0.0, 0.0])).dof == 2
-    assert robot.mobility(np.array([0.7, -0.7, 0.7])).dof == 1
+    assert robot.closed.mobility(np.array([0.0, 0.0, 0.0])).dof == 2
+    assert robot.closed.mobility(np.array([0.7, -0.7, 0.7])).dof == 1
     np.testing.assert_allclose(
-        robot.assemble([[0.3], [1.2]], guess=[0.7, -0.7, 0.7]), [[0.3, -0.3, 0.3], [1.2, -1.2, 1.2]]
+        robot.closed.assemble([[0.3], [1.2]], guess=[0.7, -0.7, 0.7]), [[0.3, -0.3, 0.3], [1.2, -1.2, 1.2]]
     )
 
 
@@ -249,4 +253,4 @@ def test_axes_that_point_the_opposite_way_are_not_closed(kind: str) -> None:
         "turned", robot.base.name, robot.pose(q, loop.a) @ make_pose(from_rpy([3.0, 0, 0]))
     )
     flipped = flipped.with_loop("loop", loop.a, "turned", kind)
-    assert np.abs(flipped.closure_error(q)).max() > 1.9
+    assert np.abs(flipped.closed.error(q)).max() > 1.9

@@ -26,15 +26,15 @@ def test_a_four_bar_with_rounded_pins_moves_like_a_four_bar() -> None:
     whole = four_bar()
     robot = two_points(whole, "coupler_end", "rocker_end", 1e-7)
     with warned(what="1 of 6 closure equations are redundant up to rounding"):
-        q = robot.assemble([0.5], guess=[0.5, 1.0, 1.5])
+        q = robot.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once
-        np.testing.assert_allclose(q, whole.assemble([0.5], guess=[0.5, 1.0, 1.5]), rtol=0, atol=1e-11)
-        assert robot.mobility(q).dof == 1
-        tau = robot.constrained_inverse_dynamics(q, [1.0], [0.3])
-        np.testing.assert_allclose(tau, whole.constrained_inverse_dynamics(q, [1.0], [0.3]), rtol=1e-10)
-        v = robot.constrained_velocities(q, [1.0])
-        a = [each.closed_forward_dynamics(q, v, [1.0, 0.0, 0.0]) for each in (robot, whole)]
+        np.testing.assert_allclose(q, whole.closed.assemble([0.5], guess=[0.5, 1.0, 1.5]), rtol=0, atol=1e-11)
+        assert robot.closed.mobility(q).dof == 1
+        tau = robot.closed.inverse_dynamics(q, [1.0], [0.3])
+        np.testing.assert_allclose(tau, whole.closed.inverse_dynamics(q, [1.0], [0.3]), rtol=1e-10)
+        v = robot.closed.velocities(q, [1.0])
+        a = [each.closed.forward_dynamics(q, v, [1.0, 0.0, 0.0], coordinates="all") for each in (robot, whole)]
         np.testing.assert_allclose(*a, rtol=1e-9)
 
 
@@ -42,17 +42,17 @@ def test_a_hinge_of_two_rounded_points_in_space_is_a_hinge() -> None:
     whole, q = closed_chain("revolute")
     robot = two_points(whole, "anchor", "end", 3e-7)
     with warned(what="1 of 6 closure equations"):
-        there = robot.closed_positions(q)
+        there = robot.closed.positions(q)
     assert np.abs(there - q).max() < 1e-5
-    assert robot.mobility(there).dof == whole.nv - 5
-    v = robot.closed_velocities(there, np.ones(robot.nv))
-    np.testing.assert_allclose(robot.closure_jacobian(there) @ v, 0, atol=1e-6)
+    assert robot.closed.mobility(there).dof == whole.nv - 5
+    v = robot.closed.velocities(there, np.ones(robot.nv), coordinates="all")
+    np.testing.assert_allclose(robot.closed.jacobian(there) @ v, 0, atol=1e-6)
 
 
 def test_points_that_differ_by_more_than_digits_are_refused() -> None:
     robot = two_points(four_bar(), "coupler_end", "rocker_end", 1e-2)
     with refused(fix="check the frames that the loops join"):
-        robot.assemble([0.5])
+        robot.closed.assemble([0.5])
 
 
 def test_bars_that_are_a_little_too_short_are_not_called_redundant() -> None:
@@ -60,7 +60,7 @@ def test_bars_that_are_a_little_too_short_are_not_called_redundant() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with refused(fix="z axes of a revolute joint point the same way"):
-            robot.assemble([0.0])
+            robot.closed.assemble([0.0])
 
 
 def belts(*ratios: float, offset: float = 0.0) -> torsor.Robot:
@@ -75,14 +75,14 @@ def belts(*ratios: float, offset: float = 0.0) -> torsor.Robot:
 def test_couplings_with_nearly_equal_ratios_are_one_and_warn(difference: float) -> None:
     robot = belts(2.0, 2.0 + 2 * difference)
     with warned(what=f"repeats 'belt0' but for {difference:.2g} of its") as found:
-        q = robot.assemble([0.5])
+        q = robot.closed.assemble([0.5])
     assert found[0].filename == __file__
     np.testing.assert_allclose(q, [1.0, 0.5], rtol=0, atol=1e-12)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # once
-        assert robot.mobility(q).dof == 1
-        tau = robot.constrained_inverse_dynamics(q, [1.0], [0.0])
-    np.testing.assert_allclose(tau, belts(2.0).constrained_inverse_dynamics(q, [1.0], [0.0]), rtol=1e-12)
+        assert robot.closed.mobility(q).dof == 1
+        tau = robot.closed.inverse_dynamics(q, [1.0], [0.0])
+    np.testing.assert_allclose(tau, belts(2.0).closed.inverse_dynamics(q, [1.0], [0.0]), rtol=1e-12)
 
 
 def test_a_coupling_that_two_others_nearly_contain_warns_with_both_names() -> None:
@@ -90,19 +90,19 @@ def test_a_coupling_that_two_others_nearly_contain_warns_with_both_names() -> No
     for name, a, b, ratio in (("first", 1, 2, 2.0), ("second", 2, 3, 3.0), ("third", 1, 3, 6.00006)):
         robot = robot.with_coupling(name, {f"joint{a}": 1.0, f"joint{b}": -ratio})
     with warned(what="coupling 'third' repeats 'first', 'second' but for 4.5e-06"):
-        assert robot.mobility().dof == 1
+        assert robot.closed.mobility().dof == 1
 
 
 def test_couplings_that_are_equal_or_clearly_different_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert belts(2.0, 2.0).mobility().dof == 1
-        assert belts(2.0, 2.1).mobility().dof == 0  # locked
+        assert belts(2.0, 2.0).closed.mobility().dof == 1
+        assert belts(2.0, 2.1).closed.mobility().dof == 0  # locked
 
 
 def test_couplings_with_equal_ratios_and_other_offsets_contradict_each_other() -> None:
     with refused(value="belt1"):
-        belts(2.0, 2.0, offset=0.1).mobility()
+        belts(2.0, 2.0, offset=0.1).closed.mobility()
 
 
 @pytest.mark.parametrize("size", [1e-5, 1.0, 1e5])
@@ -110,14 +110,14 @@ def test_a_contradiction_of_couplings_does_not_depend_on_their_units(size: float
     robot = torsor.library.planar_chain(3).with_coupling("belt", {"joint1": 1.0, "joint2": -1.0})
     robot = robot.with_coupling("screw", {"joint1": size, "joint2": -size}, 0.5 * size)
     with refused(value="screw"):
-        robot.mobility()
+        robot.closed.mobility()
 
 
 def test_a_small_term_of_a_coupling_counts_whatever_others_there_are() -> None:
     robot = torsor.library.planar_chain(4).with_coupling("c0", {"joint1": 1.0, "joint2": -1.0})
     robot = robot.with_coupling("c1", {"joint1": 1.0, "joint2": -1.0, "joint3": 5e-5})
-    assert robot.mobility().dof == 2
-    assert robot.with_coupling("c2", {"joint3": 1.0, "joint4": -1.0}).mobility().dof == 1
+    assert robot.closed.mobility().dof == 2
+    assert robot.with_coupling("c2", {"joint3": 1.0, "joint4": -1.0}).closed.mobility().dof == 1
 
 
 def test_couplings_with_huge_coefficients_are_refused() -> None:

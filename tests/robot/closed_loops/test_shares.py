@@ -12,7 +12,7 @@ from .mechanisms import closed_chain
 
 def spread(robot: torsor.Robot, q: np.ndarray, needed: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The least tau^T share^-1 tau with G_a^T tau = needed, by Lagrange's rule."""
-    _, G = robot.constrained_velocity_derivatives(q, np.zeros(len(robot.active)))
+    _, G = robot.closed.derivatives.velocities(q, np.zeros(len(robot.active)))
     G = G[indices(robot)][:, used(robot)]
     n, m = G.shape
     system = np.block([[np.linalg.inv(share), -G], [G.T, np.zeros((m, m))]])
@@ -32,14 +32,14 @@ def test_forces_are_the_least_in_any_metric(make) -> None:
     count, rng = len(robot.active), np.random.default_rng(4)
     root = rng.normal(size=(count, count))
     matrix = root @ root.T + np.eye(count)
-    plain = robot.constrained_inverse_dynamics(q, x, x_rate, external)
-    _, G = robot.constrained_velocity_derivatives(q, x)
+    plain = robot.closed.inverse_dynamics(q, x, x_rate, external)
+    _, G = robot.closed.derivatives.velocities(q, x)
     needed = G[indices(robot)][:, used(robot)].T @ plain
     for share in (np.eye(count), np.diag(rng.uniform(0.5, 2.0, count)), matrix):
         given = np.diag(share) if share is not matrix else share
-        tau = robot.constrained_inverse_dynamics(q, x, x_rate, external, share=given)
+        tau = robot.closed.inverse_dynamics(q, x, x_rate, external, share=given)
         close(tau, spread(robot, q, needed, share), 1e-9)
-        a = robot.constrained_forward_dynamics(q, x, tau, external)
+        a = robot.closed.forward_dynamics(q, x, tau, external)
         close(a, x_rate, 1e-9)  # they cause the motion
 
 
@@ -48,20 +48,20 @@ def test_a_matrix_of_shares_is_felt_by_loops_and_derivatives() -> None:
     v, a, x, x_rate, _ = state(robot, q)
     root = np.random.default_rng(6).normal(size=(7, 7))
     share = root @ root.T + np.eye(7)
-    tau = robot.constrained_inverse_dynamics(q, x, x_rate, share=share)
-    passed = robot.closure_jacobian(q).T @ robot.loop_forces(q, x, x_rate, share=share)
+    tau = robot.closed.inverse_dynamics(q, x, x_rate, share=share)
+    passed = robot.closed.jacobian(q).T @ robot.closed.loop_forces(q, x, x_rate, share=share)
     close(tau + passed, robot.inverse_dynamics(q, v, a, loops="open"))
-    dq, _, _ = robot.constrained_inverse_dynamics_derivatives(q, x, x_rate, share=share)
-    function, h, move = robot.constrained_inverse_dynamics, 1e-4, robot.constrained_velocities(q, x)
+    dq, _, _ = robot.closed.derivatives.inverse_dynamics(q, x, x_rate, share=share)
+    function, h, move = robot.closed.inverse_dynamics, 1e-4, robot.closed.velocities(q, x)
 
     def there(step: float) -> np.ndarray:
         at = robot.integrate(q, step * move)
         for _ in range(4):
-            rest = [k for k in range(7) if k not in robot.closure.driven_choice.independent]
+            rest = [k for k in range(7) if k not in robot.closed.closure.driven_choice.independent]
             back = np.zeros(7)
-            back[rest] = -np.linalg.solve(robot.closure_jacobian(at)[:, rest], robot.closure_error(at))
+            back[rest] = -np.linalg.solve(robot.closed.jacobian(at)[:, rest], robot.closed.error(at))
             at = robot.integrate(at, back)
-        v, a = fewest(robot).constrained_accelerations(at, x[used(robot)], x_rate[used(robot)])
+        v, a = fewest(robot).closed.accelerations(at, x[used(robot)], x_rate[used(robot)])
         return function(at, v[indices(robot)], a[indices(robot)], share=share)
 
     expected = (8 * (there(h) - there(-h)) - (there(2 * h) - there(-2 * h))) / (12 * h)
@@ -72,11 +72,11 @@ def test_shares_of_many_states() -> None:
     robot, q = mechanism("redundant")
     _, _, x, x_rate, _ = state(robot, q)
     rows = np.array([[1.0, 1.0], [1.0, 3.0], [2.0, 1.0]])
-    many = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows)
-    same = robot.constrained_inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows[:, None] * np.eye(2))
+    many = robot.closed.inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows)
+    same = robot.closed.inverse_dynamics(np.tile(q, (3, 1)), x, x_rate, share=rows[:, None] * np.eye(2))
     close(many, same)
     with refused(argument="share"):
-        robot.constrained_inverse_dynamics(np.tile(q, (2, 1)), x, x_rate, share=rows[:2])
+        robot.closed.inverse_dynamics(np.tile(q, (2, 1)), x, x_rate, share=rows[:2])
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_shares_that_are_none_are_refused(share: list, message: str) -> None:
     robot, q = mechanism("redundant")
     _, _, x, x_rate, _ = state(robot, q)
     with refused(message):
-        robot.loop_forces(q, x, x_rate, share=share)
+        robot.closed.loop_forces(q, x, x_rate, share=share)

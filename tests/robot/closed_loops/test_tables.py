@@ -33,12 +33,12 @@ def test_the_table_of_khalils_five_bar_gives_its_numbers() -> None:
     assert robot.active == ("joint1", "joint3") and [loop.kind for loop in robot.loops] == ["revolute"]
     q, v, a = (np.array(data[name]) for name in ("q", "qd", "qdd"))
     active = [0, 2]
-    np.testing.assert_allclose(robot.assemble(q[active], guess=q + 0.1), q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(robot.closed.assemble(q[active], guess=q + 0.1), q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(robot.inverse_dynamics(q, v, a, loops="open"), data["Gamma_tree"], rtol=1e-12)
-    np.testing.assert_allclose(robot.constrained_velocities(q, np.eye(2)).T, data["G"], rtol=0, atol=1e-12)
-    tau = robot.constrained_inverse_dynamics(q, v[active], a[active])
+    np.testing.assert_allclose(robot.closed.velocities(q, np.eye(2)).T, data["G"], rtol=0, atol=1e-12)
+    tau = robot.closed.inverse_dynamics(q, v[active], a[active])
     np.testing.assert_allclose(tau, data["Gamma_c"], rtol=1e-12)
-    bias = robot.constrained_inverse_dynamics(q, v[active], np.zeros(2))
+    bias = robot.closed.inverse_dynamics(q, v[active], np.zeros(2))
     np.testing.assert_allclose(bias, data["H_c"], rtol=1e-12)
     np.testing.assert_allclose(tau - bias, np.array(data["A_c"]) @ a[active], rtol=0, atol=1e-13)
 
@@ -52,9 +52,9 @@ def test_a_table_makes_the_mechanism_that_frames_and_a_loop_make() -> None:
     pin = [torsor.MDHLink(1, d=0.9, closes=4, name="pin"), torsor.MDHLink(2, d=0.8, joint="fixed", name="rocker_end")]
     robot = torsor.from_mdh(rows + pin, gravity=(0, -9.81, 0))
     assert robot.loops[0].name == "pin_joint" and robot.active == by_hand.active
-    q = by_hand.assemble([0.5], guess=[0.5, 1.0, 1.5])
-    np.testing.assert_array_equal(robot.closure_error(q + 0.1), by_hand.closure_error(q + 0.1))
-    np.testing.assert_array_equal(robot.closure_jacobian(q), by_hand.closure_jacobian(q))
+    q = by_hand.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
+    np.testing.assert_array_equal(robot.closed.error(q + 0.1), by_hand.closed.error(q + 0.1))
+    np.testing.assert_array_equal(robot.closed.jacobian(q), by_hand.closed.jacobian(q))
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
@@ -94,7 +94,7 @@ def test_a_file_keeps_the_loops_of_a_table(tmp_path: Path) -> None:
     again = torsor.load(tmp_path / "seven.toml")
     assert again == robot and again.active == ("joint2",)
     q = np.linspace(0, 1, 7)
-    np.testing.assert_array_equal(again.closure_error(q), robot.closure_error(q))
+    np.testing.assert_array_equal(again.closed.error(q), robot.closed.error(q))
 
 
 def mdh(**settings: object) -> torsor.Robot:

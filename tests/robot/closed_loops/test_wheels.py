@@ -45,10 +45,10 @@ def test_a_disc_rolls_on_a_circle_at_the_spin_of_steady_motion(tilt: float, turn
     w = spin * u + turning * sin * up
     v = np.cross(w, r * up)
     q = np.r_[0.4, -0.2, r * sin, np.sin(lean / 2), 0.0, 0.0, np.cos(lean / 2)]
-    found = disc.closed_forward_dynamics(q, np.r_[R.T @ w, R.T @ v], np.zeros(6))
+    found = disc.closed.forward_dynamics(q, np.r_[R.T @ w, R.T @ v], np.zeros(6), coordinates="all")
     # All turns about the vertical; the velocities are those in the axes of the disc.
     close(found, np.r_[R.T @ np.cross(turning * n, w), R.T @ (np.cross(turning * n, v) - np.cross(w, v))], 1e-13)
-    force = disc.closed_loop_forces(q, np.r_[R.T @ w, R.T @ v], np.zeros(6))
+    force = disc.closed.loop_forces(q, np.r_[R.T @ w, R.T @ v], np.zeros(6), coordinates="all")
     assert force[0] == pytest.approx(m * G, rel=1e-13)  # its centre does not rise or fall
     assert np.hypot(*force[1:]) == pytest.approx(m * np.linalg.norm(np.cross(turning * n, v)), rel=1e-12)
 
@@ -61,11 +61,11 @@ def test_what_rolls_down_a_slope_is_slowed_by_its_inertia(kind: str, share: floa
     robot = torsor.build("rolls", [body("round", m, [about, about, about])], [], base="floating").to(device="casadi")
     robot = robot.with_frame("slope", "world", make_pose(from_rpy([0.0, angle, 0.0]), [0.0, 0.0, 1.0]))
     robot = robot.with_wheel("contact", "round", r, kind, axis=(0, 1, 0), ground="slope")
-    q = robot.closed_positions(robot.neutral())
-    a = robot.closed_forward_dynamics(q, np.zeros(6), np.zeros(6))
+    q = robot.closed.positions(robot.neutral())
+    a = robot.closed.forward_dynamics(q, np.zeros(6), np.zeros(6), coordinates="all")
     down = G * np.sin(angle) / (1 + share)
     close(a, np.r_[0.0, down / r, 0.0, down * np.cos(angle), 0.0, -down * np.sin(angle)], 1e-13)
-    forces = robot.closed_loop_forces(q, np.zeros(6), np.zeros(6))
+    forces = robot.closed.loop_forces(q, np.zeros(6), np.zeros(6), coordinates="all")
     close(forces, [m * G * np.cos(angle), m * (down - G * np.sin(angle)), 0.0], 1e-13)
 
 
@@ -80,7 +80,9 @@ def test_a_sleigh_on_a_knife_edge_obeys_chaplygin() -> None:
     robot = sleigh(m, moment, ahead)
     q, w, speed = np.array([0.3, -0.1, 0.7]), 2.0, -0.5
     v = np.array([np.cos(q[2]) * speed, np.sin(q[2]) * speed, w])
-    found = robot.closed_forward_dynamics(q, robot.closed_velocities(q, v), np.zeros(3))
+    found = robot.closed.forward_dynamics(
+        q, robot.closed.velocities(q, v, coordinates="all"), np.zeros(3), coordinates="all"
+    )
     forward, turned = ahead * w**2, -m * ahead * speed * w / (moment + m * ahead**2)
     heading, left = np.array([np.cos(q[2]), np.sin(q[2])]), np.array([-np.sin(q[2]), np.cos(q[2])])
     close(found, np.r_[forward * heading + speed * w * left, turned], 1e-13)
@@ -107,16 +109,16 @@ def test_a_differential_drive_obeys_its_reduced_equations() -> None:
     M = to_body.T @ total @ to_body + spin * np.eye(2)
     bias = to_body.T @ np.array([-m * ahead * w**2, m * ahead * speed * w])
     expected = np.linalg.solve(M, tau - bias)
-    close(robot.constrained_forward_dynamics(q, rates, tau), expected, 1e-12)
-    close(robot.constrained_forward_dynamics(q, rates, tau, method="multipliers"), expected, 1e-12)
-    close(robot.constrained_inverse_dynamics(q, rates, expected), tau, 1e-12)
+    close(robot.closed.forward_dynamics(q, rates, tau), expected, 1e-12)
+    close(robot.closed.forward_dynamics(q, rates, tau, method="multipliers"), expected, 1e-12)
+    close(robot.closed.inverse_dynamics(q, rates, expected), tau, 1e-12)
 
 
 def test_a_car_turns_about_the_point_where_its_axles_meet() -> None:
     car = torsor.library.bicycle_car(0.3, 2.5).to(device="casadi")
-    q = car.assemble([0.4, 0.35])
+    q = car.closed.assemble([0.4, 0.35])
     assert q[3] == 0.4 and q[4] == pytest.approx(0.35, abs=1e-15)
-    v = car.constrained_velocities(q, [5.0, 0.2])
+    v = car.closed.velocities(q, [5.0, 0.2])
     radius = 2.5 / np.tan(0.35)
     close(v, [1.5, 0.0, 1.5 / radius, 5.0, 0.2, np.hypot(2.5, radius) * 1.5 / radius / 0.3], 1e-13)
 
@@ -134,12 +136,12 @@ def test_four_mecanum_wheels_move_a_body_in_every_direction() -> None:
     for name, (_, _, sign) in corners.items():
         robot = robot.with_wheel(name, name, r, "omni", axis=(0, 1, 0), roller=sign * np.pi / 4)
     q = robot.neutral()
-    mobility = robot.mobility(q)
+    mobility = robot.closed.mobility(q)
     assert (mobility.dof, mobility.position_dof, mobility.redundant) == (3, 7, 4)  # the heights in the plane
     driven = robot.with_active(["planar"])
     for vx, vy, w in np.eye(3):
         rates = [(vx + sign * vy - np.sign(y) * (a + b) * w) / r for _, y, sign in corners.values()]
-        close(driven.constrained_velocities(q, [vx, vy, w])[3:], rates, 1e-13)
+        close(driven.closed.velocities(q, [vx, vy, w])[3:], rates, 1e-13)
 
 
 # Laws on random mechanisms
@@ -172,22 +174,22 @@ def random_wheels(seed: int, extras: bool) -> tuple[torsor.Robot, np.ndarray]:
 def test_in_random_mechanisms_contact_forces_do_no_work_and_wheels_do_not_slip(seed: int) -> None:
     robot, q = random_wheels(seed, extras=seed % 2 == 1)
     rng = np.random.default_rng(seed)
-    assert np.abs(robot.closure_error(q)).max() < 1e-12
-    A = robot.closure_jacobian(q)
-    heights = np.flatnonzero(~robot.closure.velocity_rows)
+    assert np.abs(robot.closed.error(q)).max() < 1e-12
+    A = robot.closed.jacobian(q)
+    heights = np.flatnonzero(~robot.closed.closure.velocity_rows)
     assert len(heights) == len(WHEELS)
-    differences = [slope(lambda h, e=e: robot.closure_error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
+    differences = [slope(lambda h, e=e: robot.closed.error(robot.integrate(q, h * e))) for e in np.eye(robot.nv)]
     close(A[heights], np.transpose(differences)[heights])
-    assert not np.transpose(differences)[robot.closure.velocity_rows].any()
-    v = robot.closed_velocities(q, rng.normal(size=robot.nv))
+    assert not np.transpose(differences)[robot.closed.closure.velocity_rows].any()
+    v = robot.closed.velocities(q, rng.normal(size=robot.nv), coordinates="all")
     assert np.abs(A @ v).max() < 1e-12 * np.abs(A).max() * np.abs(v).max()
     x, y = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     drift = np.array(ca.Function("drift", [x, y], [Closures(Tree.of(robot), x).drift(y)])(q, v)).ravel()
-    close(drift, slope(lambda h: robot.closure_jacobian(robot.integrate(q, h * v)) @ v, 1e-3), 1e-9)
+    close(drift, slope(lambda h: robot.closed.jacobian(robot.integrate(q, h * v)) @ v, 1e-3), 1e-9)
     tau = rng.normal(size=robot.nv)
-    a = robot.closed_forward_dynamics(q, v, tau)
+    a = robot.closed.forward_dynamics(q, v, tau, coordinates="all")
     close(A @ a, -drift)
-    forces = robot.closed_loop_forces(q, v, tau)
+    forces = robot.closed.loop_forces(q, v, tau, coordinates="all")
     needed = robot.inverse_dynamics(q, v, a, loops="open")
     close(needed, tau + A.T @ forces)
     assert needed @ v == pytest.approx(tau @ v, rel=1e-10)
@@ -198,34 +200,34 @@ def test_in_random_mechanisms_contact_forces_do_no_work_and_wheels_do_not_slip(s
 
 def test_mobility_counts_freedoms_of_velocities_and_of_positions() -> None:
     drive = torsor.library.differential_drive().to(device="casadi")
-    found = drive.mobility()
+    found = drive.closed.mobility()
     # Nine equations: three heights that the plane fulfils, and the axle's slip across, which both wheels have.
     assert (found.dof, found.position_dof, found.equations, found.redundant) == (2, 7, 9, 4)
     assert not found.is_singular and found.control > 0.3
     disc = torsor.library.rolling_disc().to(device="casadi")
-    found = disc.mobility(disc.closed_positions(disc.neutral()))
+    found = disc.closed.mobility(disc.closed.positions(disc.neutral()))
     assert (found.dof, found.position_dof, found.redundant) == (3, 5, 0)
-    bar = torsor.library.four_bar().to(device="casadi").mobility()
+    bar = torsor.library.four_bar().to(device="casadi").closed.mobility()
     assert bar.position_dof == bar.dof == 1
 
 
 def test_a_car_steered_by_a_quarter_turn_is_not_driven_by_its_rear_wheel() -> None:
     car = torsor.library.bicycle_car().to(device="casadi")
-    q = car.assemble([0.0, 0.0])
+    q = car.closed.assemble([0.0, 0.0])
     q[4] = np.pi / 2
-    assert car.mobility(q).is_singular
+    assert car.closed.mobility(q).is_singular
     with refused(what="with the active coordinates locked"):
-        car.constrained_velocities(q, [1.0, 0.0])
+        car.closed.velocities(q, [1.0, 0.0])
 
 
 def test_derivatives_of_a_car_are_slopes() -> None:
     car = torsor.library.bicycle_car().to(device="casadi")
-    q, v, a = car.assemble([0.3, 0.4]), np.array([2.0, -0.3]), np.array([0.5, 0.7])
-    dq, dv, _ = car.constrained_inverse_dynamics_derivatives(q, v, a)
-    along = np.transpose([car.constrained_velocities(q, e) for e in np.eye(2)])
+    q, v, a = car.closed.assemble([0.3, 0.4]), np.array([2.0, -0.3]), np.array([0.5, 0.7])
+    dq, dv, _ = car.closed.derivatives.inverse_dynamics(q, v, a)
+    along = np.transpose([car.closed.velocities(q, e) for e in np.eye(2)])
     for k in range(2):
-        by_q = slope(lambda h, k=k: car.constrained_inverse_dynamics(car.integrate(q, h * along[:, k]), v, a))
-        by_v = slope(lambda h, k=k: car.constrained_inverse_dynamics(q, v + h * np.eye(2)[k], a))
+        by_q = slope(lambda h, k=k: car.closed.inverse_dynamics(car.integrate(q, h * along[:, k]), v, a))
+        by_v = slope(lambda h, k=k: car.closed.inverse_dynamics(q, v + h * np.eye(2)[k], a))
         close(dq[:, k], by_q, 1e-8)
         close(dv[:, k], by_v, 1e-8)
 
@@ -267,24 +269,24 @@ def test_two_wheels_of_one_name_are_refused_by_it() -> None:
 
 def test_a_wheel_off_the_ground_is_refused_by_name() -> None:
     disc = torsor.library.rolling_disc(0.3).to(device="casadi")
-    above = disc.closed_positions(disc.neutral())
+    above = disc.closed.positions(disc.neutral())
     above[2] += 0.05
     for ask in (
-        lambda: disc.closed_forward_dynamics(above, np.zeros(6), np.zeros(6)),
-        lambda: disc.mobility(above),
+        lambda: disc.closed.forward_dynamics(above, np.zeros(6), np.zeros(6), coordinates="all"),
+        lambda: disc.closed.mobility(above),
     ):
-        with refused(fix="closed_positions"):
+        with refused(fix="robot.closed.positions"):
             ask()
-    with refused(fix="closed_positions"):
+    with refused(fix="robot.closed.positions"):
         torsor.simulate(disc)
 
 
 def test_velocities_that_slip_are_refused_by_name() -> None:
     disc = torsor.library.rolling_disc(0.3).to(device="casadi")
-    q = disc.closed_positions(disc.neutral())
-    with refused(fix="closed_velocities"):
-        disc.closed_forward_dynamics(q, [0, 0, 0, 1, 0, 0], np.zeros(6))
-    with refused(fix="closed_velocities"):
+    q = disc.closed.positions(disc.neutral())
+    with refused(fix="robot.closed.velocities"):
+        disc.closed.forward_dynamics(q, [0, 0, 0, 1, 0, 0], np.zeros(6), coordinates="all")
+    with refused(fix="robot.closed.velocities"):
         torsor.simulate(disc, q, [0, 0, 0, 1, 0, 0])
 
 
@@ -305,19 +307,19 @@ def test_an_axle_that_is_normal_to_the_ground_is_refused() -> None:
     for kind, radius in (("wheel", 0.1), ("edge", 0.0)):
         flat = robot.with_wheel("w", "sleigh", radius, kind)
         with refused(what="wheel 'w' lies flat: its axle is normal to its ground"):
-            flat.mobility()
+            flat.closed.mobility()
         with refused(what="wheel 'w' lies flat"):
-            flat.closed_forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))
+            flat.closed.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3), coordinates="all")
         with refused(what="no closed positions were found"):
-            flat.closed_positions(np.zeros(3))
+            flat.closed.positions(np.zeros(3))
         with refused(what="at q0, wheel 'w' lies flat"):
             torsor.simulate(flat)  # and no warning of NumPy, which would be an error here
     high = robot.with_wheel("w", "sleigh", 0.1, axis=(0, 1, 0))
     with refused(what="wheel 'w' is 0.1 m below its ground"):
-        high.mobility()
+        high.closed.mobility()
 
 
 def test_the_rate_of_closure_is_that_of_the_jacobian() -> None:
     robot = torsor.library.differential_drive().to(device="casadi")
-    q, v = robot.closed_positions(robot.neutral()), np.arange(7.0)
-    close(np.array(robot.function("closure_rate")(q, v)).ravel(), robot.closure_jacobian(q) @ v, 1e-15)
+    q, v = robot.closed.positions(robot.neutral()), np.arange(7.0)
+    close(np.array(robot.function("closure_rate")(q, v)).ravel(), robot.closed.jacobian(q) @ v, 1e-15)

@@ -45,8 +45,8 @@ def needed(robot: torsor.Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> 
 def test_every_link_is_in_balance(case: str) -> None:
     robot, q = mechanism(case)
     v, a, x, x_rate, external = state(robot, q)
-    joints = robot.constrained_joint_wrenches(q, x, x_rate, external)
-    loops = robot.loop_wrenches(q, x, x_rate, external)
+    joints = robot.closed.joint_wrenches(q, x, x_rate, external)
+    loops = robot.closed.loop_wrenches(q, x, x_rate, external)
     cuts = [ends_of(robot, loop) for loop in robot.loops if not isinstance(loop, torsor.Coupling)]
     assert loops.shape == (len(cuts), 6)
     poses = dict(zip(robot.link_names, robot.poses(q), strict=True)) | {robot.base.name: np.eye(4)}
@@ -71,7 +71,7 @@ def test_every_link_is_in_balance(case: str) -> None:
 def test_a_cut_joint_gives_nothing_where_it_is_free(kind: str) -> None:
     robot, q = mechanism(kind)
     _, _, x, x_rate, external = state(robot, q)
-    wrench = robot.loop_wrenches(q, x, x_rate, external)[0]
+    wrench = robot.closed.loop_wrenches(q, x, x_rate, external)[0]
     at_b = make_pose(p=(inverse_pose(robot.pose(q, "anchor")) @ robot.pose(q, "end"))[:3, 3])
     seen = adjoint(at_b).T @ wrench if kind == "prismatic" else wrench
     close(seen[FREE[kind]], np.zeros(len(FREE[kind])), 1e-10 * np.abs(wrench).max())
@@ -80,7 +80,10 @@ def test_a_cut_joint_gives_nothing_where_it_is_free(kind: str) -> None:
 def test_a_rod_pulls_along_itself() -> None:
     robot, q = mechanism("rod")
     _, _, x, x_rate, external = state(robot, q)
-    wrench, force = robot.loop_wrenches(q, x, x_rate, external)[0], robot.loop_forces(q, x, x_rate, external)[0]
+    wrench, force = (
+        robot.closed.loop_wrenches(q, x, x_rate, external)[0],
+        robot.closed.loop_forces(q, x, x_rate, external)[0],
+    )
     along = (inverse_pose(robot.pose(q, "anchor")) @ robot.pose(q, "end"))[:3, 3] / 0.5
     close(wrench, np.r_[np.zeros(3), force * along])
 
@@ -89,10 +92,10 @@ def test_a_rod_pulls_along_itself() -> None:
 def test_passive_joints_give_only_their_springs_and_friction(case: str) -> None:
     robot, q = mechanism(case)
     v, _, x, x_rate, external = state(robot, q)
-    wrenches = robot.constrained_joint_wrenches(q, x, x_rate, external)
+    wrenches = robot.closed.joint_wrenches(q, x, x_rate, external)
     tau = robot.spring_force(q) + robot.friction_force(v)
     active = np.zeros(robot.nv)
-    active[indices(robot)] = robot.constrained_inverse_dynamics(q, x, x_rate, external)
+    active[indices(robot)] = robot.closed.inverse_dynamics(q, x, x_rate, external)
     spinning = {joint.name for joint in robot.joints if joint.motor is not None}
     spinning |= {name for loop in robot.loops if isinstance(loop, torsor.Coupling) for name in loop.coefficients}
     for joint, at, wrench in zip(robot.joints, robot.coordinates, wrenches, strict=True):
@@ -103,4 +106,4 @@ def test_passive_joints_give_only_their_springs_and_friction(case: str) -> None:
 
 def test_a_coupling_has_no_wrench() -> None:
     robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])
-    assert robot.loop_wrenches([0.4, 0.2], [1.0], [1.0]).shape == (0, 6)
+    assert robot.closed.loop_wrenches([0.4, 0.2], [1.0], [1.0]).shape == (0, 6)

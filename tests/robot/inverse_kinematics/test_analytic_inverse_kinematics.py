@@ -37,7 +37,7 @@ def test_all_postures_have_the_pose_and_the_one_that_made_it_is_among_them(name:
     place = "ee_link" if name == "ur5" else robot.link_names[-1]
     for q in np.random.default_rng(1).uniform(-3, 3, (5, 6)):
         pose = robot.pose(q, place)
-        found = robot.analytic_inverse_kinematics(pose, place, limits=False)
+        found = torsor.analytic_inverse_kinematics(robot, pose, place, limits=False)
         np.testing.assert_allclose(robot.pose(found, place), np.broadcast_to(pose, (len(found), 4, 4)), atol=1e-9)
         assert any(same(each, q) for each in found)
         assert len(found) % 2 == 0
@@ -49,9 +49,9 @@ def test_searches_from_many_starts_find_no_other_posture(name: str) -> None:
     robot, rng = ARMS[name].to(device="cpu"), np.random.default_rng(2)
     place = "ee_link" if name == "ur5" else robot.link_names[-1]
     pose = robot.pose(rng.uniform(-2, 2, 6), place)
-    found = robot.analytic_inverse_kinematics(pose, place, limits=False)
+    found = torsor.analytic_inverse_kinematics(robot, pose, place, limits=False)
     starts = rng.uniform(-np.pi, np.pi, (1000, 6))
-    searched = robot.inverse_kinematics({place: pose}, q0=starts, limits=False, restarts=0)
+    searched = torsor.inverse_kinematics(robot, {place: pose}, q0=starts, limits=False, restarts=0)
     kinds: list[np.ndarray] = []
     for q in searched.q[searched.solved]:
         if not any(np.abs(np.exp(1j * q) - np.exp(1j * other)).max() < 1e-4 for other in kinds):
@@ -65,7 +65,7 @@ def test_a_wrist_at_the_base_is_seen_from_the_tool() -> None:
     robot = torsor.from_dh([*first, link(a=0.4, alpha=0.4), link(a=0.2, alpha=1.1), link(a=0.1)]).to(device="casadi")
     q = np.array([0.3, 0.8, -0.5, 0.9, -1.1, 0.4])
     pose = robot.pose(q, "link6")
-    found = robot.analytic_inverse_kinematics(pose, "link6", limits=False)
+    found = torsor.analytic_inverse_kinematics(robot, pose, "link6", limits=False)
     assert any(same(each, q) for each in found)
     np.testing.assert_allclose(robot.pose(found, "link6"), np.broadcast_to(pose, (len(found), 4, 4)), atol=1e-9)
 
@@ -74,10 +74,10 @@ def test_a_pose_out_of_reach_has_no_posture_and_limits_hold() -> None:
     robot = torsor.library.six_axis_arm().to(device="casadi")
     far = np.eye(4)
     far[:3, 3] = 50.0
-    assert robot.analytic_inverse_kinematics(far, "link6").shape == (0, 6)
+    assert torsor.analytic_inverse_kinematics(robot, far, "link6").shape == (0, 6)
     q = 0.5 * (robot.lower + robot.upper) + 0.2
-    all_of_them = robot.analytic_inverse_kinematics(robot.pose(q, "link6"), "link6", limits=False)
-    within = robot.analytic_inverse_kinematics(robot.pose(q, "link6"), "link6")
+    all_of_them = torsor.analytic_inverse_kinematics(robot, robot.pose(q, "link6"), "link6", limits=False)
+    within = torsor.analytic_inverse_kinematics(robot, robot.pose(q, "link6"), "link6")
     assert 1 <= len(within) < len(all_of_them)
     assert (within >= robot.lower - 1e-9).all() and (within <= robot.upper + 1e-9).all()
 
@@ -86,18 +86,18 @@ def test_a_singular_wrist_gives_postures_that_have_the_pose() -> None:
     robot = ARMS["ur5"]
     q = np.array([0.3, -1.0, 1.2, 0.4, 0.0, -0.2])
     pose = robot.pose(q, "ee_link")
-    found = robot.analytic_inverse_kinematics(pose, "ee_link")
+    found = torsor.analytic_inverse_kinematics(robot, pose, "ee_link")
     assert len(found)
     np.testing.assert_allclose(robot.pose(found, "ee_link"), np.broadcast_to(pose, (len(found), 4, 4)), atol=1e-9)
 
 
 def test_arms_without_a_closed_form_raise() -> None:
     with refused(what="7 joints move"):
-        torsor.library.panda().analytic_inverse_kinematics(np.eye(4), "panda_hand")
+        torsor.analytic_inverse_kinematics(torsor.library.panda(), np.eye(4), "panda_hand")
     general = torsor.from_dh([link(a=0.1 + 0.1 * k, alpha=0.5 + 0.1 * k, d=0.1) for k in range(6)])
     with refused(what="no closed form that is known here"):
-        general.analytic_inverse_kinematics(np.eye(4), general.link_names[-1])
+        torsor.analytic_inverse_kinematics(general, np.eye(4), general.link_names[-1])
     with refused(argument="pose"):
-        ARMS["ur5"].analytic_inverse_kinematics(2 * np.eye(4), "ee_link")
+        torsor.analytic_inverse_kinematics(ARMS["ur5"], 2 * np.eye(4), "ee_link")
     with refused(what="a position is 1e+300 m away"):
-        ARMS["ur5"].analytic_inverse_kinematics(torsor.spatial.make_pose(p=[1e300, 0, 0]), "ee_link")
+        torsor.analytic_inverse_kinematics(ARMS["ur5"], torsor.spatial.make_pose(p=[1e300, 0, 0]), "ee_link")

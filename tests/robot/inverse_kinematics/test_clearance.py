@@ -49,12 +49,12 @@ def test_a_redundant_chain_goes_around_a_ball() -> None:
     center = free.pose(q, "link3")[:3, 3]
     robot = chain(4, ball(center, 0.1, "ball"))
     pairs = [(name, "ball") for name in robot.link_names]
-    found = robot.inverse_kinematics({"tip": there}, q0=q, clearance=0.05, pairs=pairs)
+    found = torsor.inverse_kinematics(robot, {"tip": there}, q0=q, clearance=0.05, pairs=pairs)
     assert found.solved and found.status == "solved" and found.cause() == "" and found.blocking() == []
     assert sampled(robot, found.q, center, 0.1) >= 0.05 - 1e-8
     assert sampled(robot, q, center, 0.1) < 0
     np.testing.assert_allclose(robot.pose(found.q, "tip")[:3, 3], there, atol=1e-9)
-    np.testing.assert_allclose(found.clearance, robot.distances(found.q, pairs).distance.min(), atol=1e-12)
+    np.testing.assert_allclose(found.clearance, robot.shapes.distances(found.q, pairs).distance.min(), atol=1e-12)
 
 
 def test_the_other_elbow_is_found_and_two_obstacles_are_the_cause() -> None:
@@ -64,9 +64,9 @@ def test_the_other_elbow_is_found_and_two_obstacles_are_the_cause() -> None:
     np.testing.assert_allclose(free.pose(down, "tip")[:3, 3], there, atol=1e-12)
     elbows = [free.pose(q, "link2")[:3, 3] for q in (up, down)]
     one = chain(2, ball(elbows[0], 0.1, "ball"))
-    np.testing.assert_allclose(one.inverse_kinematics({"tip": there}, q0=up, clearance=0.01).q, down, atol=1e-8)
+    np.testing.assert_allclose(torsor.inverse_kinematics(one, {"tip": there}, q0=up, clearance=0.01).q, down, atol=1e-8)
     both = chain(2, ball(elbows[0], 0.1, "one"), ball(elbows[1], 0.1, "two"))
-    stuck = both.inverse_kinematics({"tip": there}, q0=up, clearance=0.01, restarts=4)
+    stuck = torsor.inverse_kinematics(both, {"tip": there}, q0=up, clearance=0.01, restarts=4)
     assert not stuck.solved and stuck.status == "clearance" and stuck.clearance >= 0.01
     assert {name for pair in stuck.blocking() for name in pair} & {"one", "two"}
     stuck = pickle.loads(pickle.dumps(stuck))
@@ -79,12 +79,12 @@ def test_a_slider_stops_at_the_clearance_of_a_wall() -> None:
     links = [torsor.Link("rail", shapes=(wall,)), torsor.Link("cart", 1.0, shapes=(Shape("sphere", (0.1,)),))]
     robot = torsor.Robot.of(torsor.build("slider", links, [cart])).to(device="casadi")
     goals = np.array([[0.5, 0, 0], [0.88, 0, 0], [2.0, 0, 0]])
-    found = robot.inverse_kinematics({"cart": goals}, clearance=0.02)
+    found = torsor.inverse_kinematics(robot, {"cart": goals}, clearance=0.02)
     assert found.solved.tolist() == [True, True, False]
     np.testing.assert_allclose(found.q[:, 0], [0.5, 0.88, 0.8799], atol=1e-6)  # 1 - 0.1 - 0.02 - the margin
     np.testing.assert_allclose(found.error[2], 2 - 0.8799, atol=1e-6)
     assert found.blocking(2) == [("wall", "cart/0")] and found.blocking(0) == []
-    empty = robot.inverse_kinematics({"cart": np.zeros((0, 3))}, clearance=0.02)
+    empty = torsor.inverse_kinematics(robot, {"cart": np.zeros((0, 3))}, clearance=0.02)
     assert empty.solved.shape == (0,) and empty.clearance.shape == (0,)
 
 
@@ -92,36 +92,38 @@ def test_a_pair_that_no_target_moves_is_named() -> None:
     robot = chain(3, ball(np.array([2.5, 0.2, 0.0]), 0.2, "post"))
     robot = robot.with_shapes("link2", [ball(np.array([1.2, 0.0, 0.0]), 0.1, "hub")])
     there = make_pose(p=[1.0, 0, 0])
-    aside = robot.inverse_kinematics({"link2": there}, clearance=0.01, pairs=[("link3", "post")])
+    aside = torsor.inverse_kinematics(robot, {"link2": there}, clearance=0.01, pairs=[("link3", "post")])
     assert not aside.solved and aside.blocking() == [("link3/0", "post")]
     assert aside.clearance >= 0.01  # joints 1 and 2 turned link3 away, which joint 3 would do better
-    stiff = robot.inverse_kinematics({"link2": there}, clearance=0.01, pairs=[("hub", "link3")])
+    stiff = torsor.inverse_kinematics(robot, {"link2": there}, clearance=0.01, pairs=[("hub", "link3")])
     assert not stiff.solved and stiff.error < 1e-9 and stiff.status == "clearance"
     assert "and no joint that moves a target moves one of them" in stiff.cause()
 
 
 def test_loops_stay_closed_beside_an_obstacle() -> None:
     robot = torsor.library.five_bar().to(device="casadi")
-    q = robot.closure.reference
+    q = robot.closed.closure.reference
     there = robot.pose(q, "link2_tip")[:3, 3]
     robot = robot.with_shapes("link2_tip", [Shape("sphere", (0.02,), name="tip")])
     robot = robot.with_shapes("base", [ball(there, 0.05, "ball")])
-    near = robot.inverse_kinematics([Position("link2_tip", there)], clearance=0.01, q0=q, restarts=2)
+    near = torsor.inverse_kinematics(robot, [Position("link2_tip", there)], clearance=0.01, q0=q, restarts=2)
     assert not near.solved and near.status == "clearance"
     np.testing.assert_allclose(near.error, 0.0801, atol=1e-5)
-    assert np.abs(robot.closure_error(near.q)).max() < 1e-8
-    assert robot.inverse_kinematics({"link2_tip": robot.pose(near.q, "link2_tip")[:3, 3]}, clearance=0.01).solved
+    assert np.abs(robot.closed.error(near.q)).max() < 1e-8
+    assert torsor.inverse_kinematics(
+        robot, {"link2_tip": robot.pose(near.q, "link2_tip")[:3, 3]}, clearance=0.01
+    ).solved
 
 
 def test_the_posture_nearest_to_a_wish_keeps_the_clearance() -> None:
     free = chain(4)
     q, wanted = np.array([0.3, 0.5, 0.4, 0.3]), np.array([0.9, -0.2, 0.5, 0.3])
     there = free.pose(q, "tip")[:3, 3]
-    bare = free.inverse_kinematics({"tip": there}, q0=q, posture=wanted)
+    bare = torsor.inverse_kinematics(free, {"tip": there}, q0=q, posture=wanted)
     center = free.pose(bare.q, "link3")[:3, 3]
     robot = chain(4, ball(center, 0.05, "ball"))
     pairs = [(name, "ball") for name in robot.link_names]
-    found = robot.inverse_kinematics({"tip": there}, q0=q, posture=wanted, clearance=0.02, pairs=pairs)
+    found = torsor.inverse_kinematics(robot, {"tip": there}, q0=q, posture=wanted, clearance=0.02, pairs=pairs)
     assert found.solved and sampled(robot, found.q, center, 0.05) >= 0.02 - 1e-8
 
 
@@ -138,9 +140,9 @@ def test_the_posture_nearest_to_a_wish_keeps_the_clearance() -> None:
 )
 def test_invalid_clearances_raise(options: dict[str, Any], words: str) -> None:
     with refused(words):
-        chain(3).inverse_kinematics({"tip": [1.0, 1.0, 0.0]}, **options)
+        torsor.inverse_kinematics(chain(3), {"tip": [1.0, 1.0, 0.0]}, **options)
     with refused(what="no link has a collision shape"):
-        torsor.library.planar_chain(2).inverse_kinematics({"link2": [1.0, 0, 0]}, clearance=0.01)
+        torsor.inverse_kinematics(torsor.library.planar_chain(2), {"link2": [1.0, 0, 0]}, clearance=0.01)
 
 
 @pytest.mark.slow
@@ -153,11 +155,11 @@ def test_postures_of_real_arms_are_clear_by_pinocchio(name: str, place: str) -> 
     start = np.where(np.arange(robot.nq) == 7, 0.03, 0.0)  # the fingers of the Panda are open
     q = np.random.default_rng(0).uniform(robot.lower, robot.upper, (400, robot.nq))
     q[:, 7:] = start[7:]
-    q = q[robot.distances(q).distance.min(axis=1) > clearance][:60]
-    found = robot.inverse_kinematics({place: robot.pose(q, place)}, q0=start, clearance=clearance)
+    q = q[robot.shapes.distances(q).distance.min(axis=1) > clearance][:60]
+    found = torsor.inverse_kinematics(robot, {place: robot.pose(q, place)}, q0=start, clearance=clearance)
     assert found.solved.mean() >= 0.95
-    plain = robot.inverse_kinematics({place: robot.pose(q, place)}, q0=start)
-    assert (robot.distances(plain.q).distance.min(axis=1) < clearance).sum() >= 4  # without it, some collide
+    plain = torsor.inverse_kinematics(robot, {place: robot.pose(q, place)}, q0=start)
+    assert (robot.shapes.distances(plain.q).distance.min(axis=1) < clearance).sum() >= 4  # without it, some collide
     least = pinocchio_distances(robot, file, found.q[found.solved])
     assert least.min() >= clearance - 1e-6
 
@@ -172,7 +174,7 @@ def pinocchio_distances(robot: torsor.Robot, file: Path, postures: np.ndarray) -
         if hasattr(each.geometry, "buildConvexHull"):
             each.geometry.buildConvexHull(True, "Qt")
             each.geometry = each.geometry.convex
-    matrix, parts = robot.allowed_collision_matrix(), robot.allowed_collision_matrix().parts
+    matrix, parts = robot.shapes.allowed(), robot.shapes.allowed().parts
     objects = list(geometry.geometryObjects)
     for a in range(len(objects)):
         for b in range(a + 1, len(objects)):

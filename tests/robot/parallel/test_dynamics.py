@@ -24,7 +24,7 @@ def multipliers(robot: torsor.ParallelRobot, pose: np.ndarray, legs: np.ndarray,
     tree, q = robot.as_robot(), np.r_[pose, legs]
     found = robot.leg_accelerations(pose, u, a, q=legs)
     v, rates = (np.r_[mine, theirs] for mine, theirs in zip((u, a), found, strict=True))
-    A, A_rate = tree.jvp("closure_jacobian", (q,), (v,))
+    A, A_rate = tree.derivatives.jvp("closure_jacobian", (q,), (v,))
     scale = max(1.0, np.abs(rates).max())
     np.testing.assert_allclose(A @ v, 0, atol=1e-10 * scale)
     np.testing.assert_allclose(A @ rates + A_rate @ v, 0, atol=1e-10 * scale)
@@ -62,7 +62,7 @@ def test_leg_by_leg_and_cut_joints_agree(name: str) -> None:
     places = [robot.coordinate_names.index(name) for name in robot.driven_names]
     v, rates = (each[:, places] for each in robot.leg_accelerations(pose, u, a, q=q))
     forces = robot.inverse_dynamics(pose, u, a)
-    generic = tree.constrained_inverse_dynamics(np.hstack([pose, q]), v, rates)
+    generic = tree.closed.inverse_dynamics(np.hstack([pose, q]), v, rates)
     np.testing.assert_allclose(forces, generic, rtol=0, atol=1e-10 * np.abs(forces).max())
     for k in range(len(pose)):
         found = multipliers(robot, pose[k], q[k], u[k], a[k])

@@ -31,22 +31,22 @@ def called(folder: Path, name: str, function: ca.Function, *values: np.ndarray) 
 
 def test_a_closed_mechanism_in_c_is_not_its_tree(tmp_path: Path) -> None:
     robot, names = torsor.library.four_bar(), ("constrained_inverse_dynamics", "closed_forward_dynamics")
-    robot.export_c(tmp_path, names)
-    q, rng = robot.assemble([0.7]), np.random.default_rng(0)
+    torsor.export.c(robot, tmp_path, names)
+    q, rng = robot.closed.assemble([0.7]), np.random.default_rng(0)
     (tau,) = called(tmp_path, names[0], robot.function(names[0]), q, [1.1], [0.4], [1.0])
-    np.testing.assert_allclose(tau, robot.constrained_inverse_dynamics(q, [1.1], [0.4]), rtol=1e-12)
-    v, forces = robot.constrained_velocities(q, [1.1]), rng.normal(size=robot.nv)
+    np.testing.assert_allclose(tau, robot.closed.inverse_dynamics(q, [1.1], [0.4]), rtol=1e-12)
+    v, forces = robot.closed.velocities(q, [1.1]), rng.normal(size=robot.nv)
     (a,) = called(tmp_path, names[1], robot.function(names[1]), q, v, forces)
-    np.testing.assert_allclose(a, robot.closed_forward_dynamics(q, v, forces), rtol=1e-9)
+    np.testing.assert_allclose(a, robot.closed.forward_dynamics(q, v, forces, coordinates="all"), rtol=1e-9)
 
 
 def test_the_tree_of_a_closed_mechanism_is_exported_when_that_is_asked_for(tmp_path: Path) -> None:
     robot = torsor.library.four_bar()
     with refused(what="mass_matrix would cut"):
-        robot.export_c(tmp_path, ["mass_matrix"])
+        torsor.export.c(robot, tmp_path, ["mass_matrix"])
     assert not list(tmp_path.iterdir())
-    robot.export_c(tmp_path, ["mass_matrix"], loops="open")
-    q = robot.assemble([0.7])
+    torsor.export.c(robot, tmp_path, ["mass_matrix"], loops="open")
+    q = robot.closed.assemble([0.7])
     (M,) = called(tmp_path, "mass_matrix", robot.function("mass_matrix", loops="open"), q)
     np.testing.assert_allclose(M, robot.mass_matrix(q, loops="open"), rtol=1e-12)
 
@@ -75,7 +75,7 @@ def test_the_command_exports_and_counts_what_closes_the_loops(
     assert main(["export", "four_bar", str(tmp_path)]) == 0
     assert "constrained_inverse_dynamics(" in (tmp_path / "torsor_kernels.h").read_text()
     assert main(["export", "four_bar", str(tmp_path), "--names", "inverse_dynamics"]) == 1
-    assert "constrained_inverse_dynamics is the method" in capsys.readouterr().err
+    assert "robot.closed.inverse_dynamics is the method" in capsys.readouterr().err
     assert main(["count", "four_bar"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if "constrained_inverse" in line)
     numbers = [int(word) for word in row.replace("│", " ").split()[1:]]
@@ -92,8 +92,8 @@ def test_the_command_counts_a_parallel_robot_leg_by_leg(capsys: pytest.CaptureFi
 def test_unknown_and_double_names_are_refused(tmp_path: Path) -> None:
     robot = torsor.library.three_rrr()
     with refused(value="dance", allowed="inverse_dynamics"):
-        robot.export_c(tmp_path, ["dance"])
+        torsor.export.c(robot, tmp_path, ["dance"])
     with refused(value="mass_matrix"):
-        robot.export_c(tmp_path, ["mass_matrix", "mass_matrix"])
+        torsor.export.c(robot, tmp_path, ["mass_matrix", "mass_matrix"])
     with refused(what="no algorithm is named"):
-        robot.export_c(tmp_path, [])
+        torsor.export.c(robot, tmp_path, [])

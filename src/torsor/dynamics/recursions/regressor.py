@@ -160,7 +160,7 @@ def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
 # rotor inertia and friction of joints of one coordinate can be added.
 #
 # Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
-# robot. They are complete for usual ones: ``base_parameters`` checks them by a numerical rank.
+# robot. They are complete for usual ones: ``robot.inertial.base`` checks them by a numerical rank.
 
 PARALLEL = 1e-9  # sine of an angle that counts as zero
 

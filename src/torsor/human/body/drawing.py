@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,10 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.contact.support import convex_hull
 from torsor.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Loads in pictures of a body: the backpack on the upper trunk, or the box between the hands, as boxes.
 
@@ -201,7 +205,7 @@ def draw(
     q: ArrayLike | None = None,
     path: str | Path | None = None,
     load: Backpack | Box | None = None,
-) -> Any:
+) -> "Figure":
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 
     The default is the standing posture. The right side is red, the left blue, a ``load`` brown; ``path`` saves the

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -35,6 +35,9 @@ from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forc
 from torsor.motion import MotionResult
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN = 8  # rows of the table of percent capable
 
@@ -143,7 +146,7 @@ class Assessment:
             table.add_row(joint, *(f"{self.contacts[side].peak(joint):.1f}" for side in SIDES), measured)
         return table
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a figure of postures, and of compression and shear with their limits; ``path`` saves it."""
         figure = new_figure(10.0, 6.2)
         panels = figure.subplots(3, 1, height_ratios=[1.0, 1.0, 0.8])

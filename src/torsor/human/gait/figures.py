@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import norm
@@ -25,6 +25,10 @@ from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressu
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Stairs in pictures from the side and from the front.
 
@@ -158,7 +162,7 @@ def plot(
     path: str | Path | None,
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
-) -> Any:
+) -> "Figure":
     """Return a figure: curves with the bands of people, joint reactions, and postures.
 
     ``spreads`` are blue bands: the least and the most of near-optimal walks.

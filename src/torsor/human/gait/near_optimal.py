@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.markup import escape
@@ -37,6 +37,9 @@ from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
 from torsor.motion.results.report import titled_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_STARTS = 1000
 WHERE = "near-optimal walks"
@@ -176,7 +179,7 @@ class NearOptimalWalks(MotionMultistart):
             table.add_row(label, *cells, str(result.iterations), escape(result.status))
         return table
 
-    def plot(self, path: str | Path | None = None, references: Any = None) -> Any:
+    def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return the figure of the best stride with bands of the near-optimal walks; ``path`` saves it.
 
         ``references`` are as in ``Stride.plot``: built-in ones by default, recordings of people, or other strides.

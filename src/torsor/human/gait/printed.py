@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
@@ -33,6 +33,10 @@ from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outc
 from torsor.motion.results.report import titled_table
 from torsor.optimisation.program import Iteration, Outcome
 from torsor.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Searches for the printed gait on disk: the outcomes of their stages as arrays, read back with checks.
 
@@ -214,7 +218,7 @@ class PrintedGait(Result):
         rows = [(name, f"{value:.2g}") for name, value in self.conflict.items()]
         return Summary("Printed gait of Barman 2020", facts, head, rows)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``): effort over the band of eq. 5.4, and its conflict."""
         figure = new_figure(10.0, 4.2)
         left, right = figure.subplots(1, 2)

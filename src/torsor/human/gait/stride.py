@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
@@ -28,6 +28,10 @@ from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
 from torsor.motion.results.report import titled_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # How well a flight of a run is a free fall, also between the nodes of the motion problem.
 
@@ -263,7 +267,7 @@ class Stride(Result, StrideCurves):
         people = [each for each in [self.likeness()] if each]
         return Group(_objective(self), peaks_table(self), _energy(self), *people)
 
-    def plot(self, path: str | Path | None = None, references: Any = None) -> Any:
+    def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
 
         ``references`` are as in ``likeness``: built-in ones by default, recordings of people, or other strides.

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import RenderableType
@@ -27,6 +27,10 @@ from torsor.human.recordings.recording import LOADED, runs
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Curves of a measured gait: angles, moments, powers and ground forces over time.
 
@@ -128,7 +132,7 @@ SHOWN = {
 }
 
 
-def plot(gait: GaitCurves, path: str | Path | None) -> Any:
+def plot(gait: GaitCurves, path: str | Path | None) -> "Figure":
     """Return the figure: three joints, right and left, and below them the forces on the feet and the residual."""
     rows = 1 if gait.dynamics is None else 4
     figure = new_figure(11.0, 2.3 * rows + 0.9)
@@ -272,7 +276,7 @@ class MeasuredGait(GaitCurves):
         else:
             save(self.table(), path)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a figure of angles, moments, powers and ground forces over time, and write it to a path."""
         return plot(self, path)
 

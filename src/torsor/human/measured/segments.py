@@ -137,8 +137,8 @@ def identify_segments(
     if 6 * count < 2 * len(columns) // 10:
         found = f"{count} frames in which motion and forces agree"
         raise ModelError(found, where=gaits[0].source, fix="record longer, with both feet on plates")
-    alike = _alike(tree) if flag(symmetric, WHERE, "symmetric") else np.zeros((0, len(tree.parameters())))
-    pi, gamma = tree.parameters(), spread**-2
+    alike = _alike(tree) if flag(symmetric, WHERE, "symmetric") else np.zeros((0, len(tree.inertial.values)))
+    pi, gamma = tree.inertial.values, spread**-2
     unknown = np.isin(np.arange(len(pi)), columns)
     prior = Prior(pi, columns, unknown, len(tree.links))
     for _ in range(ITERATIONS):
@@ -159,7 +159,7 @@ def identify_segments(
         pi,
         columns,
         covariance,
-        _residual(tree, shown, tree.parameters()[columns]),
+        _residual(tree, shown, tree.inertial.values[columns]),
         _residual(tree, shown, pi[columns]),
         (count, sum(len(each.y) for each in unseen)),
         noise,
@@ -184,8 +184,8 @@ def _tree(body: Robot | Skeleton) -> Robot:
 
 def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
     if isinstance(body, Skeleton):
-        return replace(body, tree=body.tree.with_parameters(pi))
-    return body.with_parameters(pi)
+        return replace(body, tree=body.tree.inertial.replaced(pi))
+    return body.inertial.replaced(pi)
 
 
 def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
@@ -208,7 +208,7 @@ def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
         parts = []
         for k in range(first, last + 1, CHUNK):
             some = slice(k, min(k + CHUNK, last + 1))
-            Y = found.regressor(q[some], v[some], a[some])[:, base][..., heavy]
+            Y = found.inertial.regressor(q[some], v[some], a[some])[:, base][..., heavy]
             parts.append(_Rows(q[some], Y, environment_forces(found, q[some], own.external[some])[:, base]))
         stretches.append(_Rows(*(np.concatenate(each) for each in zip(*parts, strict=True))))
     return stretches
@@ -257,7 +257,7 @@ def _alike(tree: Robot) -> Array:
     """
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
-    pi, rows = tree.parameters(), []
+    pi, rows = tree.inertial.values, []
     places = tree.poses(tree.neutral())[:, :3, 3]
     for one, two in pairs:
         flip = np.ones(4)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from torsor.human.terms.forces import TrunkTorques
 from torsor.human.terms.problem import grounded_term, hand_forces_of, joint_torques, load_of, presses, who
 from torsor.motion import MotionResult
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative
 POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques
 
 
-def plot_task(result: MotionResult, path: str | Path | None = None) -> Any:
+def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
     """Return a figure of a task: postures from the right side, and torques (N m) with the wrenches of ground and seat.
 
     Postures show the load and the seat. The torques are those with the largest fraction of the strength, which is

@@ -162,7 +162,7 @@ class Clearance:
 
     @classmethod
     def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
-        """Return the clearance of a robot; ``pairs`` as in ``Robot.distances``."""
+        """Return the clearance of a robot; ``pairs`` as in ``robot.shapes.distances``."""
         least = number(least, where, "clearance", least=0.0)
         return cls(distance_model(robot, pairs, within=least + MARGIN + REACH), least)
 
@@ -316,7 +316,7 @@ class Design:
             by_C = by_C + barrier / count * (F.T @ (1 / slacks[k] - 1 / slacks[k + 1]) * size)
         if bounded:
             by_tau = barrier / len(tau) * (1 / effort[0] - 1 / effort[1]) / self.limits.effort
-            parts = self.robot.inverse_dynamics_derivatives(*motion)
+            parts = self.robot.derivatives.inverse_dynamics(*motion)
             by_C = by_C + sum(
                 F.T @ np.einsum("ti,tij->tj", by_tau, part) for F, part in zip(self._features, parts, strict=True)
             )
@@ -341,5 +341,5 @@ class Design:
         return float(np.linalg.cond(np.concatenate([self._rows(coefficients), before[values > 0]])))
 
     def _rows(self, coefficients: Array) -> Array:
-        Y = self.robot.regressor(*(F @ coefficients for F in self._features))[..., self.columns]
+        Y = self.robot.inertial.regressor(*(F @ coefficients for F in self._features))[..., self.columns]
         return np.asarray((Y / self.noise[:, None]).reshape(-1, len(self.columns)))

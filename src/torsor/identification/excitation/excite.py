@@ -19,7 +19,7 @@ from torsor.identification.excitation.fourier import Excitation, Series
 from torsor.identification.excitation.information import Known, Measured, deviations_of, known_of, samples_of
 from torsor.identification.measurements import Measurements
 from torsor.identification.result import Identified
-from torsor.robot.inertial import BaseParameters
+from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -62,7 +62,7 @@ def excite(
     ``period`` (s) and ``harmonics`` give the frequencies; with ``rest`` the motion starts and ends at rest.
     Limits are numbers or (n,): positions ``lower`` and ``upper`` (rad, m) and ``velocity`` are by default those of the
     robot; ``acceleration`` and ``effort`` (computed with the given parameters) are unlimited by default. With a
-    ``clearance`` (m), collision shapes stay at least that far apart, those of ``pairs`` as in ``Robot.distances``.
+    ``clearance`` (m), collision shapes stay at least that far apart: ``pairs`` as in ``robot.shapes.distances``.
 
     ``measured`` is what is known already: results of ``identify``, ``Measurements`` or trajectories. Their information
     on the parameters, weighted by their noise, is added to that of the new motion, which so aims at what is still
@@ -74,7 +74,7 @@ def excite(
     ``criterion`` is "condition", the condition number of the regressor of the base parameters, "determinant", that of
     their covariance, or "uncertainty", the largest deviation relative to the value in the given robot (or to a tenth of
     the largest of its kind): by default the determinant with ``measured``, else the condition. ``among`` names the
-    unknown parameters as in ``base_parameters``. The initial guess is the best of some random motions; BFGS with a
+    unknown parameters as in ``robot.inertial.base``. The initial guess is the best of some random motions; BFGS with a
     logarithmic barrier at the limits improves it in at most ``iterations`` steps. Ctrl-C returns the best motion so
     far. Equal seeds give equal motions.
 
@@ -104,13 +104,13 @@ def excite(
     sigma = None if noise is None else _noise(noise, robot.nv, where)
     robot = robot.to(dtype="float64")
     earlier = [] if measured is None else samples_of(robot, measured)
-    base = robot.base_parameters(among=among, measured=_measured(robot, earlier, sigma))
+    base = robot.inertial.base(among=among, measured=_measured(robot, earlier, sigma))
     if not len(base):
         raise ModelError("no motion excites any of the parameters", where=where)
     known = _known(robot, base, earlier, sigma)
     count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
-    sizes = sizes_of(tuple(robot.parameter_names[k] for k in base.columns), base.values)
+    sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
     apart = _clearance(robot, clearance, pairs, where)
     problem = (limits, series, samples, criterion, known.information / count, sizes, apart)
     design = Design(robot, base.columns, known.noise, *problem)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
@@ -24,6 +24,10 @@ from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Finite Fourier series with exact derivatives.
 
@@ -185,7 +189,7 @@ class Excitation(Result):
         """
         return self._summary().text()
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw one period with its limits: positions, velocities, accelerations, forces; ``path`` saves the figure.
 
         The forces are those of the robot as given. Needs matplotlib: ``torsor[plot]``.

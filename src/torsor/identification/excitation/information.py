@@ -14,10 +14,11 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.identification.bases import environment_forces
+from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.result import Identified
-from torsor.robot.inertial import BaseParameters
+from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -70,7 +71,7 @@ def known_of(robot: Robot, base: BaseParameters, samples: Sequence[Measured], no
         >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
         >>> q, v, a = rng.normal(size=(3, 400, 1))
         >>> data = Measurements(q, v, a, robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 1)))
-        >>> found = known_of(robot, robot.base_parameters(), samples_of(robot, data), None)
+        >>> found = known_of(robot, robot.inertial.base(), samples_of(robot, data), None)
         >>> alike = torsor.identify(robot, data)
         >>> bool(np.allclose(np.linalg.inv(found.information), alike.covariance, rtol=0.1, atol=1e-6))
         True
@@ -115,12 +116,12 @@ def _samples(robot: Robot, given: Any) -> Measured:
     return Measured(data, acting, weights, residuals)
 
 
-def _check_same(robot: Robot, other: Robot) -> None:
+def _check_same(robot: Robot, other: MeasuredRobot) -> None:
     """Raise ModelError if measurements are of a robot with other parameters, geometry or gravity."""
-    same = robot.parameter_names == other.parameter_names and (robot.nq, robot.nv) == (other.nq, other.nv)
+    same = robot.inertial.names == other.inertial.names and (robot.nq, robot.nv) == (other.nq, other.nv)
     if same:
         q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
-        own, others = (each.to(dtype="float64").regressor(q, 0 * a, a) for each in (robot, other))
+        own, others = (each.to(dtype="float64").inertial.regressor(q, 0 * a, a) for each in (robot, other))
         same = np.allclose(own, others, rtol=1e-6, atol=1e-6 * np.abs(own).max(initial=0.0))
     if not same:
         found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
@@ -149,7 +150,7 @@ def _noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:
         squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
         own = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
     # Forces of all parameters, which may add up to nothing: the measured ones are zero in a free fall.
-    parts = np.abs(robot.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
+    parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
     size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
     least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
     return np.where(given.measured, np.maximum(own, least), np.inf)
@@ -159,7 +160,7 @@ def _information(robot: Robot, base: BaseParameters, given: Measured, noise: Arr
     total, data = np.zeros((len(base),) * 2), given.data
     for k in range(0, len(data), CHUNK):
         own = slice(k, k + CHUNK)
-        Y = robot.regressor(data.q[own], data.v[own], data.a[own])[..., base.columns]
+        Y = robot.inertial.regressor(data.q[own], data.v[own], data.a[own])[..., base.columns]
         rows = (Y * (given.weights[own] / noise)[..., None]).reshape(-1, len(base))
         total += rows.T @ rows
     return total

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
@@ -19,7 +19,14 @@ from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import as_text
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.closed_robot import UnclosedError, drives_of, is_excitable, measured_robot, notes_of
+from torsor.identification.closed_robot import (
+    MeasuredRobot,
+    UnclosedError,
+    drives_of,
+    is_excitable,
+    measured_robot,
+    notes_of,
+)
 from torsor.identification.logs import preparing
 from torsor.identification.logs.log import Log, LogFinding, of_arrays, of_trajectory, read
 from torsor.identification.logs.log_map import LogMap, own_map
@@ -28,8 +35,11 @@ from torsor.identification.logs.preparing import Delay, Prepared, prepare, spect
 from torsor.identification.logs.signal_checks import motion_findings, quantum, signal_findings
 from torsor.mechanism.mechanism import force_units, robot_facts, units
 from torsor.robot.parallel import ParallelRobot
-from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # What a first look at a log found: suspicious things, signals, and what can be identified.
 
@@ -61,7 +71,7 @@ class Look:
     where a mistake must be corrected first. ``fit`` (T, n) are forces of the model at the times of the longest segment.
     """
 
-    robot: Robot
+    robot: MeasuredRobot
     logs: tuple[Log, ...]
     findings: tuple[LogFinding, ...]
     notes: tuple[str, ...]
@@ -84,7 +94,7 @@ POINTS = 2000  # of a curve over time
 LINES = 400  # of a spectrum
 
 
-def figure(look: Look, path: str | Path | None) -> Any:
+def figure(look: Look, path: str | Path | None) -> Figure:
     """Return the figure, and save it where a path is given; suspicious coordinates have a red title."""
     robot = look.robot
     names = robot.coordinate_names
@@ -277,7 +287,7 @@ class FirstLook(Look):
         """Return the look as plain numbers, lists and strings, as for JSON."""
         return document(self)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> Figure:
         """Draw positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
 
         Needs matplotlib: ``torsor[plot]``.
@@ -285,7 +295,7 @@ class FirstLook(Look):
         return figure(self, path)
 
 
-def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
+def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
     """Return a first look at logs of a robot: what is suspicious, with numbers and fixes, and what can be identified.
 
     ``logs`` is a path or several, ``Measurements``, a ``Trajectory``, or arrays (times, q, tau). ``log_map`` is a
@@ -305,7 +315,7 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
         ('swapped',)
     """
     robot = measured_robot(robot, logs)
-    robot = instance_of(robot, Robot, "first_look", "robot", allowed="a torsor.Robot")
+    robot = instance_of(robot, MeasuredRobot, "first_look", "robot", allowed="a torsor.Robot")
     read_logs, given = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
@@ -348,13 +358,13 @@ def first_look(robot: Robot | ParallelRobot, logs: Any, log_map: Any = None, **s
     )
 
 
-def _unclosed(robot: Robot, source: str, error: UnclosedError) -> LogFinding:
+def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFinding:
     """Return the finding of a sample whose loops cannot be closed."""
     what = str(error.but(where=error.where.removeprefix(f"{robot.name}: "), fix=""))
     return LogFinding("closure", source, what, error.fix, float(error.sample))
 
 
-def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
+def _encoders(robot: MeasuredRobot, logs: Sequence[Log]) -> Iterator[str]:
     """Yield a note where positions come in steps."""
     steps = {name: quantum(logs[0].q[:, j]) for j, name in enumerate(robot.position_names)}
     shown = [f"{name} {step:.3g}" for name, step in steps.items() if step]
@@ -362,7 +372,7 @@ def _encoders(robot: Robot, logs: Sequence[Log]) -> Iterator[str]:
         yield f"positions come in steps (rad, m): {', '.join(shown)}"
 
 
-def _acting(robot: Robot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
+def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
     """Yield what percents of forces mean where wrenches of the environment act beside the drives."""
     samples = prepared.samples
     if samples.external is None or not samples.external.any():
@@ -379,14 +389,14 @@ def _acting(robot: Robot, prepared: Prepared, rest: Array | None) -> Iterator[st
     yield text
 
 
-def _coupled(robot: Robot, given: LogMap) -> Iterator[str]:
+def _coupled(robot: MeasuredRobot, given: LogMap) -> Iterator[str]:
     """Yield what the model of a look has not: motors that turn with several joints."""
     if motors := given.couplings(robot):
         text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
         yield f"{', '.join(motors)} {text}"
 
 
-def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
+def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
     """Return the logs as they are, and the map."""
     none = LogMap.of({"q": []}, **settings)
     if isinstance(logs, Trajectory):
@@ -407,14 +417,14 @@ def _read(robot: Robot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tu
     return [read(each, robot, given, look=True) for each in paths], given
 
 
-def _of_measurements(data: Any, robot: Robot) -> Log:
+def _of_measurements(data: Any, robot: MeasuredRobot) -> Log:
     """Return measurements as a log: forces without a weight were not measured."""
     q, tau, v, a = (drives_of(robot, name, getattr(data, name)) for name in ("q", "tau", "v", "a"))
     log = of_arrays("measurements", data.times, q, tau, v, a, robot, data.external)
     return log if data.weights is None else replace(log, saturated=drives_of(robot, "weights", data.weights) == 0)
 
 
-def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
+def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
     samples, found, places = prepared.samples, [], _places(robot)
     noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
@@ -430,7 +440,7 @@ def _signals(robot: Robot, logs: Sequence[Log], prepared: Prepared, left: Array)
     return tuple(found)
 
 
-def _places(robot: Robot) -> list[int | None]:
+def _places(robot: MeasuredRobot) -> list[int | None]:
     """Return for each coordinate (nv) the index of its position; None where a quaternion has several."""
     found: list[int | None] = [None] * robot.nv
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):

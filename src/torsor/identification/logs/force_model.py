@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.robot.robot import Robot
+from torsor.identification.closed_robot import MeasuredRobot
 
 SAMPLES = 2000  # that are compared
 RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative to the largest, that count as zero
@@ -53,14 +53,14 @@ class ForceModel:
         True
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: MeasuredRobot) -> None:
         self.robot = robot.to(dtype="float64")
-        self.base = self.robot.base_parameters()
-        self._prior = np.where(self.base.unknown, self.robot.parameters(), 0.0)
+        self.base = self.robot.inertial.base()
+        self._prior = np.where(self.base.unknown, self.robot.inertial.values, 0.0)
 
     def regressor(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
         """Return the regressor (N, n, b) of the base parameters, and the forces (N, n) that are known."""
-        Y = self.robot.regressor(q, v, a)
+        Y = self.robot.inertial.regressor(q, v, a)
         known = self.robot.inverse_dynamics(q, v, a) - Y @ self._prior
         return Y[..., self.base.columns], known
 
@@ -86,9 +86,9 @@ class ForceModel:
         """
         n = self.robot.nv
         still = np.zeros((len(q), n))
-        rest, found = self.robot.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
+        rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
         for j in range(n):
-            Y = self.robot.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
+            Y = self.robot.inertial.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
             found[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
         return found
 
@@ -97,7 +97,7 @@ class ForceModel:
 
         It is positive for every robot.
         """
-        names, found = self.robot.parameter_names, np.zeros((v.shape[1], len(self.base) + 1))
+        names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
         own = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):
             for kind, size in (("coulomb", 1.0), ("viscous", float(np.sqrt(np.mean(v[:, j] ** 2))))):

@@ -15,7 +15,7 @@ from torsor.base.checks import frozen_array, is_whole, number, one_of, real_arra
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_file
 from torsor.identification.bases import environment_forces, free_coordinates
-from torsor.identification.closed_robot import ClosedRobot, drives_of
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of
 from torsor.identification.logs.log_map import Gears, LogMap, saturation_of
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -37,7 +37,7 @@ KEYS = ("force", "moment", "axes", "origin")
 WRENCHES = "wrenches"
 
 
-def wrench_columns(given: LogMap, robot: Robot) -> list[Head]:
+def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
     """Return the columns of all wrenches of a map: moment, then force, of one place after the other.
 
     Example:
@@ -80,7 +80,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     return found
 
 
-def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
+def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) -> Array:
     """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, k) in SI units at positions q (N, nq).
 
     Rows without a number are NaN.
@@ -93,6 +93,7 @@ def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
         >>> external_of(robot, robot.neutral()[None], weight, given)[0, 3].round(9).tolist()
         [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
     """
+    assert isinstance(robot, Robot)  # ``wrench_columns`` refuses others
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
     external = np.full((len(q), len(robot.links), 6), np.nan)
     external[whole] = 0.0
@@ -113,7 +114,7 @@ def external_of(robot: Robot, q: Array, values: Array, given: LogMap) -> Array:
     return external
 
 
-def driven_forces(robot: Robot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
+def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
     """Return the coordinates (k) that the columns of forces are of, and which forces (nv,) are known.
 
     Those of a free base are zero and known; without columns of tau, nothing else is.
@@ -208,7 +209,7 @@ class Log:
         return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given]))
 
 
-def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -> Log:
+def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = False) -> Log:
     """Return the log in a file (or several files of one run), as the map says; a saved trajectory (.npz) needs no map.
 
     Errors name the line. With ``look``, missing numbers become NaN, and times may go back.
@@ -291,7 +292,7 @@ def read(path: str | Path, robot: Robot, given: LogMap, *, look: bool = False) -
     return replace(log, tau=tau, external=external)
 
 
-def of_trajectory(motion: Trajectory, source: str, robot: Robot) -> Log:
+def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:
     """Return a saved or simulated motion of a robot as a log.
 
     Example:
@@ -314,7 +315,7 @@ def of_arrays(
     tau: Array,
     v: Array | None,
     a: Array | None,
-    robot: Robot,
+    robot: MeasuredRobot,
     external: Array | None = None,
 ) -> Log:
     """Return a log of arrays in SI units and of the joints; tau are the forces of the drives."""
@@ -324,7 +325,7 @@ def of_arrays(
     return Log(source, times, q, acting, v, a, none, {"q": q, "tau": tau}, heads, saturated, external=external)
 
 
-def _whole(path: Path, robot: Robot, given: LogMap, q: Array) -> Array | None:
+def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array | None:
     """Return the positions (N, nq) of all joints of a closed robot, if all have columns 'q NAME [unit]'.
 
     Those of the drives must be q (N, n): where a map has changed them, the others are not known to be joints' in SI.
@@ -337,7 +338,7 @@ def _whole(path: Path, robot: Robot, given: LogMap, q: Array) -> Array | None:
         return None
     units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in own])
     found = np.asarray(read_columns(path, {"q": own}, given.delimiter, missing=True).values["q"] * units)
-    return found if np.allclose(found[:, robot.mechanism.closure.active_positions], q, equal_nan=True) else None
+    return found if np.allclose(found[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True) else None
 
 
 class _Base(NamedTuple):
@@ -357,7 +358,9 @@ class _Base(NamedTuple):
         return self._replace(times=self.times * factor) if self.has_times else self
 
 
-def _columns_and_clocks(given: LogMap, robot: Robot, where: str) -> tuple[dict[str, list[Head]], dict[str, Any]]:
+def _columns_and_clocks(
+    given: LogMap, robot: MeasuredRobot, where: str
+) -> tuple[dict[str, list[Head]], dict[str, Any]]:
     """Return the columns of each signal, and for each its column of times or its rate."""
     chosen = dict(given.columns)
     times = chosen.pop("time", None)

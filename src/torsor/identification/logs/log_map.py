@@ -29,9 +29,9 @@ from torsor.base.checks import (
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_file, read_limited
 from torsor.base.yaml_text import parse_yaml
+from torsor.identification.closed_robot import MeasuredRobot
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
-from torsor.robot.robot import Robot
 from torsor.simulation.log_tables import LOGS, heads_of
 from torsor.simulation.logs import UNITS
 
@@ -67,7 +67,7 @@ class Gears:
     constants: Array | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any] | None, robot: Robot, where: str) -> Gears:
+    def of(cls, given: Mapping[str, Any] | None, robot: MeasuredRobot, where: str) -> Gears:
         """Return the drives that a table of a map describes; without one, all is measured at the joints."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
         unknown = [key for key in data if key not in KEYS]
@@ -138,7 +138,7 @@ class Gears:
         return np.asarray((motors.astype(float) @ np.abs(self.matrix)) > 0)
 
 
-def _matrix(data: Mapping[str, Any], robot: Robot, where: str) -> Array:
+def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
     n, names = robot.nv, robot.coordinate_names
     if "matrix" in data:
         both = [key for key in ("ratios", "coupling") if key in data]
@@ -185,7 +185,7 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
 
 
-def saturation_of(given: Any, robot: Robot, where: str) -> Array:
+def saturation_of(given: Any, robot: MeasuredRobot, where: str) -> Array:
     """Return the largest forces (n,) that the log shows where a drive saturates; infinite where none is given.
 
     Example:
@@ -294,7 +294,7 @@ class LogMap:
             raise ModelError(f"{given!r}", value=given, where="map of the log", allowed=allowed)
         return replace(found, **{name: value for name, value in settings.items() if value is not None})
 
-    def couplings(self, robot: Robot) -> dict[str, dict[str, float]]:
+    def couplings(self, robot: MeasuredRobot) -> dict[str, dict[str, float]]:
         """Return the motors that turn with several joints, by ``drives``: for ``couplings`` of ``identify``.
 
         Example:
@@ -366,7 +366,7 @@ _HEAD = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
 FIX = "name the columns so, or say which they are in a map: --map FILE (docs: identify from a log)"
 
 
-def own_map(path: Path, robot: Robot) -> LogMap:
+def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     r"""Return the map of a log by its heads, with the units that they name in brackets.
 
     Example:

@@ -9,12 +9,11 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
-from torsor.identification.closed_robot import UnclosedError
+from torsor.identification.closed_robot import MeasuredRobot, UnclosedError
 from torsor.identification.logs.force_model import STILL, Fitted, ForceModel, Motion
 from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import longest_of
-from torsor.robot.robot import Robot
 
 SURE = 5.0  # deviations by which an inertia or a friction must be negative
 DOUBT = 3.0  # deviations by which the other one may be positive
@@ -285,7 +284,7 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
     return given.shift if exact else math.remainder(best, 2 * math.pi)
 
 
-def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
+def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
     """Yield the changes of columns that are tried for a robot.
 
     Example:
@@ -317,13 +316,13 @@ def hypotheses(robot: Robot) -> Iterator[Hypothesis]:
     yield from _offsets(robot, QUARTERS)
 
 
-def _angles(robot: Robot) -> Flags:
+def _angles(robot: MeasuredRobot) -> Flags:
     """Return which coordinates (n,) are angles."""
     turns = [turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns]
     return np.resize(np.array(turns[: robot.nv], dtype=bool), robot.nv)
 
 
-def _offsets(robot: Robot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
+def _offsets(robot: MeasuredRobot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
     """Yield other zeros of the angles of a robot, by the ``shifts`` (rad: its words)."""
     for j, name in enumerate(robot.coordinate_names):
         if robot.nv <= MANY and _angles(robot)[j]:
@@ -449,7 +448,7 @@ class ModelLook(NamedTuple):
     rest: Array | None = None
 
 
-def model_look(robot: Robot, prepared: Prepared, source: str) -> ModelLook:
+def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLook:
     """Return what the model says of logs that are ``prepared``.
 
     Example:

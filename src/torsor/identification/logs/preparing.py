@@ -11,14 +11,13 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name
 from torsor.base.errors import ModelError
-from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
 from torsor.identification.differentiation import ORDER, differentiate
 from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
 from torsor.identification.logs.sampling import SHORTEST, Segment, longest_of, quintic, segments_of
-from torsor.robot.robot import Robot
 
 # The cutoff of the filter that differentiates, from the spectra of the signals.
 #
@@ -255,7 +254,7 @@ class Prepared(NamedTuple):
     notes: tuple[str, ...]
 
 
-def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
+def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepared:
     """Return the samples of logs as the map says: segments, equal steps, derivatives, delays.
 
     Example:
@@ -303,7 +302,7 @@ def prepare(robot: Robot, logs: Sequence[Log], given: LogMap) -> Prepared:
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
 
-def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -> float:
+def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list[str]) -> float:
     """Return the cutoff (Hz) of the spectrum, or the lower one with which the model explains the forces best.
 
     The spectrum tells motion from noise, but not the motion of a rigid robot from vibrations of its gears, which the
@@ -342,7 +341,12 @@ def chosen_cutoff(robot: Robot, segments: Sequence[Segment], notes: list[str]) -
 
 
 def _delay(
-    robot: Robot, segments: Sequence[Segment], cutoff: float | None, given: LogMap, notes: list[str], source: str
+    robot: MeasuredRobot,
+    segments: Sequence[Segment],
+    cutoff: float | None,
+    given: LogMap,
+    notes: list[str],
+    source: str,
 ) -> Array:
     """Return what the forces (n,) are late by, s: as given, or estimated."""
     if not isinstance(given.delay, str):
@@ -406,7 +410,7 @@ def _check_temperatures(logs: Sequence[Log]) -> None:
         raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
 
 
-def _check_passive(robot: Robot, log: Log) -> None:
+def _check_passive(robot: MeasuredRobot, log: Log) -> None:
     """Raise ModelError where measured positions of passive joints are not where the closed loops have them."""
     if log.whole is not None and isinstance(robot, ClosedRobot):
         rows = log.complete & np.isfinite(log.whole).all(axis=1)

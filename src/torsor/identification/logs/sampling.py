@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
+from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.differentiation import continuous, differentiate, motion_of
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
-from torsor.robot.robot import Robot
 
 GAP = 5.0  # usual steps: a longer one is a gap
 EQUAL = 1e-3  # of a step: deviations below this are none
@@ -171,7 +171,7 @@ class Segment(NamedTuple):
     saturated: Flags
     temperature: Array | None = None
     external: Array | None = None
-    robot: Robot | None = None
+    robot: MeasuredRobot | None = None
 
     @property
     def step(self) -> float:
@@ -204,7 +204,7 @@ class Segment(NamedTuple):
         return q, v, a
 
 
-def segments_of(robot: Robot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
+def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
     """Return the segments of a log at equal steps, with filtered forces where the map says so; add ``notes``.
 
     Example:

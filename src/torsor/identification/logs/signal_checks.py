@@ -10,6 +10,7 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, ModelWarning
 from torsor.identification.bases import environment_forces, free_coordinates
+from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.differentiation import differentiate
 from torsor.identification.logs.log import Log, LogFinding
 from torsor.identification.logs.log_map import LogMap
@@ -17,7 +18,6 @@ from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
 from torsor.identification.units import check_radians
 from torsor.mechanism.mechanism import FORCES, units
-from torsor.robot.robot import Robot
 
 STILL = 1e-3  # rad or m: a joint that spans less does not move
 LEVELS = 4  # encoder steps: a joint that spans no more does not move
@@ -30,7 +30,7 @@ BEYOND = 1.05  # of a limit
 FAST = 1.5  # of a velocity limit
 
 
-def signal_findings(robot: Robot, log: Log) -> list[LogFinding]:
+def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
     """Return what is suspicious in the signals of a log, with lines and numbers.
 
     Example:
@@ -48,7 +48,7 @@ def signal_findings(robot: Robot, log: Log) -> list[LogFinding]:
     return [*found, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
 
 
-def motionless(robot: Robot, log: Log) -> list[LogFinding]:
+def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
     """Return the joints of a log that never move, the forces that never change, and steps as of another unit.
 
     Example:
@@ -133,7 +133,7 @@ def _slow(log: Log) -> Iterator[LogFinding]:
         yield LogFinding("time", log.source, text, fix, step)
 
 
-def _motions(robot: Robot, log: Log) -> Iterator[LogFinding]:
+def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         x, place = log.q[:, j], f"{log.source}: q of {name!r}"
         span, step = float(np.ptp(x)), quantum(x)
@@ -175,7 +175,7 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
         yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
 
 
-def _forces(robot: Robot, log: Log) -> Iterator[LogFinding]:
+def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     base = free_coordinates(robot)
     speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
     for j, name in enumerate(robot.coordinate_names):
@@ -214,7 +214,7 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
             yield LogFinding("saturation", place, text, fix, end)
 
 
-def _limits(robot: Robot, log: Log) -> Iterator[LogFinding]:
+def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         low, high = float(robot.lower[j]), float(robot.upper[j])
         least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
@@ -269,7 +269,7 @@ SHIFTS = 40  # steps of the largest delay that is looked for
 
 
 def rate_findings(
-    robot: Robot, source: str, what: str, measured: Array, derived: Array, step: float
+    robot: MeasuredRobot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
     """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
 
@@ -344,7 +344,7 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
 COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
 
 
-def motion_findings(robot: Robot, log: Log, prepared: Prepared) -> list[LogFinding]:
+def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
     """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates.
 
     Example:
@@ -359,7 +359,7 @@ def motion_findings(robot: Robot, log: Log, prepared: Prepared) -> list[LogFindi
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 
-def _degrees(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
     """Yield a finding where positions or velocities are in degrees by the limits of the robot."""
     q, v = prepared.samples.q, prepared.samples.v
     with warnings.catch_warnings(record=True) as caught:
@@ -375,7 +375,7 @@ def _degrees(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]
         yield LogFinding("degrees", log.source, what, fix, float(np.abs(q).max()))
 
 
-def _rates(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
     """Yield what is suspicious in measured velocities and accelerations."""
     if robot.nq != robot.nv:
         return
@@ -391,7 +391,7 @@ def _rates(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
         yield from rate_findings(robot, log.source, what, own[inside], derived[inside], segment.step)
 
 
-def _coarse(robot: Robot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
+def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
     """Yield encoders whose steps make the accelerations noisy."""
     if prepared.cutoff is None or robot.nq != robot.nv:
         return

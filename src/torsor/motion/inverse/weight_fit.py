@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from torsor.base.tables import Column
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion.problem import MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
 UNSEEN = 1e-6  # of their scales: data that change less if a combination changes by a factor of e do not see it
@@ -170,7 +173,7 @@ class WeightFit(Result):
             counts = {"flat": int(flat), "weak": int(weak), "nearest": nearest, "explained": explained}
             return cls(motion, names=names, data=data, distances=distances, status=status, **own, **counts)
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw weights and distances over the steps of the search, and return the figure; ``path`` saves it too."""
         figure = new_figure(9.0, 4.0)
         left, right = figure.subplots(1, 2)

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from torsor.motion.statement import ProblemStatement
 from torsor.optimisation import SOLVERS
 from torsor.optimisation.program import Iteration, Outcome, largest_violation
 from torsor.robot.archived import robot_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 P = TypeVar("P", bound=ProblemStatement)
 
@@ -219,7 +223,7 @@ def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
     }
 
 
-def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> Any:
+def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> "Figure":
     """Return a figure of the objectives, the best first; those that were not solved are hollow."""
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group
@@ -17,6 +17,10 @@ from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, units
 from torsor.motion.results.replay import trajectory
 from torsor.motion.results.solution import BETWEEN, FINER, VARIABLES, Solution
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # The figure of a solution: its curves with the bounds of the problem.
 
@@ -35,7 +39,7 @@ CONTACT = ", with the wrenches of contact"
 DEFAULT = ("q", "v", "tau", "reactions")
 
 
-def plot(result: Solution, path: str | Path | None, what: str | Sequence[str] | None) -> Any:
+def plot(result: Solution, path: str | Path | None, what: str | Sequence[str] | None) -> "Figure":
     """Return a figure with panels for each quantity over time; values beyond the bounds are shaded."""
     if what is None:
         rates = ("tau_rate",) if any(True for _ in _bounds(result, "tau_rate", result.force_names)) else ()

@@ -304,7 +304,8 @@ class RowKernel:
         known, rate = x[..., None], np.maximum(np.sqrt(x), SLOWEST)[..., None]
         by_x = np.where(known > 0, d1 / (2 * rate), 0.0)
         force, slope = (
-            np.asarray(each)[..., coordinates] for each in self.robot.jvp("friction_force", (d1 * rate,), (by_x,))
+            np.asarray(each)[..., coordinates]
+            for each in self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
         )
         found = rows.copy()
         found[..., 1, own] += slope

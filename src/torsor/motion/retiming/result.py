@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,10 @@ from torsor.motion.retiming.path import JointPath, Timing
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # How much of each bound a motion uses, at any times: what is said of a timing after it is found.
 
@@ -445,7 +449,7 @@ class Retimed(Result):
         with reading_archive(Path(path), cls.kind) as found:
             return cls(*read(found), found.settings["settings"])
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
         Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.

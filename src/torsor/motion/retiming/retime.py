@@ -301,7 +301,7 @@ def retime(
     start: float = 0.0,
     end: float = 0.0,
     knots: Any = None,
-) -> Any:
+) -> Retimed | tuple[Retimed, ...]:
     """Return the fastest timing of a path of the joints within bounds, a ``Retimed``; a tuple of them for a batch.
 
     ``path`` are waypoints (K, n) in rad and m, or (B, K, n) for B paths; or a joint trajectory: (times, positions), a

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from torsor.base.errors import ModelError
 from torsor.base.figures import colours_of, label, label_of_title, new_figure, saved, styled
 from torsor.motion.sweeps.store import Column
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST_ROWS, MOST_COLUMNS = 8, 4
 MANY = 200  # cases from which on points are small and see-through
@@ -22,7 +25,7 @@ def plot(
     path: str | Path | None,
     results: Sequence[str] | None,
     parameters: Sequence[str] | None,
-) -> Any:
+) -> "Figure":
     """Return a figure of numbers in a table, a row for each of ``results`` and a column for each of ``parameters``."""
     numbers = [name for name, each in columns.items() if each.kind == "number"]
     varied = [

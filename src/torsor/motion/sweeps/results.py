@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from torsor.base.files import replacing
 from torsor.motion.sweeps.opening import open_store
 from torsor.motion.sweeps.plot import plot
 from torsor.motion.sweeps.store import Column, Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COMPLETE, STOPPED = "complete", "stopped by Ctrl-C"
 _EMPTY: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
@@ -140,7 +143,7 @@ class Results:
         path: str | Path | None = None,
         results: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
-    ) -> Any:
+    ) -> "Figure":
         """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
 
         By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.

@@ -168,7 +168,7 @@ class MotionModel:
     """A robot, or a parametric one (``source``), with its ``frozen`` coordinates, or the ``path`` that it follows.
 
     ``extras`` are the names of profiles that move no coordinate. ``assembly`` (nq,) are positions near the assembly
-    mode of closed loops, by default the one that ``Robot.assemble`` finds.
+    mode of closed loops, by default the one that ``robot.closed.assemble`` finds.
     """
 
     source: Robot | Parametric[Robot]
@@ -284,7 +284,7 @@ class MotionModel:
         robot, y = self.robot, y[..., : self.names.moving]
         if self.is_closed:
             near = self.assembly if guess is None else guess
-            return robot.assemble(y, near, missing="nan")
+            return robot.closed.assemble(y, near, missing="nan")
         if self.path is not None:
             return self.path.positions(y[..., 0])
         q = np.zeros((*y.shape[:-1], robot.nq))

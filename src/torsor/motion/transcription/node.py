@@ -244,7 +244,7 @@ class Node:
         return V if same else ca.vertcat(R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p)))
 
     def jerk(self, place: str) -> ca.SX:
-        """Return the rate of acceleration (6 x 1) of a link or frame (see ``Robot.jerk``)."""
+        """Return the rate of acceleration (6 x 1) of a link or frame (see ``robot.task.jerk``)."""
         return self._compute("jerk", self.q, self.v, self.a, self.j, place=place)
 
     def jacobian(self, place: str) -> ca.SX:

@@ -326,8 +326,8 @@ def _recursion() -> Outcome:
 
 def _sensitivities() -> Outcome:
     data, robot, state, load, _ = standard()
-    free = robot.inverse_dynamics_derivatives(*state)
-    of_wrenches = robot.joint_wrench_derivatives(*state)
+    free = robot.derivatives.inverse_dynamics(*state)
+    of_wrenches = robot.derivatives.joint_wrenches(*state)
     found, rows = barman.sensitivities(data, *state), list[Row]()
     for name, expected, ours, reaction in zip(("q", "q'", "q''"), found.tau[1:], free, of_wrenches, strict=True):
         rows.append(same(f"∂τ/∂{name} (3.93, 3.95)", expected, ours))

@@ -261,7 +261,7 @@ def two_link_arm() -> Outcome:
 def cut_joint() -> Outcome:
     """Figure 2 of Khalil 2010: frames k and k + B of a cut joint, which coincide."""
     robot = library.five_bar().to(device="casadi")
-    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     poses, far = robot.poses(q), np.array([0.4, 0.0, 0.0, 1.0])
     pins = [(poses[k] @ far)[:2] for k in (1, 3)]
 

@@ -395,7 +395,7 @@ def _direct() -> Outcome:
 def _cut_joint() -> Outcome:
     """Describe the five-bar by the rows of a table, two for the cut joint, and compare it with that of the library."""
     robot = library.five_bar()
-    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     rows = [
         MDHLink(
             parent,
@@ -415,7 +415,7 @@ def _cut_joint() -> Outcome:
     frame = np.array([0.4, 0.0, 0.0, 1.0])
     ends = [table.poses(q)[k] @ frame for k in (1, 3)]
     rates = [_rates(table, q, k) for k in (1, 3)]
-    v = robot.constrained_velocities(q, [0.8, -0.5])
+    v = robot.closed.velocities(q, [0.8, -0.5])
     return Outcome(
         [
             same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
@@ -443,17 +443,17 @@ def _five_bar_motion() -> tuple[Array, Array, Array, Robot]:
     angles = np.array([2.0, 1.1]) + 0.3 * np.stack([np.sin(np.pi * t), 1 - np.cos(np.pi * t)], axis=1)
     v = 0.3 * np.pi * np.stack([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)
     a = 0.3 * np.pi**2 * np.stack([-np.sin(np.pi * t), np.cos(np.pi * t)], axis=1)
-    q = robot.assemble(angles, guess=[2.0, -1.3, 1.1, 1.33])
-    return t, q, robot.constrained_inverse_dynamics(q, v, a), robot
+    q = robot.closed.assemble(angles, guess=[2.0, -1.3, 1.1, 1.33])
+    return t, q, robot.closed.inverse_dynamics(q, v, a), robot
 
 
 def _five_bar() -> Outcome:
     truth, of_tree, G, drives, passive = five_bar_at_a_state()
     robot = library.five_bar().to(device="casadi")
-    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
-    ours, still = robot.constrained_inverse_dynamics(q, v, a), robot.constrained_inverse_dynamics(q, v, 0 * a)
-    columns = [robot.constrained_inverse_dynamics(q, v, unit) - still for unit in np.eye(2)]
+    ours, still = robot.closed.inverse_dynamics(q, v, a), robot.closed.inverse_dynamics(q, v, 0 * a)
+    columns = [robot.closed.inverse_dynamics(q, v, unit) - still for unit in np.eye(2)]
     A_c = np.array(columns).T
     split = of_tree[drives] + G[passive].T @ of_tree[passive]
     rows = [
@@ -464,7 +464,7 @@ def _five_bar() -> Outcome:
         same(
             "direct model, eq. 58",
             np.linalg.solve(A_c, ours - still),
-            robot.constrained_forward_dynamics(q, v, ours),
+            robot.closed.forward_dynamics(q, v, ours),
             1e-9,
         ),
     ]

@@ -76,7 +76,7 @@ def _control_point() -> Decision:
     """Compare the derivative of torques by a control point of one joint, and by the duration at the same t / T."""
     robot, T = library.two_link().to(device="casadi"), 0.4
     q, v, a = np.random.default_rng(7).normal(size=(3, 2))
-    by_q, by_v, by_a = robot.inverse_dynamics_derivatives(q, v, a)
+    by_q, by_v, by_a = robot.derivatives.inverse_dynamics(q, v, a)
     h = 1e-6 * T
 
     def torques(T_: float) -> Array:  # q(s) with s = t / T: v is proportional to 1/T, a to 1/T^2

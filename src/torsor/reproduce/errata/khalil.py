@@ -287,15 +287,15 @@ def five_bar() -> tuple[Array, Array, Array, Array, Array]:
         (4, 2)
     """
     robot = library.five_bar().to(device="casadi")
-    q = robot.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
     drives = [robot.coordinate_names.index(name) for name in robot.active]
     passive = [k for k in range(robot.nv) if k not in drives]
-    of_tree = robot.inverse_dynamics(q, *robot.constrained_accelerations(q, v, a), loops="open")
-    A = robot.closure_jacobian(q)
+    of_tree = robot.inverse_dynamics(q, *robot.closed.accelerations(q, v, a), loops="open")
+    A = robot.closed.jacobian(q)
     multipliers = np.linalg.lstsq(A[:, passive].T, of_tree[passive], rcond=None)[0]
     truth = of_tree[drives] - A[:, drives].T @ multipliers
-    G = robot.constrained_velocities(q, np.eye(2)).T
+    G = robot.closed.velocities(q, np.eye(2)).T
     return truth, of_tree, G, np.array(drives), np.array(passive)
 
 

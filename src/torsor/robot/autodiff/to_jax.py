@@ -14,13 +14,13 @@ from torsor.robot.robot import Robot
 def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of JAX arrays that can be jitted, mapped and differentiated.
 
-    Inputs are those of the method, with any leading axes; options are those of ``Robot.jvp``: ``external=True`` adds
-    external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in ``Robot.function``. Derivatives with
-    respect to positions are those with respect to their components. The kernels run on the host, in float64, through
-    ``jax.pure_callback``; those of a robot on a card (``robot.to(device="cuda")``) run there, in its type, on XLA's
-    stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or newer, arrays of JAX on the
-    card). Results have the type of the inputs. Derivatives, forward, reverse and of any order, come
-    from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
+    Inputs are those of the method, with any leading axes; options are those of ``robot.derivatives.jvp``:
+    ``external=True`` adds external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in
+    ``Robot.function``. Derivatives with respect to positions are those with respect to their components. The kernels
+    run on the host, in float64, through ``jax.pure_callback``; those of a robot on a card (``robot.to(device="cuda")``)
+    run there, in its type, on XLA's stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or
+    newer, arrays of JAX on the card). Results have the type of the inputs. Derivatives, forward, reverse and of any
+    order, come from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 
     Example:
         >>> import jax

@@ -14,7 +14,7 @@ AGREED = 1e-9  # tolerance of the agreement of redundant active coordinates
 
 
 def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None, missing: str) -> Array:
-    """Return positions (..., nq) that close the loops; see ``Robot.assemble``."""
+    """Return positions (..., nq) that close the loops; see ``robot.closed.assemble``."""
     mechanism, where = closure.mechanism, closure.name
     one_of(missing, ("raise", "nan"), where, "missing")
     if not mechanism.active and not np.size(q_active):
@@ -38,7 +38,7 @@ def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None,
 
 
 def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
-    """Return positions (..., nq) with closed loops near ``q``; see ``Robot.closed_positions``."""
+    """Return positions (..., nq) with closed loops near ``q``; see ``robot.closed.positions``."""
     space, nv = closure.space, closure.mechanism.nv
     at = vectors(q, closure.mechanism.nq, closure.name, "q")
     found = np.empty_like(at)
@@ -89,7 +89,7 @@ def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: s
     elif wrong.any():
         given, free = len(closure.active), len(closure.assembly_choice.independent)
         text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} are independent"
-        fix = "give consistent values, or check robot.mobility() for loops with too many constraints"
+        fix = "give consistent values, or check robot.closed.mobility() for loops with too many constraints"
         raise ModelError(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
 
 

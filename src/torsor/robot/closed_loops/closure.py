@@ -267,7 +267,7 @@ class LoopClosure:
         less = int(self.rank(self.reference)) - len(choice.rows)
         if less:
             found = f"{less} of the {len(self.active)} active coordinates depend on the others"
-            fix = "fewer active coordinates; constrained_inverse_dynamics shares forces among redundant drives"
+            fix = "fewer active coordinates; robot.closed.inverse_dynamics shares forces among redundant drives"
             raise ModelError(found, where=self.name, fix=fix)
         return choice
 
@@ -335,13 +335,13 @@ class LoopClosure:
         if missing:
             found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
             fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them; for idle"
-            fix += " coordinates, free of force, closed_inverse_dynamics and closed_forward_dynamics"
+            fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
             raise ModelError(found, where=self.name, fix=fix)
 
     # Mobility
 
     def mobility(self, q: ArrayLike | None, output: str | int | None, point: bool) -> Mobility:
-        """Return the mobility at one configuration; see ``Robot.mobility``."""
+        """Return the mobility at one configuration; see ``robot.closed.mobility``."""
         at, units, J = self.one_closed(q), self.scales[2], None
         lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
         if output is not None:
@@ -355,7 +355,7 @@ class LoopClosure:
     def active_sets(
         self, q: ArrayLike | None, candidates: Sequence[str] | None, most: int
     ) -> list[tuple[tuple[str, ...], float]]:
-        """Return sets of coordinates that can drive the mechanism; see ``Robot.active_sets``."""
+        """Return sets of coordinates that can drive the mechanism; see ``robot.closed.active_sets``."""
         at, names = self.one_closed(q), self.mechanism.coordinate_names
         found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
         return [(tuple(names[k] for k in each), control) for each, control in found]
@@ -384,7 +384,7 @@ class LoopClosure:
         if not size <= OPEN:
             lifted = self.off_ground(error)
             found = lifted or f"the loops are not closed: error of closure {size:.2g} of its size"
-            fix = "q = robot.closed_positions(q)" if lifted else "q = robot.assemble(q_active, guess=q)"
+            fix = "q = robot.closed.positions(q)" if lifted else "q = robot.closed.assemble(q_active, guess=q)"
             raise ModelError(found, where=self.name, allowed=f"{OPEN:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:

@@ -59,13 +59,14 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = sliding(closure.mechanism, rate, OPEN * closure.length)
         found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
-        raise ModelError(found, where=closure.name, allowed=f"{OPEN:g}", fix="v = robot.closed_velocities(q, v)")
+        fix = "v = robot.closed.velocities(q, v, coordinates='all')"
+        raise ModelError(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix)
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
     """Raise ModelError where the chosen closure equations are dependent: ``margin`` (...) is their distance from it."""
     if not (margin >= SINGULAR).all():
-        fix = "another configuration; robot.mobility(q) lists the motions that are possible there"
+        fix = "another configuration; robot.closed.mobility(q) lists the motions that are possible there"
         raise ModelError("the closure equations lose rank", where=closure.name, fix=fix)
 
 
@@ -88,9 +89,9 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
     listed = [f"{n} ({x:.3g})" for n, x in zip(names, moving, strict=False) if abs(x) > RANK]
     why = f"with the active coordinates locked, {', '.join(listed)} can move"
     if not listed:
-        why = "closure equations that are redundant elsewhere are independent there, see robot.mobility(q)"
+        why = "closure equations that are redundant elsewhere are independent there, see robot.closed.mobility(q)"
     found = f"singular at q = {shortened(at.round(6) + 0.0)}: {why}"
-    raise ModelError(found, where=closure.name, fix="drive other coordinates there: robot.active_sets(q)")
+    raise ModelError(found, where=closure.name, fix="drive other coordinates there: robot.closed.active_sets(q)")
 
 
 def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:

@@ -97,7 +97,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
         other = closure.driven_equations_at(each[0])
         found[index], left = _with_margin(closure, name, other, there, *each)
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
-            fix = "other active coordinates: robot.active_sets(q); robot.mobility(q).uncontrolled is the motion"
+            fix = "other active coordinates, see robot.closed.active_sets(q) and robot.closed.mobility(q).uncontrolled"
             text = "the active coordinates do not determine the others that the loops connect them with"
             raise ModelError(text, where=closure.name, fix=fix)
     return found

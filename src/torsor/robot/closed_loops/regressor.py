@@ -17,11 +17,11 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, several, vectors
 from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_names
+from torsor.robot.base_parameters import BaseParameters, decomposed, motions_needed, unknown_parameters
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained
 from torsor.robot.closed_loops.search import CLOSED
-from torsor.robot.inertial import BaseParameters, decomposed, motions_needed, unknown_parameters
 
 CHUNK = 512  # states at a time: the regressor of the tree is large
 STEPS, STEP = 40, 0.25  # number and standard size (rad or sizes of the mechanism) of random steps
@@ -31,7 +31,7 @@ OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
 
 def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
-    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``Robot.constrained_regressor``.
+    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``.
 
     ``q`` (..., nq), ``v_active`` and ``a_active`` (..., N).
     """
@@ -63,7 +63,7 @@ def closed_base_parameters(
     known: Sequence[str] = (),
     start: Array | None = None,
 ) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of the drives; see ``Robot.base_parameters``.
+    """Return the smallest set of parameters that gives the forces of the drives; see ``robot.inertial.base``.
 
     ``measured`` are the drives whose forces are known, by default all. ``known`` are patterns of parameters that are
     known, whatever ``among`` says. The parameters are those of the assembly mode of ``start`` (nq,), see

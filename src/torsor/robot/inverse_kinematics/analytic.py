@@ -41,7 +41,18 @@ Angles = tuple[float, ...]
 
 
 def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int, limits: bool = True) -> Array:
-    """Return all postures (K, nq) with one pose; see ``Robot.analytic_inverse_kinematics``."""
+    """Return all postures (K, nq) of a six-axis arm with one pose (4, 4) of a place in base axes, in closed form.
+
+    For six revolute joints of which the first or the last three axes meet (a spherical wrist), or of which axes 2,
+    3 and 4 are parallel and 5 and 6 meet, from either end; a ModelError otherwise. Postures that differ by whole
+    turns are one; with ``limits``, those within the limits. Where a wrist is singular, one posture stands for all.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+        >>> torsor.analytic_inverse_kinematics(arm, there, "ee_link").shape
+        (8, 6)
+    """
     where = f"{robot.name}: analytic_inverse_kinematics"
     T = frozen_pose(pose, where, "pose")
     near_enough(T[:3, 3], where)

@@ -52,7 +52,7 @@ class Shapes:
 
     def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
         """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
-        distance, parts = robot.distances(q, self.pairs).distance, []
+        distance, parts = robot.shapes.distances(q, self.pairs).distance, []
         for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MOST_PAIRS]:
             a, b = self.pairs[k]
             apart = f"overlap by {-distance[k]:.3g} m" if distance[k] < 0 else f"are {distance[k]:.4g} m apart"
@@ -74,7 +74,7 @@ class InverseKinematicsResult:
 
     Example:
         >>> arm = torsor.library.two_link()
-        >>> far = arm.inverse_kinematics({"link2": [5.0, 0, 0]})
+        >>> far = torsor.inverse_kinematics(arm, {"link2": [5.0, 0, 0]})
         >>> bool(far.solved), round(float(far.error), 3)
         (False, 4.2)
         >>> print(far.cause())

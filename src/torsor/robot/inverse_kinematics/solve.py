@@ -38,7 +38,24 @@ def inverse_kinematics(
     clearance: float | None = None,
     pairs: Pairs = None,
 ) -> InverseKinematicsResult:
-    """Return postures that meet targets; see ``Robot.inverse_kinematics``."""
+    """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
+
+    ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose,
+    Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and rad.
+    Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
+    begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
+    With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
+    with more of it. With a ``clearance`` (m), collision shapes stay at least that far apart: those of ``pairs`` as
+    in ``robot.shapes.distances``, by default all that are checked. For unreachable targets the closest
+    posture is returned, with ``solved`` False; ``result.cause(index)`` says why.
+
+    Example:
+        >>> arm = torsor.library.ur5()
+        >>> there = arm.pose([0.3, -1.0, 1.2, 0.4, 0.9, -0.2], "ee_link")
+        >>> found = torsor.inverse_kinematics(arm, {"ee_link": there})
+        >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
+        (True, True)
+    """
     where = f"{robot.name}: inverse_kinematics"
     given = made(targets, where)
     problem = Problem.of(robot, given, flag(limits, where, "limits"))

@@ -104,7 +104,7 @@ class Pose(Target):
     Example:
         >>> arm = torsor.library.six_axis_arm()
         >>> there = arm.pose([0.1, -0.5, 0.7, 0.2, 0.4, 0.0], "link6")
-        >>> bool(arm.inverse_kinematics([Pose("link6", there)]).solved)
+        >>> bool(torsor.inverse_kinematics(arm, [Pose("link6", there)]).solved)
         True
     """
 
@@ -137,7 +137,7 @@ class Position(Target):
 
     Example:
         >>> arm = torsor.library.two_link()
-        >>> arm.inverse_kinematics([Position("link2", arm.pose([0.4, 0.9], "link2")[:3, 3])]).solved.item()
+        >>> torsor.inverse_kinematics(arm, [Position("link2", arm.pose([0.4, 0.9], "link2")[:3, 3])]).solved.item()
         True
     """
 
@@ -173,7 +173,7 @@ class Orientation(Target):
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
-        >>> arm.inverse_kinematics([Orientation("link6", np.eye(3))]).solved.item()
+        >>> torsor.inverse_kinematics(arm, [Orientation("link6", np.eye(3))]).solved.item()
         True
     """
 
@@ -204,7 +204,7 @@ class Direction(Target):
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
-        >>> down = arm.inverse_kinematics([Direction("link6", (0, 0, 1), (0, 0, -1))])
+        >>> down = torsor.inverse_kinematics(arm, [Direction("link6", (0, 0, 1), (0, 0, -1))])
         >>> arm.pose(down.q, "link6")[:3, 2].round(6).tolist()[2]
         -1.0
     """
@@ -245,7 +245,7 @@ class LookAt(Target):
 
     Example:
         >>> arm = torsor.library.six_axis_arm()
-        >>> arm.inverse_kinematics([LookAt("link6", (2.0, 0, 0.5))]).solved.item()
+        >>> torsor.inverse_kinematics(arm, [LookAt("link6", (2.0, 0, 0.5))]).solved.item()
         True
     """
 
@@ -283,7 +283,7 @@ class CenterOfMass(Target):
 
     Example:
         >>> arm = torsor.library.two_link()
-        >>> arm.inverse_kinematics([CenterOfMass(arm.center_of_mass([0.2, 0.5]))]).solved.item()
+        >>> torsor.inverse_kinematics(arm, [CenterOfMass(arm.center_of_mass([0.2, 0.5]))]).solved.item()
         True
     """
 

@@ -1,26 +1,29 @@
 """Inertial and friction parameters of a parallel robot: those of the tree with loops that ``as_robot`` makes of it."""
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.robot.parallel.robot import ParallelRobot
+from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.robot import Robot
 
+P = TypeVar("P", bound=Assembled)
 
-def start_of(robot: ParallelRobot) -> Array:
+
+def start_of(robot: Assembled) -> Array:
     """Return the positions (nq,) of the tree with loops at home: pose of the platform, then the legs.
 
     Example:
         >>> robot = torsor.library.three_rrr()
-        >>> bool(abs(robot.as_robot().closure_error(start_of(robot))).max() < 1e-9)
+        >>> bool(abs(robot.as_robot().closed.error(start_of(robot))).max() < 1e-9)
         True
     """
     return np.concatenate([robot.home, robot.leg_home])
 
 
-def spinning(robot: ParallelRobot) -> str:
+def spinning(robot: Assembled) -> str:
     """Return the name of the first leg that can spin about its line, with the platform fixed, or "".
 
     Example:
@@ -30,7 +33,7 @@ def spinning(robot: ParallelRobot) -> str:
     return next((limb.name for limb in robot._parts.limbs if len(limb.idle)), "")
 
 
-def carriers(robot: ParallelRobot) -> tuple[str, ...]:
+def carriers(robot: Assembled) -> tuple[str, ...]:
     """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies.
 
     Example:
@@ -42,13 +45,13 @@ def carriers(robot: ParallelRobot) -> tuple[str, ...]:
     return tuple(f"{link.name}.*" for link in robot.carriage.links[:-1])
 
 
-def with_parameters(robot: ParallelRobot, whole: Robot) -> ParallelRobot:
+def with_parameters(robot: P, whole: Robot) -> P:
     """Return a parallel robot with links and joints of ``whole``, its tree with loops after a change of parameters.
 
     Example:
         >>> robot = torsor.library.three_rrr()
         >>> tree = robot.as_robot()
-        >>> with_parameters(robot, tree.with_parameters(2 * tree.parameters())).platform.mass
+        >>> with_parameters(robot, tree.inertial.replaced(2 * tree.inertial.values)).platform.mass
         3.0
     """
     own = _of_part(robot.carriage, whole, "")

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
-import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, shortened
-from torsor.compiler import c as c_source
-from torsor.compiler import js as js_source
-from torsor.compiler.source import About
+from torsor.robot.closed_loops.closed import Closed
 from torsor.robot.closed_loops.closure import OPEN
-from torsor.robot.export import with_prefix
-from torsor.robot.parallel.about import about_parallel
+from torsor.robot.inertial import Inertial
+from torsor.robot.parallel.inertial import carriers, start_of, with_parameters
 from torsor.robot.parallel.kernels import RULES, Assembled, Rule
 from torsor.robot.parallel.kinematics import Kinematics
 from torsor.robot.parallel.workspace import Workspace, explore, grid
@@ -293,73 +288,42 @@ class ParallelRobot(Assembled):
         """
         return grid(self, ranges)
 
-    def export_c(
-        self,
-        path: str | Path,
-        names: Sequence[str] = ("inverse_dynamics",),
-        dtype: str = "float64",
-        name: str = "torsor_kernels",
-        prefix: str = "",
-        positions: bool = False,
-        overwrite: bool = True,
-    ) -> list[Path]:
-        """Write methods as self-contained C99 into a folder and return the paths: header, source, CMakeLists.txt.
+    @cached_property
+    def _tree(self) -> Robot:
+        return self.as_robot()
 
-        ``names`` are names of methods, ``name`` is the name of the files and of the library, ``prefix`` goes before the
-        names of the C functions. The inputs are those of ``function``: pose, twist and so on as the method takes them,
-        and after the pose the positions q of all legs, unless they follow from it in closed form (or with
-        ``positions=True``). Singular poses are not refused in C.
+    @property
+    def closed(self) -> Closed:
+        """The mechanism of ``as_robot`` with its loops closed: its q are pose and legs, its active ones the drives.
 
         Example:
-            >>> import tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     header, *_ = torsor.library.gough_stewart().export_c(folder, ["mass_matrix"])
-            ...     [line for line in header.read_text().splitlines() if line.startswith("void")]
-            ['void mass_matrix(const double pose[7], double out[36]);']
+            >>> torsor.library.three_rrr().closed.mobility().dof
+            3
         """
-        return c_source.export_c(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
+        return self._tree.closed
 
-    def export_js(
-        self,
-        path: str | Path,
-        names: Sequence[str] = ("inverse_dynamics",),
-        dtype: str = "float64",
-        name: str = "torsor_kernels",
-        prefix: str = "",
-        positions: bool = False,
-        overwrite: bool = True,
-    ) -> list[Path]:
-        """Write methods as an ES module into a folder and return the paths: NAME.js, NAME.d.ts, package.json.
-
-        Arguments as of ``export_c``; the functions are those of ``Robot.export_js``, with names in camel case.
+    @cached_property
+    def inertial(self) -> Inertial[Self]:
+        """Inertial and friction parameters of platform and legs, in the order of ``as_robot``.
 
         Example:
-            >>> import tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     module, *_ = torsor.library.gough_stewart().export_js(folder, ["mass_matrix"])
-            ...     [line for line in module.read_text().splitlines() if "function massMatrix(" in line]
-            ['export function massMatrix(pose, out) {']
+            >>> robot = torsor.library.three_rrr()
+            >>> robot.inertial.replaced(2 * robot.inertial.values).platform.mass
+            3.0
         """
-        return js_source.export_js(*self._exported(names, positions, prefix, path, dtype, name), overwrite)
+        return Inertial(self._tree.closed.closure, self._replaced, carriers(self), start_of(self))
 
-    def _exported(
-        self, names: Sequence[str], positions: bool, prefix: str, path: str | Path, dtype: str, name: str
-    ) -> tuple[dict[str, ca.Function], str | Path, str, str, About]:
-        """Return what a target writes: functions by name, folder, type, name of the files, and what to say of it."""
-        listed = (names,) if isinstance(names, str) else names
-        given = [(each, each, self.function(each, positions)) for each in listed]
-        named = with_prefix(self.name, given, ", ".join(self._algorithms), prefix)
-        functions = {title: function for title, (_, function) in named.items()}
-        return functions, path, dtype, name, about_parallel(self, listed, prefix)
+    def _replaced(self, values: ArrayLike) -> Self:
+        return with_parameters(self, self._tree.inertial.replaced(values))
 
     def as_robot(self) -> Robot:
         """Return the same mechanism as a tree with loops: the joints between the legs and the platform are cut.
 
-        The driven coordinates are its active ones. Its constrained dynamics gives the same forces by the general method
+        The driven coordinates are its active ones. Its ``closed`` dynamics gives the same forces by the general method
         for loops, with one large matrix in place of a small one for each leg.
 
         Example:
-            >>> torsor.library.three_rrr().as_robot().mobility().dof
+            >>> torsor.library.three_rrr().as_robot().closed.mobility().dof
             3
         """
         robot = replace(self.carriage, name=self.name, target=self.target)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from torsor.robot.parallel.decomposition import legs, platforms
 from torsor.robot.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.kinematics import Kinematics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +61,7 @@ class Workspace(Result):
         counts = f"{np.count_nonzero(self.reachable)} reachable, {np.count_nonzero(self.within_limits)} within limits"
         return f"<Workspace of {self.reachable.size} poses: {counts}>"
 
-    def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> Any:
+    def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
 
         ``axes`` are the indices of the two coordinates of the pose that are drawn, horizontal and vertical; by default

@@ -75,7 +75,7 @@ class Posture:
         if not robot.loops:
             return q
         try:
-            return robot.closed_positions(q)
+            return robot.closed.positions(q)
         except ModelError as error:
             # All coordinates have sliders then: one can see where the loops gape, and no search is repeated.
             self.note = f"Loops are open: {error}"
@@ -142,7 +142,7 @@ class Posture:
 
     def _assemble(self, values: tuple[float, ...]) -> None:
         try:
-            self.q, self.note = self.robot.assemble(np.array(values), guess=self.q), ""
+            self.q, self.note = self.robot.closed.assemble(np.array(values), guess=self.q), ""
         except AssemblyError as error:
             near = ", ".join(
                 f"{name} {value:.4g}" for name, value in zip(self.robot.active, error.q_active, strict=True)

@@ -80,7 +80,7 @@ def weight(robot: Robot) -> float:
 
 def closing_error(robot: Robot, q: Array) -> Array:
     """Return the largest error of closure (...) at positions (..., nq)."""
-    return np.asarray(np.abs(robot.closure_error(q)).max(axis=-1, initial=0.0))
+    return np.asarray(np.abs(robot.closed.error(q)).max(axis=-1, initial=0.0))
 
 
 class Rest:
@@ -106,7 +106,7 @@ class Rest:
             return None
         still = np.zeros(len(robot.active) if robot.loops else robot.nv)
         try:
-            found: Array = getattr(robot, f"constrained_{quantity}" if robot.loops else quantity)(self.q, still, still)
+            found: Array = getattr(robot.closed if robot.loops else robot, quantity)(self.q, still, still)
         except ModelError:
             return None
         return found

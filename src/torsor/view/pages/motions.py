@@ -47,7 +47,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
         content["ahead"] = line.ahead.tolist()
     light = robot.to(device="casadi")  # for few samples, compiling takes too long
     if robot.loops:
-        content["closure"] = numbers.add(np.abs(light.closure_error(line.q)).max(axis=-1, initial=0.0))
+        content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))
     if line.tau is not None:
         drives = _drives(line, numbers)
         content |= {"drives": drives} if drives["names"] else {}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.compiler.js import export_js
 from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.robot import Robot
 
@@ -73,5 +74,5 @@ def _module(robot: Robot) -> str:
     """Return the functions of a robot as the text of an ES module."""
     names = [*FUNCTIONS, *(CLOSING if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
-        module = robot.export_js(folder, names, loops="open" if robot.loops else None)[0]
-        return module.read_text(encoding="utf-8")
+        functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
+        return export_js(functions, folder)[0].read_text(encoding="utf-8")

@@ -24,11 +24,11 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
     if q is not None:
         given = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
-        return tree.closed_positions(given) if tree.loops else given
+        return tree.closed.positions(given) if tree.loops else given
     if isinstance(robot, ParallelRobot):
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
-        return tree.closed_positions(tree.neutral())
+        return tree.closed.positions(tree.neutral())
     return np.clip(tree.neutral(), tree.lower, tree.upper)
 
 

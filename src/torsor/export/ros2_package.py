@@ -1,7 +1,7 @@
 """A robot as a package of ROS 2: the exported C behind a plugin of inverse_dynamics_solver and a controller.
 
-The files of the package are those of the folder ``assets`` beside this file, with names filled in where @package@ and
-so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of the robot are in the latter.
+The files of the package are those of the folder ``ros2_assets`` beside this file, with names filled in where @package@
+and so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of the robot are in the latter.
 """
 
 import re
@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from torsor._version import __version__
+from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.compiler.c import c_names, cpp_texts
 from torsor.compiler.source import is_own, plain, write_all
+from torsor.export.about import about_robot
 from torsor.mechanism import Joint
-from torsor.robot import Robot
-from torsor.robot.about import about_robot
+from torsor.robot.robot import Robot
 
-_FILES = {  # of the folder ``assets``, by their names in the package of ROS
+_FILES = {  # of the folder ``ros2_assets``, by their names in the package of ROS
     "package.xml": "package.xml",
     "CMakeLists.txt": "CMakeLists.txt",
     "README.md": "README.md",
@@ -42,7 +43,7 @@ _TAKEN = {  # namespaces that the package uses
 _LONGEST = 60  # characters of the robot's name in that of the package
 
 
-def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
+def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
     """Write a package of ROS 2 (ament_cmake) for a robot into a folder and return the paths of its files.
 
     The package needs nothing but the C that is in it, and ROS: ``NAME/CompensationController`` is a chainable
@@ -58,11 +59,11 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     files = export_ros2(torsor.library.six_axis_arm(), folder)
+        ...     files = torsor.export.ros2(torsor.library.six_axis_arm(), folder)
         ...     [file.name for file in files if file.suffix == ".xml"]
         ['package.xml', 'controller.xml', 'solver.xml']
     """
-    _check(robot)
+    _check(instance_of(robot, Robot, "export.ros2", "robot", allowed="a torsor.Robot"))
     name = package_name(robot.name) if name is None else name
     plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
     if not plain_name or c_names(_TAKEN).new(name) != name:
@@ -72,7 +73,7 @@ def export_ros2(robot: Robot, path: str | Path, name: str | None = None, overwri
     for title, text in _kernel_texts(robot, name).items():
         if title != "CMakeLists.txt":
             texts["src/" + title if title == f"{kernels}.c" else f"include/{name}/{title}"] = text
-    blanks, folder = _blanks(robot, name), files("torsor.export.ros2") / "assets"
+    blanks, folder = _blanks(robot, name), files("torsor.export") / "ros2_assets"
     for title, asset in _FILES.items():
         text = folder.joinpath(asset).read_text(encoding="ascii").replace("\r\n", "\n")
         texts[title.replace("PACKAGE", name)] = re.sub("@([a-z]+)@", lambda found: blanks[found[1]], text)
@@ -112,7 +113,10 @@ def _check(robot: Robot) -> None:
         return "it has a spring" if joint.spring or (joint.motor and joint.motor.is_elastic) else ""
 
     if robot.loops:
-        found, fix = "the robot has closed loops", "export_c and export_cpp write its constrained dynamics"
+        found, fix = (
+            "the robot has closed loops",
+            "torsor.export.c and torsor.export.cpp write its constrained dynamics",
+        )
         raise ModelError(found, where=robot.name, allowed="trees", fix=fix)
     for joint in robot.joints:
         if found := fault(joint):

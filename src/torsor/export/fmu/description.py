@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from torsor._version import __version__
 from torsor.compiler.source import About
-from torsor.export.fmi.interface import CLOSING, STEP
-from torsor.export.fmi.model import Model
-from torsor.export.fmi.units import used
-from torsor.export.fmi.variables import Variable, is_structured
+from torsor.export.fmu.interface import CLOSING, STEP
+from torsor.export.fmu.model import Model
+from torsor.export.fmu.units import used
+from torsor.export.fmu.variables import Variable, is_structured
 
 TOOL = "Torsor"
 """The program that writes descriptions, as they name it."""

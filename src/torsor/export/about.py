@@ -1,4 +1,4 @@
-"""What exported source says of a robot: names and order of the coordinates, units, axes, limits."""
+"""The description in exported source: names and order of the coordinates, units, axes, limits."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -6,6 +6,8 @@ from torsor._version import __version__
 from torsor.compiler.source import About
 from torsor.mechanism import Mechanism
 from torsor.mechanism.mechanism import FORCES, units
+from torsor.robot.accessors import summary_of
+from torsor.robot.parallel import ParallelRobot
 
 AXES = (
     "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame are"
@@ -14,7 +16,7 @@ AXES = (
 )
 LOOPS = (
     "The robot has closed loops: q must close them, and the velocities keep them closed. This code does not check it;"
-    " other positions give meaningless numbers. Find q with robot.assemble in Python."
+    " other positions give meaningless numbers. Find q with robot.closed.assemble in Python."
 )
 UNITS = {"length": "m", "angle": "rad", "mass": "kg", "time": "s", "force": "N", "moment": "N m"}
 
@@ -34,6 +36,17 @@ _ARGUMENTS = {
 }
 
 
+_PARALLEL_ARGUMENTS = {
+    "pose": "pose of the platform, m and rad, quaternions x y z w",
+    "q": "positions of all legs, rad and m",
+    "u": "twist of the platform, rad/s and m/s",
+    "u_rate": "acceleration of the platform, rad/s^2 and m/s^2",
+    "tau": "forces of the drives, N m and N",
+    "external": "wrench of the environment on the platform, N m and N",
+    "share": "positive weights: of redundant drives, the sum of tau^2 / share is least",
+}
+
+
 def origin(kind: str, name: str) -> str:
     """Return the line that says what was exported, and by what."""
     return f"{kind} {name}, by Torsor {__version__} (licence Apache-2.0). SI units, radians."
@@ -42,11 +55,11 @@ def origin(kind: str, name: str) -> str:
 def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return what exported functions return, by name: the first line of the method's docstring, for one state.
 
-    ``titles`` are pairs of the name of the function and of the method.
+    ``titles`` are pairs of the name of the function and of the algorithm.
     """
     found = {}
     for title, method in titles:
-        text = (getattr(getattr(owner, method, None), "__doc__", None) or "").strip().split("\n")[0]
+        text = summary_of(owner, method)
         text = text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return ").removeprefix("the ")
         if text:
             found[title] = text[0].upper() + text[1:]
@@ -106,3 +119,37 @@ def about_robot(
         "axes": AXES,
     }
     return About(lines, facts, results_of(type(robot), titles), _ARGUMENTS)
+
+
+def about_parallel(robot: ParallelRobot, names: Iterable[str], prefix: str) -> About:
+    """Return what the source of a parallel robot's functions says; they are named as methods, with a prefix."""
+    poses, twists = units(robot.carriage)
+    legs = [unit for leg in robot.legs for unit in units(leg.robot)[0]]
+    drives = [FORCES[dict(zip(robot.position_names, legs, strict=True))[name]] for name in robot.driven_names]
+    lines = (
+        origin("Parallel robot", robot.name),
+        f"Pose of the platform: {listed(robot.carriage.position_names, poses)}.",
+        f"Twist of the platform: {listed(robot.carriage.coordinate_names, [f'{unit}/s' for unit in twists])}.",
+        f"Positions q of the legs: {listed(robot.position_names, legs)}.",
+        f"Forces of the drives: {listed(robot.driven_names, drives)}.",
+        AXES,
+    )
+    facts = {
+        "name": robot.name,
+        "torsor": __version__,
+        "pose": list(robot.carriage.position_names),
+        "poseUnits": poses,
+        "twist": list(robot.carriage.coordinate_names),
+        "twistUnits": twists,
+        "legs": [leg.name for leg in robot.legs],
+        "positions": list(robot.position_names),
+        "positionUnits": legs,
+        "drives": list(robot.driven_names),
+        "forceUnits": drives,
+        "gravity": robot.gravity.tolist(),
+        "home": robot.home.tolist(),
+        "legHome": robot.leg_home.tolist(),
+        "units": UNITS,
+        "axes": AXES,
+    }
+    return About(lines, facts, results_of(type(robot), ((prefix + name, name) for name in names)), _PARALLEL_ARGUMENTS)

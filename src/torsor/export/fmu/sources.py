@@ -5,8 +5,8 @@ from importlib.resources import files
 
 from torsor.compiler.c import CScalar, export_c
 from torsor.compiler.source import MARK, About, comment
-from torsor.export.fmi.interface import CLOSING, STEP
-from torsor.export.fmi.model import Model
+from torsor.export.fmu.interface import CLOSING, STEP
+from torsor.export.fmu.model import Model
 
 KERNELS = "kernels"
 _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")}
@@ -33,7 +33,7 @@ def _kernels(model: Model, fmi: int) -> list[str]:
 
 
 def _asset(name: str) -> str:
-    text = files("torsor.export.fmi").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
+    text = files("torsor.export.fmu").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
     return comment(f"{MARK}.") + text
 
 

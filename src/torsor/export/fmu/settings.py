@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.checks import arrays, indices_of, number
 from torsor.base.errors import ModelError
-from torsor.export.fmi.quantities import Chosen, chosen
+from torsor.export.fmu.quantities import Chosen, chosen
 from torsor.mechanism.free import Free, free_numbers
 from torsor.robot.robot import Robot
 from torsor.simulation.loop_projection import Choices, project_start
@@ -21,7 +21,7 @@ SHORTEST = 1e-9
 
 @dataclass(frozen=True)
 class Settings:
-    """What an FMU has; ``Robot.export_fmi`` describes it.
+    """What an FMU has; ``torsor.export.fmi`` describes it.
 
     ``outputs`` are quantities besides q, v, a and tau, ``free`` the parameters and ``paths`` what names them,
     ``external`` the indices of links with a wrench as input.
@@ -51,7 +51,7 @@ class Settings:
         """Return the settings; raise ModelError where one is not allowed, or the robot has no such model."""
         where = robot.name
         if robot.loops and inverse:
-            found, fix = "`inverse=True` with closed loops", "export_c with constrained_inverse_dynamics"
+            found, fix = "`inverse=True` with closed loops", "torsor.export.c with constrained_inverse_dynamics"
             raise ModelError(found, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
             raise ModelError("the robot has no coordinate", where=where, allowed="one or more joints")
@@ -59,7 +59,7 @@ class Settings:
         if len(set(links)) < len(links):
             raise ModelError("names a link twice", argument="external", where=where, allowed="each once")
         if q0 is None:
-            q0 = robot.closed_positions(robot.neutral()) if robot.loops else robot.neutral()
+            q0 = robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral()
         q = arrays(q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
         for array, name in ((q, "q0"), (v, "v0")):

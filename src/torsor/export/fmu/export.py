@@ -14,12 +14,12 @@ from torsor.base.checks import flag, instance_of
 from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
 from torsor.compiler.source import words
-from torsor.export.fmi.building import build_library, compiler, library_path
-from torsor.export.fmi.description import TOOL, build_description, model_description, page
-from torsor.export.fmi.model import Model
-from torsor.export.fmi.settings import Settings
-from torsor.export.fmi.sources import source_files, with_token
-from torsor.robot.about import about_robot
+from torsor.export.about import about_robot
+from torsor.export.fmu.building import build_library, compiler, library_path
+from torsor.export.fmu.description import TOOL, build_description, model_description, page
+from torsor.export.fmu.model import Model
+from torsor.export.fmu.settings import Settings
+from torsor.export.fmu.sources import source_files, with_token
 from torsor.robot.robot import Robot
 
 VERSIONS = (2, 3)
@@ -30,7 +30,7 @@ _LONGEST = 60  # characters of the name of the library
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every member: equal content makes equal files
 
 
-def export_fmi(
+def fmi(
     robot: Robot,
     path: str | Path,
     names: Sequence[str] = (),
@@ -44,15 +44,27 @@ def export_fmi(
     binary: bool = True,
     overwrite: bool = True,
 ) -> list[Path]:
-    """Write a robot as a functional mock-up unit (.fmu) and return its path, in a list; see ``Robot.export_fmi``.
+    """Write the dynamics as a functional mock-up unit, for model exchange and co-simulation, and return its path.
+
+    Inputs are the forces ``tau`` (N m, N), the states q and v are outputs, as the accelerations a are; with
+    ``inverse``, q, v and a are inputs and tau the output. ``names`` are more outputs: "joint_wrenches:LINK",
+    "pose:PLACE", "velocity:PLACE", "acceleration:PLACE", "center_of_mass", "kinetic_energy", "potential_energy".
+    ``parameters`` are tunable numbers of the robot, as in ``robot.parametric``; ``external`` are links with a wrench as
+    input. ``q0`` (nq,) and ``v0`` (nv,) are the start values, by default neutral and at rest. Co-simulation takes
+    equal steps of ``simulate``'s rk4, none longer than ``step`` (s), which is a parameter too.
+
+    ``version`` of FMI is 3 or 2. The file has the C sources and, unless ``binary`` is False, a library for this
+    machine, which needs a C compiler. Directional derivatives are exact. An existing file is an error with
+    ``overwrite=False``. With loops, q0 and v0 are closed. See docs/fmi.md.
 
     Example:
+        >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     (path,) = export_fmi(torsor.library.two_link(), folder + "/arm.fmu", binary=False)
-        ...     zipfile.ZipFile(path).namelist()[:2]
-        ['modelDescription.xml', 'documentation/index.html']
+        ...     path = folder + "/arm.fmu"
+        ...     torsor.export.fmi(torsor.library.two_link(), path, ["pose:link2"], binary=False)[0].name
+        'arm.fmu'
     """
-    where = instance_of(robot, Robot, "export_fmi", "robot", allowed="a torsor.Robot").name
+    where = instance_of(robot, Robot, "export.fmi", "robot", allowed="a torsor.Robot").name
     file = _checked_path(path, flag(overwrite, where, "overwrite"))
     if type(version) is not int or version not in VERSIONS:
         allowed = " or ".join(map(str, VERSIONS))
@@ -102,11 +114,11 @@ def _token(*texts: str) -> str:
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
     """Return the path of a file that can be written; raise ModelError otherwise."""
     if not isinstance(path, (str, Path)):
-        raise ModelError(argument="path", value=path, where="export_fmi", allowed=f"the path of a {_SUFFIX} file")
+        raise ModelError(argument="path", value=path, where="export.fmi", allowed=f"the path of a {_SUFFIX} file")
     file = Path(path)
     where = str(file).replace("\0", "\\0")
     if not file.name:
-        raise ModelError(argument="path", value=str(path), where="export_fmi", allowed="a file", fix=f"robot{_SUFFIX}")
+        raise ModelError(argument="path", value=str(path), where="export.fmi", allowed="a file", fix=f"robot{_SUFFIX}")
     if file.suffix.lower() != _SUFFIX:
         fix = f"{where}{_SUFFIX}" if not file.suffix else str(Path(where).with_suffix(_SUFFIX))
         raise ModelError(f"the suffix is {file.suffix!r}", value=file.suffix, where=where, allowed=_SUFFIX, fix=fix)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from torsor.base.errors import ModelError
-from torsor.export.fmi.settings import SHORTEST, Settings
-from torsor.export.fmi.units import FORCES, least_of, unit_of
-from torsor.export.fmi.variables import Variable, levels, structured
+from torsor.export.fmu.settings import SHORTEST, Settings
+from torsor.export.fmu.units import FORCES, least_of, unit_of
+from torsor.export.fmu.variables import Variable, levels, structured
 from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
 from torsor.simulation.integration import STABILISATION

@@ -23,7 +23,7 @@ from torsor.dynamics.loops.constrained import (
 )
 from torsor.dynamics.recursions.newton_euler import joint_wrenches
 from torsor.dynamics.trees.imposed import impose, touched
-from torsor.export.fmi.settings import Settings
+from torsor.export.fmu.settings import Settings
 from torsor.robot.robot import Robot
 
 
@@ -40,7 +40,7 @@ class Loops:
     @cached_property
     def choice(self) -> ClosureChoice:
         """The independent equations of closure."""
-        return self.robot.closure.independent_near(np.array(self.settings.q0))
+        return self.robot.closed.closure.independent_near(np.array(self.settings.q0))
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
         """Return a (nv x 1) of all coordinates."""

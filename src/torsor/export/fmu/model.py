@@ -17,10 +17,10 @@ import numpy as np
 
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.requests import pulled, pushed
-from torsor.export.fmi.interface import STEP, variables_of
-from torsor.export.fmi.loops import Loops
-from torsor.export.fmi.settings import Settings
-from torsor.export.fmi.variables import Variable
+from torsor.export.fmu.interface import STEP, variables_of
+from torsor.export.fmu.loops import Loops
+from torsor.export.fmu.settings import Settings
+from torsor.export.fmu.variables import Variable
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import position_rate
 

@@ -1,0 +1,121 @@
+"""Which method has which algorithm: one table for robots, parametric robots, messages and exported source."""
+
+from collections.abc import Callable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+from torsor.dynamics import ALGORITHMS
+from torsor.robot.centroidal import Centroidal
+from torsor.robot.closed_loops.closed import Closed, ClosedDerivatives
+from torsor.robot.derivatives import Derivatives
+from torsor.robot.inertial import Inertial
+from torsor.robot.task import Task
+
+CLASSES: dict[str, type] = {
+    "derivatives": Derivatives,
+    "closed": Closed,
+    "closed.derivatives": ClosedDerivatives,
+    "inertial": Inertial,
+    "centroidal": Centroidal,
+    "task": Task,
+}
+
+ACCESSORS: dict[str, dict[str, str]] = {
+    "derivatives": {
+        "inverse_dynamics": "inverse_dynamics_derivatives",
+        "forward_dynamics": "forward_dynamics_derivatives",
+        "joint_wrenches": "joint_wrench_derivatives",
+        "hybrid_dynamics": "hybrid_dynamics_derivatives",
+        "velocity": "velocity_derivatives",
+        "acceleration": "acceleration_derivatives",
+        "jerk": "jerk_derivatives",
+        "hessian": "inverse_dynamics_hessian",
+    },
+    "closed": {
+        "error": "closure_error",
+        "jacobian": "closure_jacobian",
+        "velocities": "constrained_velocities",
+        "accelerations": "constrained_accelerations",
+        "inverse_dynamics": "constrained_inverse_dynamics",
+        "forward_dynamics": "constrained_forward_dynamics",
+        "loop_forces": "loop_forces",
+        "loop_wrenches": "loop_wrenches",
+        "joint_wrenches": "constrained_joint_wrenches",
+        "loop_loads": "loop_loads",
+    },
+    "closed.derivatives": {
+        "velocities": "constrained_velocity_derivatives",
+        "accelerations": "constrained_acceleration_derivatives",
+        "inverse_dynamics": "constrained_inverse_dynamics_derivatives",
+        "forward_dynamics": "constrained_forward_dynamics_derivatives",
+        "loop_forces": "loop_force_derivatives",
+        "loop_wrenches": "loop_wrench_derivatives",
+        "joint_wrenches": "constrained_joint_wrench_derivatives",
+    },
+    "inertial": {
+        "regressor": "regressor",
+        "energy_regressor": "energy_regressor",
+        "power_regressor": "power_regressor",
+    },
+    "centroidal": {
+        "momentum_matrix": "centroidal_momentum_matrix",
+        "momentum_matrix_rate": "centroidal_momentum_matrix_rate",
+        "momentum_bias": "centroidal_momentum_bias",
+        "inertia": "composite_inertia",
+        "jacobian": "center_of_mass_jacobian",
+        "jacobian_rate": "center_of_mass_jacobian_rate",
+        "velocity": "center_of_mass_velocity",
+        "acceleration": "center_of_mass_acceleration",
+    },
+    "task": {
+        "jacobian_rate": "jacobian_rate",
+        "jerk": "jerk",
+        "jerks": "jerks",
+        "manipulability": "manipulability",
+        "manipulability_gradient": "manipulability_gradient",
+        "mass_matrix": "cartesian_mass_matrix",
+        "null_space": "null_space",
+        "kinematic_null_space": "kinematic_null_space",
+    },
+}
+"""{accessor: {method: algorithm}}."""
+
+OF_ALL = {
+    "constrained_velocities": "closed_velocities",
+    "constrained_inverse_dynamics": "closed_inverse_dynamics",
+    "constrained_forward_dynamics": "closed_forward_dynamics",
+    "loop_forces": "closed_loop_forces",
+}
+"""Algorithms of the methods of ``closed`` with ``coordinates="all"``, by those of the active coordinates."""
+
+PATHS = {algorithm: f"{accessor}.{name}" for accessor, names in ACCESSORS.items() for name, algorithm in names.items()}
+PATHS |= {every: PATHS[active] for active, every in OF_ALL.items()}
+"""The method of an algorithm, below the robot: {"closure_error": "closed.error"}. Others are methods of the robot."""
+
+ON_ROBOT = tuple(name for name in ALGORITHMS if name not in PATHS)
+"""Algorithms without an accessor."""
+
+
+def summary_of(owner: type, algorithm: str) -> str:
+    """Return the first line of the docstring of an algorithm's method, or "" if it has none.
+
+    Example:
+        >>> summary_of(torsor.Robot, "closure_jacobian").split(":")[0]
+        'Return A (..., c, nv)'
+    """
+    accessor, _, name = PATHS.get(algorithm, algorithm).rpartition(".")
+    method = getattr(CLASSES[accessor] if accessor else owner, name, None)
+    return (getattr(method, "__doc__", None) or "").strip().split("\n")[0]
+
+
+def method_of(robot: object, algorithm: str) -> Callable[..., Any]:
+    """Return the method of a robot that evaluates an algorithm.
+
+    Example:
+        >>> robot = torsor.library.two_link()
+        >>> method_of(robot, "center_of_mass_jacobian")([0.0, 0.0])[1].round(9).tolist()
+        [0.4, 0.1]
+    """
+    found: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
+    return partial(found, coordinates="all") if algorithm in OF_ALL.values() else found

@@ -1,0 +1,564 @@
+"""A mechanism whose loops are closed, the accessor ``robot.closed``: closure, assembly, mobility and dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.base.checks import one_of
+from torsor.base.errors import ModelError
+from torsor.robot.closed_loops.assembly import assemble, closed_positions
+from torsor.robot.closed_loops.closure import LoopClosure
+from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives, written
+from torsor.robot.closed_loops.mobility import Mobility
+from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
+from torsor.robot.closed_loops.regressor import constrained_regressor
+from torsor.robot.derivatives import Loads
+from torsor.robot.kernels import Out
+
+Two = tuple[Array, Array]
+Three = tuple[Array, Array, Array]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClosedDerivatives:
+    """Derivatives of the methods of ``robot.closed`` of the same names: ``robot.closed.derivatives``.
+
+    They are by the active coordinates (columns): dq along the motion of the mechanism, dv by velocities at constant
+    positions, and so on. Columns of redundant active coordinates are zero.
+
+    Example:
+        >>> robot = torsor.library.four_bar()
+        >>> dq, dv, da = robot.closed.derivatives.inverse_dynamics(robot.closed.assemble([0.5]), [1.0], [0.0])
+        >>> da.shape
+        (1, 1)
+    """
+
+    _closure: LoopClosure
+
+    def velocities(self, q: ArrayLike, v_active: ArrayLike, out: Out = None) -> Two:
+        """Return the derivatives (dq, dv) of ``closed.velocities``, each (..., nv, N); dv is G.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> dq, dv = robot.with_active(["joint1"]).closed.derivatives.velocities([0.4, 0.2], [1.0])
+            >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
+            ([[0.0], [0.0]], [[1.0], [0.5]])
+        """
+        found: Any = constrained(self._closure, "constrained_velocity_derivatives", q, v_active, out=out)
+        return found[0], found[1]
+
+    def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Three:
+        """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.closed.derivatives.accelerations([0.4, 0.2], [1.0], [3.0])
+            >>> da.tolist()
+            [[1.0], [0.5]]
+        """
+        values = q, v_active, a_active
+        found: Any = constrained(self._closure, "constrained_acceleration_derivatives", *values, out=out)
+        return found[0], found[1], found[2]
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N): row force.
+
+        da is the mass matrix G^T M G of the closed mechanism. With constant multipliers lambda, and v and a that change
+        such that the loops stay closed,
+
+            dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
+
+        from the recursion of ``robot.derivatives.inverse_dynamics``; ``fixed_in`` and ``points`` as there, ``share`` as
+        in ``closed.inverse_dynamics``.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.closed.derivatives.inverse_dynamics([0.4, 0.2], [1.0], [0.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
+            >>> bool(np.isclose(da[0, 0], G @ M @ G))
+            True
+        """
+        name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
+        return driven_derivatives(self._closure, name, (q, v_active, a_active), share, loads, out=out)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        tau_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
+
+        They are -M_c^-1 d(tau)/dq, -M_c^-1 d(tau)/dv and M_c^-1 of the closed mechanism's mass matrix M_c, with the
+        derivatives of its inverse dynamics at that acceleration.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, dtau = robot.closed.derivatives.forward_dynamics([0.4, 0.2], [1.0], [0.0])
+            >>> _, _, M = robot.closed.derivatives.inverse_dynamics([0.4, 0.2], [1.0], [0.0])
+            >>> bool(np.isclose(dtau[0, 0] * M[0, 0], 1.0))
+            True
+        """
+        name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
+        found: Any = constrained(self._closure, name, q, v_active, tau_active, loads=loads, out=out)
+        return found[0], found[1], found[2]
+
+    def loop_forces(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        fixed_in: str = "link",
+        points: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N); arguments as there.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.closed.derivatives.loop_forces([0.4, 0.2], [0.0], [1.0])
+            >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2], loops="open")[1] @ [1.0, 0.5]))
+            True
+        """
+        loads = Loads(external, fixed_in, points)
+        return driven_derivatives(
+            self._closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out
+        )
+
+    def loop_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``closed.loop_wrenches``, each (..., l, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> dq, dv, da = hung.closed.derivatives.loop_wrenches([0.0, 0.0], [0.0], [0.0])
+            >>> still, more = (hung.closed.loop_wrenches([0.0, 0.0], [0.0], [a]) for a in (0.0, 1.0))
+            >>> bool(np.allclose(more - still, da[..., 0]))
+            True
+        """
+        values, loads = (q, v_active, a_active), Loads(external)
+        return driven_derivatives(self._closure, "loop_wrench_derivatives", values, share, loads, out=out)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Three:
+        """Return the derivatives (dq, dv, da) of ``closed.joint_wrenches``, each (..., L, 6, N).
+
+        External wrenches stay as they are in their links.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> dq, dv, da = robot.closed.derivatives.joint_wrenches([0.4, 0.2], [0.0], [1.0])
+            >>> _, _, by_a = robot.open_tree().derivatives.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])
+            >>> bool(np.allclose(da[..., 0], by_a @ [1.0, 0.5]))
+            True
+        """
+        values, loads = (q, v_active, a_active), Loads(external)
+        return driven_derivatives(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Closed:
+    """The mechanism with its loops closed: ``robot.closed``.
+
+    Positions q (..., nq) are always those of all coordinates, and close the loops: see ``assemble``. What the rates
+    and forces are is said by ``coordinates``, where a method has it:
+
+    - ``"active"`` (the default): rates and forces (..., N) of the active coordinates (``robot.with_active``), which
+      move the others. The equations of the tree are projected on the motions of the closed mechanism. Every coordinate
+      that moves on its own must be active, and the active ones must control the mechanism at q.
+    - ``"all"``: velocities and forces (..., nv) of all coordinates, with A v = 0. The loops are closed by Lagrange
+      multipliers of the closure equations. No coordinate need be active; singular positions of the drives do not
+      matter.
+
+    ``active`` are the names of the active coordinates, ``derivatives`` has the derivatives of the methods, ``closure``
+    the data of the loops that are computed once.
+
+    Example:
+        >>> robot = torsor.library.four_bar()
+        >>> q = robot.closed.assemble([0.5])
+        >>> robot.closed.active, robot.closed.inverse_dynamics(q, [1.0], [2.0]).shape
+        (('crank_joint',), (1,))
+    """
+
+    closure: LoopClosure
+
+    @cached_property
+    def derivatives(self) -> ClosedDerivatives:
+        """Derivatives by the active coordinates."""
+        return ClosedDerivatives(self.closure)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Names of the active coordinates."""
+        return self.closure.mechanism.active
+
+    def _is_all(self, coordinates: str, **unused: object) -> bool:
+        """Return whether all coordinates are meant; raise ModelError for arguments of the active ones then."""
+        every = one_of(coordinates, ("active", "all"), self.closure.name, "coordinates") == "all"
+        given = [name for name, value in unused.items() if value is not None]
+        if every and given:
+            found, fix = f'{given[0]} is not supported with coordinates="all"', f"leave {given[0]} out"
+            raise ModelError(found, where=self.closure.name, fix=fix)
+        return every
+
+    def assemble(
+        self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise", out: Out = None
+    ) -> Array:
+        """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
+
+        Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
+        From there the active coordinates are moved to their goal in steps, each closed by damped Newton iterations, for
+        the whole batch at once. Coordinates that cannot be reached raise an ``AssemblyError`` with the closest ones
+        that can, and with the least error of closure; or give NaN, with ``missing="nan"``.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.with_active(["joint1"]).closed.assemble([0.4]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        return written(assemble(self.closure, q_active, guess, missing), out, "assemble")
+
+    def positions(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return positions (..., nq) with closed loops near ``q`` (..., nq), by minimum-norm steps of all coordinates.
+
+        No coordinate need be active, and none is fixed; ``assemble`` fixes the active ones.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed.positions([0.5, 0.0]).round(9).tolist()
+            [0.4, 0.2]
+        """
+        return written(closed_positions(self.closure, q), out, "closed_positions")
+
+    def error(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return the errors of closure (..., c): lengths in m, angles as 2 sin(angle/2), coordinates of couplings.
+
+        One entry for each closure equation: a hinge has five, some of which may be redundant. Wheels have their height
+        (m), and 0 for the slips, which are equations of velocities.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed.error([0.4, 0.1]).round(9).tolist()
+            [0.2]
+        """
+        return self.closure.kernels.call("closure_error", q, out=out)
+
+    def jacobian(self, q: ArrayLike, out: Out = None) -> Array:
+        """Return A (..., c, nv): the rate of ``error`` is A v; for the slips of wheels, A v is the slip (m/s).
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed.jacobian([0.4, 0.1]).tolist()
+            [[1.0, -2.0]]
+        """
+        return self.closure.kernels.call("closure_jacobian", q, out=out)
+
+    def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
+        """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
+
+        Degrees of freedom, redundant closure equations, motions that remain with the active coordinates locked, and
+        directions of the active coordinates that are blocked; see ``Mobility``. With the name of an ``output``, a link
+        or frame, also singularities of the first kind (the drives move and the output does not) and of the second (the
+        output moves with locked drives), with their directions: velocities (omega, v) of the output in its own
+        axes or, with ``point``, those of its origin.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.closed.mobility().dof
+            1
+        """
+        return self.closure.mobility(q, output, point)
+
+    def active_sets(
+        self, q: ArrayLike | None = None, candidates: Sequence[str] | None = None, most: int = 20
+    ) -> list[tuple[tuple[str, ...], float]]:
+        """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), the best first.
+
+        Each has its ``control``: 1 where the set controls all motions fully; singular sets (0) are left out.
+        ``candidates`` are the coordinates that may have a drive, by default all.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> [(names, round(control, 3)) for names, control in robot.closed.active_sets()]
+            [(('joint1',), 0.894), (('joint2',), 0.447)]
+        """
+        return self.closure.active_sets(q, candidates, most)
+
+    def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
+        """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
+
+        They are v = G v_active, from the velocities (..., N) of the active coordinates. With ``coordinates="all"``,
+        ``v_active`` stands for velocities (..., nv) of all coordinates, and the result is nearest to them in kinetic
+        energy: v - M^-1 A^T (A M^-1 A^T)^-1 A v, the velocities after an impulse of the loops.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot.with_active(["joint1"]).closed.velocities([0.4, 0.2], [1.0]).tolist()
+            [1.0, 0.5]
+            >>> v = robot.closed.velocities([0.4, 0.2], [2.0, 0.0], coordinates="all")
+            >>> bool(np.isclose(v[0], 2 * v[1]))
+            True
+        """
+        if self._is_all(coordinates):
+            return by_multipliers(self.closure, "closed_velocities", q, v_active, out=out)
+        return constrained(self.closure, "constrained_velocities", q, v_active, out=out)
+
+    def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
+        """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> v, a = robot.with_active(["joint1"]).closed.accelerations([0.4, 0.2], [1.0], [3.0])
+            >>> a.tolist()
+            [3.0, 1.5]
+        """
+        found: Any = constrained(self.closure, "constrained_accelerations", q, v_active, a_active, out=out)
+        return found[0], found[1]
+
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        coordinates: str = "active",
+        out: Out = None,
+    ) -> Array:
+        """Return the forces (..., N) of the active coordinates of a motion with closed loops.
+
+        ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
+        active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
+        than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or
+        tau^T share^-1 tau of symmetric positive definite matrices (..., N, N). Coordinates that move without a drive,
+        such as a floating base or the link of an elastic joint, must be active too: their force is the one that the
+        motion would require. Khalil 2010, eqs. 55-57.
+
+        With ``coordinates="all"``, ``v_active`` stands for the velocities (..., nv) of all coordinates, and those that
+        are not active are idle: free of drives, moved by springs, loops and inertia alone. So a floating base, the
+        springs of a leg and rods that spin about their axes need not be active. ``forward_dynamics`` of all coordinates
+        with these forces gives all accelerations.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> tau = robot.with_active(["joint1"]).closed.inverse_dynamics([0.4, 0.2], [0.0], [1.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
+            >>> bool(np.isclose(tau[0], G @ M @ G))
+            True
+            >>> acrobot = torsor.library.two_link().with_active(["joint1"])  # with an idle elbow
+            >>> tau = acrobot.closed.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.5], coordinates="all")
+            >>> float(acrobot.forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9))
+            1.5
+        """
+        if self._is_all(coordinates, share=share):
+            return by_multipliers(self.closure, "closed_inverse_dynamics", q, v_active, a_active, external, out=out)
+        values = q, v_active, a_active
+        return driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        tau_active: ArrayLike,
+        external: ArrayLike | None = None,
+        method: str | None = None,
+        coordinates: str = "active",
+        out: Out = None,
+    ) -> Array:
+        """Return the accelerations (..., N) of the active coordinates that forces (..., N) on them cause.
+
+        Arguments as in ``inverse_dynamics``, whose inverse it is; a floating base that is active has the force zero.
+        ``method`` is "projection" on the motions of the closed mechanism (the default; Khalil 2010, eq. 58), or
+        "multipliers", the same result by the equations of all coordinates.
+
+        With ``coordinates="all"``, ``v_active`` and ``tau_active`` stand for velocities and forces (..., nv) of all
+        coordinates, and the result (..., nv) is M a + C v + g + friction - J^T external = tau + A^T lambda, with
+        A a = -A' v (closure: Khalil 2010, eq. 4). No coordinate need be active, and dead points of the active ones do
+        not matter: only where the closure equations lose rank is there no solution. Without loops, it is
+        ``robot.forward_dynamics``.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> a = robot.with_active(["joint1"]).closed.forward_dynamics([0.4, 0.2], [0.0], [1.0])
+            >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
+            >>> bool(np.isclose(a[0], 1 / (G @ M @ G)))
+            True
+            >>> a = robot.closed.forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0], coordinates="all")
+            >>> bool(np.allclose(a, G / (G @ M @ G)))
+            True
+        """
+        if self._is_all(coordinates, method=method):
+            return by_multipliers(self.closure, "closed_forward_dynamics", q, v_active, tau_active, external, out=out)
+        where, methods = self.closure.name, ("projection", "multipliers")
+        if method is not None and one_of(method, methods, where, "method") == "multipliers":
+            if out is not None:
+                found, fix = 'out is not supported with method="multipliers"', 'method="projection"'
+                raise ModelError(found, where=where, fix=fix)
+            return active_accelerations(self.closure, q, v_active, tau_active, external)
+        values, loads = (q, v_active, tau_active), Loads(external)
+        return constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
+
+    def loop_forces(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        coordinates: str = "active",
+        out: Out = None,
+    ) -> Array:
+        """Return the Lagrange multipliers (..., c) of the closure equations, 0 for redundant ones.
+
+        tau_tree = tau_active + A^T lambda: for an equation that keeps origins together lambda is the force (N) along
+        that axis of frame a, for one that keeps axes parallel a moment (N m). Of wheels: the forces of the ground.
+        Arguments as in ``inverse_dynamics``; with ``coordinates="all"`` as in ``forward_dynamics`` of all coordinates:
+        ``v_active`` and ``a_active`` stand for their velocities and **forces**, each (..., nv).
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> belt = robot.closed.loop_forces([0.4, 0.2], [0.0], [1.0])
+            >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5], loops="open")
+            >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
+            True
+            >>> forces = robot.closed.inverse_dynamics([0.4, 0.2], [0.0], [1.0])
+            >>> same = robot.closed.loop_forces([0.4, 0.2], [0.0, 0.0], [forces[0], 0.0], coordinates="all")
+            >>> bool(np.allclose(same, belt))
+            True
+        """
+        if self._is_all(coordinates, share=share):
+            return by_multipliers(self.closure, "closed_loop_forces", q, v_active, a_active, external, out=out)
+        return driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
+
+    def loop_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Array:
+        """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
+
+        At the origin of frame a in its axes, for each of the l loops that are cut joints; couplings have none.
+        Redundant equations (see ``mobility``) carry nothing: rigid-body mechanics does not determine the distribution
+        of a load over redundant bearings.
+
+        Example:
+            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
+            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
+            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
+            >>> wire = hung.closed.loop_wrenches([0.0, 0.0], [0.0], [0.0])[0]  # it carries half of the last link
+            >>> float(wire[4].round(9))
+            14.715
+        """
+        return driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
+
+    def joint_wrenches(
+        self,
+        q: ArrayLike,
+        v_active: ArrayLike,
+        a_active: ArrayLike,
+        external: ArrayLike | None = None,
+        share: ArrayLike | None = None,
+        out: Out = None,
+    ) -> Array:
+        """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
+
+        The wrench that each parent exerts on its link, (moment, force) at the link's origin in the link's axes, as in
+        ``robot.joint_wrenches``: that of the tree loaded by the wrenches in the cut joints (``loop_wrenches``, also for
+        redundant equations). A coupling's force is in the component along the joint's axis.
+
+        Example:
+            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
+            >>> robot = robot.with_active(["joint1"])
+            >>> wrenches = robot.closed.joint_wrenches([0.4, 0.2], [0.0], [1.0])
+            >>> tree = robot.open_tree()  # a belt carries no load from link to link
+            >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
+            True
+        """
+        return driven(
+            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external), out=out
+        )
+
+    def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
+        """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
+
+        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they
+        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` of it (``loops="open"``) with them
+        are the loads of its bearings. Where equations are redundant, the distribution is one of many. Couplings exert
+        no wrench on a link.
+
+        Example:
+            >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = chain.with_frame("nail", "base", torsor.spatial.make_pose(p=[1, 0, 0]))
+            >>> rod = rod.with_loop("held", "nail", "tip", "spherical")  # it cannot fall
+            >>> held = rod.closed.loop_loads([0.0], rod.closed.loop_forces([0.0], [0.0], [0.0], coordinates="all"))
+            >>> float(rod.joint_wrenches([0.0], [0.0], [0.0], held, loops="open")[0, 4].round(3))  # half of its weight
+            4.905
+        """
+        return self.closure.kernels.call("loop_loads", q, forces, out=out)
+
+    def regressor(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
+        """Return Y (..., N, p) with inverse_dynamics(q, v_active, a_active) = Y @ robot.inertial.values.
+
+        G^T times the regressor of the tree, where v = G v_active: arguments as in ``inverse_dynamics``,
+        with as many active coordinates as degrees of freedom. Forces of springs and motors are not included.
+
+        Example:
+            >>> robot = torsor.library.four_bar()
+            >>> q = robot.closed.assemble([0.5])
+            >>> Y, tau = robot.closed.regressor(q, [1], [2]), robot.closed.inverse_dynamics(q, [1], [2])
+            >>> bool(np.allclose(Y @ robot.inertial.values, tau))
+            True
+        """
+        return constrained_regressor(self.closure, q, v_active, a_active)

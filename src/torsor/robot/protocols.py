@@ -1,0 +1,62 @@
+"""What identification, control and the viewer need of a robot: protocols of robots, parallel robots and drives."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array
+from torsor.robot.base_parameters import BaseParameters
+from torsor.robot.kernels import Out
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+class LinearInParameters(Protocol[R_co]):
+    """Forces that are linear in inertial and friction parameters: ``robot.inertial``."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters (p,)."""
+
+    @property
+    def values(self) -> Array:
+        """The parameters (p,)."""
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
+        """Return Y (..., n, p): the forces are Y @ values."""
+
+    def base(
+        self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
+    ) -> BaseParameters:
+        """Return the smallest set of parameters that determines the forces."""
+
+    def replaced(self, values: ArrayLike) -> R_co:
+        """Return the robot with other parameters (p,)."""
+
+
+class Dynamics(Protocol):
+    """Forces of a motion in some coordinates: of a tree all, of a closed mechanism those of its drives."""
+
+    @property
+    def name(self) -> str:
+        """The name of the robot."""
+
+    @property
+    def nq(self) -> int:
+        """Number of positions."""
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities."""
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """Names of the velocities."""
+
+    @property
+    def inertial(self) -> LinearInParameters["Dynamics"]:
+        """The parameters in which the forces are linear."""
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, /) -> Array:
+        """Return the forces of a motion: of a parallel robot, q, v and a are those of its platform."""

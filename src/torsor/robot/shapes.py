@@ -1,0 +1,79 @@
+"""Distances between the collision shapes of a robot: the accessor ``robot.shapes``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from torsor.base.checks import flag
+from torsor.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from torsor.geometry.allowed import AllowedCollisions
+    from torsor.geometry.distances import Distances
+    from torsor.geometry.pairs import Pairs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shapes:
+    """Distances between collision shapes, and the pairs of links that may touch: ``robot.shapes``.
+
+    ``robot.with_shapes`` and ``robot.with_allowed_collisions`` return a robot with other shapes or pairs.
+
+    Example:
+        >>> ball = torsor.Shape("sphere", (0.1,))
+        >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
+        >>> float(arm.shapes.distances([0.0, 0.3, 0.0]).distance[0].round(6))
+        1.777542
+    """
+
+    _robot: Mechanism
+
+    def distances(
+        self,
+        q: ArrayLike,
+        pairs: Pairs = None,
+        gradient: bool = False,
+        within: float | None = None,
+    ) -> Distances:
+        """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
+
+        ``pairs`` are pairs of names of links, frames or shapes, or an allowed collision matrix; by default all pairs
+        but those of ``allowed``. ``gradient=True`` adds the derivatives by the coordinates
+        (..., P, nv), exact where the nearest points are unique. Pairs of spheres and capsules, of planes with all
+        but meshes, and of spheres with boxes and cylinders are compiled; all others are computed by coal (the extra
+        ``collision``). With ``within`` (m), those whose bounding spheres are farther apart get the distance of these
+        spheres, a lower bound. See docs/shapes.md.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
+            >>> found = arm.shapes.distances([0.0, 0.3, 0.0], [("base", "link3")], gradient=True)
+            >>> found.distance.round(6).tolist(), (found.gradient.round(6) + 0.0).tolist()
+            ([1.777542], [[0.0, -0.149438, 0.0]])
+        """
+        from torsor.geometry.pairs import distance_model
+
+        return distance_model(self._robot, pairs, within)(
+            q, flag(gradient, f"{self._robot.name}: distances", "gradient")
+        )
+
+    def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
+        """Return which links may touch, and why: what ``distances`` leaves out by default.
+
+        These are the pairs of the file (<exclude> of MJCF, ``with_allowed_collisions``), links that a joint connects,
+        and links that always or never overlap in ``samples`` random postures within the limits (0: not sampled).
+        Edit it with ``allow`` and ``check``, save it as .srdf, and use it as ``pairs`` of ``distances``.
+
+        Example:
+            >>> ball = torsor.Shape("sphere", (0.1,))
+            >>> arm = torsor.library.planar_chain(3).with_shapes("link1", [ball]).with_shapes("link2", [ball])
+            >>> print(arm.shapes.allowed(samples=0))
+            planar_chain: 1 pairs of 2 parts may touch
+            link1 - link2: adjacent
+        """
+        from torsor.geometry.allowed import default_matrix
+
+        return default_matrix(self._robot, samples, seed)

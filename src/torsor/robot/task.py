@@ -1,0 +1,163 @@
+"""Task-space quantities of a link or frame of a robot: the accessor ``robot.task``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from torsor.base.arrays import Array, Maybe
+from torsor.base.checks import one_of
+from torsor.robot.kernels import Out, Place, RobotKernels
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task:
+    """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
+
+    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` selects the velocities that count: "all" six,
+    "angular" or "linear".
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> float(arm.task.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
+        0.16
+    """
+
+    _kernels: RobotKernels
+
+    def jacobian_rate(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
+        """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
+
+        Example:
+            >>> torsor.library.two_link().task.jacobian_rate([0.0, 0.0], [0.0, 1.0], "link2")[3].round(9).tolist()
+            [0.4, 0.0]
+        """
+        return self._kernels.at_place("jacobian_rate", (q, v), place, axes, point, out)
+
+    def jerk(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        j: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
+        """Return (..., 6) of a link or named frame: (second rate of omega, jerk of its origin) in its own axes.
+
+        ``j`` (..., nv) is the rate of a. They are the rates of the vectors of ``acceleration``, seen from the base
+        (Guarino Lo Bianco 2009, eqs. 5 and 8), for every joint. ``axes`` and ``point`` as there.
+
+        Example:
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> (robot.task.jerk(still, [1.0, 0.0], still, still, "link1").round(9) + 0.0).tolist()
+            [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
+        """
+        return self._kernels.at_place("jerk", (q, v, a, j), place, axes, point, out)
+
+    def jerks(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, j: ArrayLike, out: Out = None) -> Array:
+        """Return (..., L, 6): (second rate of omega, jerk of the origin) of each link in its own axes.
+
+        Example:
+            >>> robot, still = torsor.library.two_link(), [0.0, 0.0]
+            >>> (robot.task.jerks(still, [1.0, 0.0], still, still)[0].round(9) + 0.0).tolist()
+            [0.0, 0.0, 0.0, 0.0, -0.4, 0.0]
+        """
+        return self._kernels.call("jerks", q, v, a, j, out=out)
+
+    def manipulability(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the manipulability (...) of a link or frame: sqrt(det(J J^T)), Yoshikawa 1985; 0 where J loses rank.
+
+        ``rows`` are the velocities that count: "all" six, "angular" or "linear" (those of the origin, or of ``point``
+        in the place's axes). It is the same in all axes. A robot with fewer coordinates than rows has sqrt(det(J^T J)).
+
+        Example:
+            >>> arm = torsor.library.two_link()  # 0.4 m x 0.4 m x sin(elbow)
+            >>> float(arm.task.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
+            0.16
+        """
+        return self._kernels.at_place("manipulability", (q,), place, "local", point, out, rows)
+
+    def manipulability_gradient(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return the derivative (..., nv) of ``manipulability`` by q, along ``integrate``; NaN where J loses rank.
+
+        Example:
+            >>> arm = torsor.library.two_link()
+            >>> (arm.task.manipulability_gradient([0.3, np.pi / 3], "link2", "linear").round(9) + 0.0).tolist()
+            [0.0, 0.08]
+        """
+        return self._kernels.at_place("manipulability_gradient", (q,), place, "local", point, out, rows)
+
+    def null_space(
+        self,
+        q: ArrayLike,
+        place: Place,
+        kind: str = "dynamic",
+        rows: str = "all",
+        point: Maybe = None,
+        out: Out = None,
+    ) -> Array:
+        """Return N (..., nv, nv): N v is the part of v that leaves a link or frame at rest, J N = 0 and N N = N.
+
+        ``kind`` is "dynamic", N = 1 - M^-1 J^T (J M^-1 J^T)^-1 J, whose transpose maps forces to those that do not
+        accelerate the place, or "kinematic", N = 1 - J^+ J, symmetric. ``rows`` and ``point`` as in ``manipulability``.
+        Rows of J that depend on the others to within 1e-9 are left out, so that N is right where J loses rank too.
+
+        Example:
+            >>> arm = torsor.library.panda()
+            >>> N = arm.task.null_space(arm.neutral() + 0.3, "panda_hand")
+            >>> bool(np.allclose(arm.jacobian(arm.neutral() + 0.3, "panda_hand") @ N, 0, atol=1e-10))
+            True
+        """
+        one_of(kind, ("dynamic", "kinematic"), self._kernels.mechanism.name, "kind of null_space")
+        if kind == "kinematic":
+            return self.task.kinematic_null_space(q, place, rows, point, out)
+        return self._kernels.at_place("null_space", (q,), place, "local", point, out, rows)
+
+    def kinematic_null_space(
+        self, q: ArrayLike, place: Place, rows: str = "all", point: Maybe = None, out: Out = None
+    ) -> Array:
+        """Return ``null_space(q, place, "kinematic", rows, point)``: N = 1 - J^+ J (..., nv, nv).
+
+        Example:
+            >>> arm = torsor.library.planar_chain(3)
+            >>> float(arm.task.kinematic_null_space([0.1, 0.2, 0.3], "link3", "linear").trace().round(9))
+            1.0
+        """
+        return self._kernels.at_place("kinematic_null_space", (q,), place, "local", point, out, rows)
+
+    def mass_matrix(
+        self,
+        q: ArrayLike,
+        place: Place,
+        axes: str = "local",
+        point: Maybe = None,
+        rows: str = "all",
+        out: Out = None,
+    ) -> Array:
+        """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) of the "angular" or "linear" ``rows``; Khatib 1987.
+
+        J is ``jacobian(q, place, axes, point)``. Where J loses rank some directions have infinite mass: entries are
+        infinite, NaN or, near such a place, very large. So are all entries of a robot that can never move in all rows.
+
+        Example:
+            >>> arm = torsor.library.free_flying_arm()
+            >>> arm.task.mass_matrix(arm.neutral(), arm.link_names[-1], rows="linear").shape
+            (3, 3)
+        """
+        return self._kernels.at_place("cartesian_mass_matrix", (q,), place, axes, point, out, rows)
