@@ -131,7 +131,7 @@ _MODULES = {
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 # Where packages register what others use by name: kinds of results, problems, what problem files are made of, 3D pages.
-_REGISTERED = {
+_REGISTERED: dict[str, dict[str, tuple[str, ...]]] = {
     "result": {
         "torsor.simulation": ("trajectory", "rollout"),
         "torsor.motion": ("motion", "multistart", "sequence", "retimed"),

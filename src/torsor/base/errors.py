@@ -80,6 +80,8 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
 class ModelError(Message, ValueError):
     """Invalid input: a description that is no mechanism, an unknown name, or an array of the wrong shape."""
 
+    __module__ = "torsor"  # a traceback shows the public name
+
 
 class MotionError(Message, RuntimeError):
     """An infeasible problem; ``result`` is the motion whose largest violation is least (None if nothing was solved).
@@ -100,6 +102,7 @@ class MotionError(Message, RuntimeError):
         ('slow',)
     """
 
+    __module__ = "torsor"
     result: Any = None
     conflict: tuple[str, ...] = ()
     violation: float = math.nan
@@ -108,11 +111,14 @@ class MotionError(Message, RuntimeError):
 class SimulationError(Message, RuntimeError):
     """A simulation that cannot continue; ``trajectory`` is the ``Trajectory`` until then, None without any sample."""
 
+    __module__ = "torsor"
     trajectory: Any = None
 
 
 class ModelWarning(Message, UserWarning):
     """Input that can be used, but is probably wrong, or is not used completely."""
+
+    __module__ = "torsor"
 
 
 def describe(what: str, *, where: str = "", allowed: str = "", fix: str = "") -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import flag, instance_of, number, one_of, positive, several, table
+from torsor.base.checks import flag, number, one_of, positive, several, table
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
@@ -95,7 +95,8 @@ def identify(
         True
     """
     robot = measured_robot(robot, data)
-    robot = instance_of(robot, MeasuredRobot, "identify", "robot", allowed="a torsor.Robot")
+    if not isinstance(robot, MeasuredRobot):
+        raise ModelError(argument="robot", value=robot, where="identify", allowed="a torsor.Robot")
     where = robot.name
     physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")

@@ -126,7 +126,7 @@ class Task:
         """
         one_of(kind, ("dynamic", "kinematic"), self._kernels.mechanism.name, "kind of null_space")
         if kind == "kinematic":
-            return self.task.kinematic_null_space(q, place, rows, point, out)
+            return self.kinematic_null_space(q, place, rows, point, out)
         return self._kernels.at_place("null_space", (q,), place, "local", point, out, rows)
 
     def kinematic_null_space(

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, several
+from torsor.base.checks import several
 from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
@@ -315,7 +315,8 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         ('swapped',)
     """
     robot = measured_robot(robot, logs)
-    robot = instance_of(robot, MeasuredRobot, "first_look", "robot", allowed="a torsor.Robot")
+    if not isinstance(robot, MeasuredRobot):
+        raise ModelError(argument="robot", value=robot, where="first_look", allowed="a torsor.Robot")
     read_logs, given = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
