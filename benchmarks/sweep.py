@@ -21,7 +21,7 @@ from typing import Any
 
 import torsor
 from torsor.motion import sweeps
-from torsor.motion.sweeps.processes import Processes
+from torsor.motion.sweeps.executors import Processes
 
 
 def pause(number: int, folder: str) -> float:

@@ -13,8 +13,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.base.documents import schema_of
-from torsor.cli.commands import COMMANDS
-from torsor.cli.main import main
+from torsor.cli.main import COMMANDS, main
 
 from ..base.schemas import faults
 

@@ -10,8 +10,7 @@ import pytest
 
 import torsor
 from human.recordings import walkers
-from torsor.cli.commands import COMMANDS, command
-from torsor.cli.main import main
+from torsor.cli.main import COMMANDS, command, main
 from torsor.human.recordings import save
 from torsor.simulation import Trajectory
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import torsor
-from torsor.view.live.clock import Clock
+from torsor.view.live.controls import legend, readout
+from torsor.view.live.figure import label, node, words
 from torsor.view.live.postures import Posture
-from torsor.view.live.readout import legend, readout
 from torsor.view.live.shots import Film, Rest
-from torsor.view.live.words import label, node, words
+from torsor.view.live.stage import Clock
 from torsor.view.scene import Scene, timeline
 
 HOSTILE = "a/../b <script>alert(1)</script>\x1b[2J"

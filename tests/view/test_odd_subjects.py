@@ -13,9 +13,9 @@ from node import needs_node, node
 from pages import decoded
 from refusals import refused, warned
 from torsor.base.errors import ModelError, ModelWarning
+from torsor.view.live.controls import readout
 from torsor.view.live.postures import Posture
-from torsor.view.live.readout import readout
-from torsor.view.live.subjects import Subject
+from torsor.view.live.stage import Subject
 from torsor.view.pages import page
 from torsor.view.pictures import _frames, animate, draw
 from torsor.view.scene import Scene, timeline

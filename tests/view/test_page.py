@@ -16,12 +16,9 @@ from refusals import refused
 from torsor.formats.meshes.triangles import box, sphere
 from torsor.spatial.rotations import from_quaternion
 from torsor.view.pages import page
-from torsor.view.pages.numbers import Numbers
-from torsor.view.pages.shapes import SOLIDS, surfaces
-from torsor.view.pages.sliders import controls
+from torsor.view.pages.content import SOLIDS, Numbers, controls, surfaces
 from torsor.view.scene import Scene, Timeline, home
-from torsor.view.scene.detail import detailed, level
-from torsor.view.scene.simplify import simplified, within
+from torsor.view.scene.detail import detailed, level, simplified, within
 
 ROOT = Path(__file__).parents[2]
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> @NUMBERS@ \u2028 \"'&"

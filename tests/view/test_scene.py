@@ -11,13 +11,13 @@ from torsor.human.body.drawing import landmarks
 from torsor.human.tasks.things import load_thing, seat_thing
 from torsor.mechanism import Visual, flexible_links
 from torsor.mechanism.flexible import Modes
-from torsor.view.live.clock import Clock
 from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film
+from torsor.view.live.stage import Clock
 from torsor.view.pages.content import content
 from torsor.view.scene import Scene, Timeline, timeline
-from torsor.view.scene.beams import Beam, beams
-from torsor.view.scene.forces import arrows
+from torsor.view.scene.bodies import Beam, beams
+from torsor.view.scene.scene import arrows
 
 
 def bending_arm() -> torsor.Robot:

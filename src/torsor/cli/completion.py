@@ -6,8 +6,7 @@ from rich.console import Console
 
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import ModelError, missing
-from torsor.cli.command import Command
-from torsor.cli.console import PlainConsole
+from torsor.cli.command import Command, PlainConsole
 from torsor.cli.outputs import add_json, write_json
 
 # Shells, and where each looks for such a script.

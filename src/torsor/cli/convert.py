@@ -8,7 +8,7 @@ from rich.console import Console
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_apart, check_output, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.formats.writing import copies_folder
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
-from torsor.cli.robots import add_robot, given_robot
+from torsor.cli.states import add_robot, given_robot
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

@@ -17,9 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 
 import torsor
-from torsor.cli.command import Command
+from torsor.cli.command import DOCTORED, NONE, Command
 from torsor.cli.outputs import add_json, write_json
-from torsor.cli.statuses import DOCTORED, NONE
 from torsor.compiler import cache
 from torsor.compiler.llvm.target import host
 

@@ -10,10 +10,25 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import LETTERS, add_states, given_states, unit_of, warn_of_zeros
-from torsor.cli.tables import Quantity, print_quantity, write_quantities
+from torsor.cli.outputs import (
+    Quantity,
+    add_json,
+    check_output,
+    print_paths,
+    print_quantity,
+    write_json,
+    write_quantities,
+)
+from torsor.cli.states import (
+    LETTERS,
+    add_robot,
+    add_states,
+    as_robot,
+    given_robot,
+    given_states,
+    unit_of,
+    warn_of_zeros,
+)
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import size
 from torsor.mechanism import Coupling

@@ -9,7 +9,7 @@ from rich.console import Console
 from torsor.base.files import replacing
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.dynamics.recursions.places import AXES
 
 _FORMS = ("latex", "sympy")

@@ -10,10 +10,9 @@ from rich.table import Table
 
 from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
-from torsor.cli.command import Command
+from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.statuses import DONE, EXCITED
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable

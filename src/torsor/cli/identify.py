@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from torsor.base.errors import warn
-from torsor.cli.command import Command
+from torsor.cli.command import CHECKED, DONE, NONE, Command
 from torsor.cli.outputs import (
     add_json,
     add_report,
@@ -19,8 +19,7 @@ from torsor.cli.outputs import (
     print_paths,
     write_json,
 )
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.statuses import CHECKED, DONE, NONE
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import MeasuredRobot, measured_robot

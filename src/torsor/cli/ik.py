@@ -12,7 +12,7 @@ from torsor.base.checks import number
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.mechanism.mechanism import units
 from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
 from torsor.spatial import from_rpy, make_pose

@@ -3,25 +3,142 @@
 import warnings
 from argparse import ArgumentParser, Namespace
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from torsor import view
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, ModelWarning, listing
+from torsor.base.errors import ModelError, ModelWarning, listing, printable
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
-from torsor.cli.recordings import is_recording, show_recording
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import add_states, given_states, warn_of_zeros
+from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states, warn_of_zeros
+from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
+from torsor.human.recordings.recording import runs
 from torsor.mechanism import Coupling, Wheel
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+# What ``torsor info`` shows of recordings of people: markers, ground forces, tables, and skeletons of OpenSim.
+
+SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
+MOST = 40  # rows of a table
+
+
+def is_recording(name: str) -> bool:
+    """Whether a name is that of a recording, by its suffix.
+
+    Example:
+        >>> is_recording("walk.TRC"), is_recording("arm.urdf")
+        (True, False)
+    """
+    return Path(name).suffix.lower() in SUFFIXES
+
+
+def show_recording(name: str, console: Console) -> dict[str, Any]:
+    """Print what a file holds, and return it as plain values; likely mistakes are given as warnings."""
+    if Path(name).suffix.lower() == ".osim":
+        return _skeleton(read_osim(name), console)
+    recording = load(name)
+    found: dict[str, Any] = {"file": recording.source}
+    _line(console, f"[bold]{escape(printable(recording.source))}[/bold]")
+    if recording.has("markers"):
+        found["markers"] = _markers(recording.markers, console)
+    if recording.has("forces"):
+        found["forces"] = _forces(recording.forces, console)
+    if recording.has("table"):
+        found["table"] = _columns(recording, console)
+    found["events"] = [event._asdict() for event in recording.events]
+    for event in recording.events:
+        _line(console, f"{event.time:.3f} s: {escape(printable(event.name))}")
+    return found
+
+
+def _markers(markers: Markers, console: Console) -> dict[str, Any]:
+    gaps = markers.gaps()
+    _line(
+        console,
+        f"{len(markers.names)} markers, {_times(markers)}, in {markers.unit}, axes: {markers.axes or 'unknown'}",
+    )
+    _line(console, "Markers: " + escape(printable(", ".join(markers.names))))
+    if gaps:
+        rows = [(gap.marker, f"{gap.first + 1} to {gap.last + 1}", f"{gap.duration:.3f}") for gap in gaps]
+        _table(console, "Gaps", ("marker", "frames", "duration (s)"), rows)
+    else:
+        _line(console, "No gaps.")
+    return _facts(markers) | {"unit": markers.unit, "axes": markers.axes, "gaps": [gap._asdict() for gap in gaps]}
+
+
+def _forces(forces: GroundForces, console: Console) -> dict[str, Any]:
+    on, rows, plates = forces.loaded(), [], []
+    for k, name in enumerate(forces.names):
+        contacts = [(float(forces.times[first]), float(forces.times[last])) for first, last in runs(on[:, k])]
+        peak = float(forces.vertical[:, k].max())
+        rows.append((name, f"{peak:.1f}", "; ".join(f"{first:.3f} to {last:.3f}" for first, last in contacts)))
+        plates.append({"name": name, "peak": peak, "contacts": contacts})
+    _line(console, f"{len(forces.names)} force plates or feet, {_times(forces)}, axes: {forces.axes or 'unknown'}")
+    _table(console, "Ground forces", ("plate or foot", "largest (N)", "loaded (s)"), rows)
+    return _facts(forces) | {"axes": forces.axes, "plates": plates}
+
+
+def _columns(recording: Recording, console: Console) -> dict[str, Any]:
+    table = recording.table
+    words = {None: "angles in an unknown unit", True: "angles in degrees", False: "angles in radians"}[table.in_degrees]
+    if not recording.has("forces"):
+        _line(console, f"{len(table.names)} columns, {_times(table)}, {words}")
+        ends = [(np.nanmin(column, initial=np.inf), np.nanmax(column, initial=-np.inf)) for column in table.values.T]
+        rows = [(name, f"{low:.6g}", f"{high:.6g}") for name, (low, high) in zip(table.names, ends, strict=True)]
+        _table(console, "Columns", ("name", "least", "most"), rows)
+    return _facts(table) | {"in_degrees": table.in_degrees}
+
+
+def _skeleton(model: OsimModel, console: Console) -> dict[str, Any]:
+    counts = f"{len(model.bodies)} bodies, {len(model.joints)} joints, {len(model.markers)} markers"
+    _line(console, f"[bold]{escape(printable(model.name))}[/bold]: {model.mass:.6g} kg, {counts}")
+    rows = [
+        (joint.name, joint.kind, joint.parent, joint.child, ", ".join(each.name for each in joint.coordinates))
+        for joint in model.joints.values()
+    ]
+    _table(console, "Joints", ("name", "kind", "parent", "child", "coordinates"), rows)
+    return {
+        "file": model.source,
+        "name": model.name,
+        "mass": model.mass,
+        "bodies": {name: body.mass for name, body in model.bodies.items()},
+        "joints": [dict(zip(("name", "kind", "parent", "child"), row, strict=False)) for row in rows],
+        "coordinates": list(model.coordinates),
+        "markers": {name: {"body": each.body, "location": each.location} for name, each in model.markers.items()},
+    }
+
+
+def _facts(data: Markers | GroundForces | MotionTable) -> dict[str, Any]:
+    ends = [float(data.times[0]), float(data.times[-1])]
+    return {"names": list(data.names), "frames": len(data), "rate": data.rate, "times": ends}
+
+
+def _times(data: Markers | GroundForces | MotionTable) -> str:
+    return f"{len(data)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
+
+
+def _table(console: Console, title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    more = f" (the first {MOST} of {len(rows)})" if len(rows) > MOST else ""
+    table = Table(title=f"{title}{more}", title_justify="left", title_style="bold", header_style="bold")
+    for head in heads:
+        table.add_column(head)
+    for row in rows[:MOST]:
+        table.add_row(*(escape(printable(cell)) for cell in row))
+    console.print(table)
+
 
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations

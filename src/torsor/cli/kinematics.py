@@ -10,10 +10,8 @@ from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import add_states, given_states
-from torsor.cli.tables import Quantity, write_quantities
+from torsor.cli.outputs import Quantity, add_json, check_output, print_paths, write_json, write_quantities
+from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from torsor.base.errors import ModelError, warn
 from torsor.base.startup import STOPPED
-from torsor.cli.command import Command
+from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, Command
 from torsor.cli.outputs import (
     add_json,
     add_report,
@@ -22,7 +22,6 @@ from torsor.cli.outputs import (
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
-from torsor.cli.statuses import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED
 from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
 from torsor.motion.results.solution import BETWEEN
 from torsor.simulation.movie import KINDS, movie_path

@@ -11,9 +11,8 @@ from rich.table import Table
 
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
-from torsor.cli.command import Command
+from torsor.cli.command import DONE, NONE, REPRODUCED, Command
 from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
-from torsor.cli.statuses import DONE, NONE, REPRODUCED
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result

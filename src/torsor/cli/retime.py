@@ -12,12 +12,10 @@ from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
 from torsor.base.points import check_rate, instants
-from torsor.cli.command import Command
+from torsor.cli.command import DONE, Command
 from torsor.cli.excite import number_or_list
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
-from torsor.cli.states import states_of
-from torsor.cli.statuses import DONE
+from torsor.cli.states import add_robot, as_robot, given_robot, states_of
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
 from torsor.robot.robot import Robot

@@ -9,9 +9,8 @@ from rich.markup import escape
 
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
-from torsor.cli.command import Command
+from torsor.cli.command import DONE, NONE, SWEPT, Command
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.statuses import DONE, NONE, SWEPT
 
 SHOWN = 5  # errors that are printed
 

@@ -12,10 +12,9 @@ from rich.markup import escape
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.result import Result
-from torsor.cli.command import Command
-from torsor.cli.console import PlainConsole
+from torsor.cli.command import Command, PlainConsole
 from torsor.cli.outputs import add_json, check_output, print_paths, write_json
-from torsor.cli.robots import add_search, as_robot, given_robot
+from torsor.cli.states import add_search, as_robot, given_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
 
 PORT = 8080
@@ -81,7 +80,7 @@ def _given(name: str, arguments: Namespace) -> Any:
         robot = given_robot(Namespace(**vars(arguments) | {"robot": name, "strict": False, "snap": 0.0}))
         if not arguments.collision:
             return robot
-        from torsor.view.scene.collision import showing_shapes
+        from torsor.view.scene.scene import showing_shapes
 
         return showing_shapes(as_robot(robot))
     return load_result(name)

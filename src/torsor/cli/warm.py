@@ -9,7 +9,7 @@ from rich.markup import escape
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.outputs import add_json, write_json
-from torsor.cli.robots import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.compiler import DTYPES, cache
 from torsor.robot.parallel import ParallelRobot
 from torsor.view.tables import counted

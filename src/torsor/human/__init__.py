@@ -34,13 +34,9 @@ from torsor.human.gait.stride import Stride, fatigued, joint_loads
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS
 from torsor.human.tasks.figures import plot_task
-from torsor.human.tasks.hand_tasks import lifting
-from torsor.human.tasks.largest_lift import LargestLift, largest_lift
-from torsor.human.tasks.pushing import pulling, pushing
-from torsor.human.tasks.reaching import reaching
-from torsor.human.tasks.seat_tasks import standing_up
-from torsor.human.tasks.sitting_down import sitting_down
-from torsor.human.tasks.weakness import Weakness, weaknesses
+from torsor.human.tasks.hand_tasks import LargestLift, largest_lift, lifting, pulling, pushing, reaching
+from torsor.human.tasks.seat_tasks import sitting_down, standing_up
+from torsor.human.tasks.task import Weakness, weaknesses
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.problem import joint_torques
 

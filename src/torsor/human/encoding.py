@@ -4,7 +4,7 @@ from torsor.human.body import loads, person, strength, trunk_strength
 from torsor.human.contact import contact_forces, free_walk, run, schedule, stairs, support
 from torsor.human.gait import printed_constraints, walking
 from torsor.human.tasks import task
-from torsor.human.tasks.sitting_down import SittingDown
+from torsor.human.tasks.seat_tasks import SittingDown
 from torsor.human.terms import feet, forces, habits, objectives, places, problem, tendons
 from torsor.motion.encoding import encodable
 

@@ -18,11 +18,8 @@ from torsor.human.gait.running import running
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
 from torsor.human.gait.stride import Stride, peaks
 from torsor.human.gait.walking import walking
-from torsor.human.tasks.hand_tasks import lifting
-from torsor.human.tasks.pushing import pulling, pushing
-from torsor.human.tasks.reaching import reaching
-from torsor.human.tasks.seat_tasks import standing_up
-from torsor.human.tasks.sitting_down import sitting_down
+from torsor.human.tasks.hand_tasks import lifting, pulling, pushing, reaching
+from torsor.human.tasks.seat_tasks import sitting_down, standing_up
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.motion.declaration import Argument, NamedProblem, defaults_of

@@ -17,8 +17,8 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.movie import movie_path, write_movie
 from torsor.view.scene import Scene, Timeline, home, timeline, upwards
-from torsor.view.scene.forces import arrows
-from torsor.view.scene.simplify import within
+from torsor.view.scene.detail import within
+from torsor.view.scene.scene import arrows
 
 TRIANGLES = 9000  # of a picture
 FEW = 2500  # of each picture of an animation

@@ -74,7 +74,7 @@ def test_a_killed_worker_and_a_killed_client_lose_and_double_no_case(
     client = f"""
 import torsor
 from study_functions import slowly
-from torsor.motion.sweeps.parquet import ParquetStore
+from torsor.motion.sweeps.store import ParquetStore
 ParquetStore.patience = 1.0
 cases = [{{"a": a, "seconds": 0.2}} for a in range(120)]
 torsor.sweep(slowly, cases, executor={cluster.address!r}, output={str(output)!r}, resume=True)

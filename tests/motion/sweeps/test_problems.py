@@ -16,7 +16,7 @@ from refusals import refused
 from torsor import motion
 from torsor.cli.predictions import NAMED
 from torsor.motion import sweeps
-from torsor.motion.sweeps.variations import Variation
+from torsor.motion.sweeps.subjects import Variation
 
 REACH = """
 torsor = 1

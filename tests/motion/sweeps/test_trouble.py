@@ -13,12 +13,9 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.motion import sweeps
-from torsor.motion.sweeps.cases import Case
-from torsor.motion.sweeps.executors import Here
-from torsor.motion.sweeps.processes import _sendable
-from torsor.motion.sweeps.sqlite import SqliteStore
-from torsor.motion.sweeps.values import Row
-from torsor.motion.sweeps.worker import Parcel, run_parcel
+from torsor.motion.sweeps.cases import Case, Row
+from torsor.motion.sweeps.executors import Here, Parcel, _sendable, run_parcel
+from torsor.motion.sweeps.store import SqliteStore
 
 HALF = "\ud800"  # half of a character, as file names in another encoding have
 

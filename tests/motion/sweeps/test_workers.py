@@ -17,9 +17,8 @@ import torsor
 from refusals import refused
 from study_functions import compiles, dies, twice
 from torsor.motion import sweeps
-from torsor.motion.sweeps.processes import WorkerDiedError
+from torsor.motion.sweeps.executors import Parcel, WorkerDiedError
 from torsor.motion.sweeps.subjects import Subject
-from torsor.motion.sweeps.worker import Parcel
 
 CASES = [{"a": a} for a in range(6)]
 

@@ -135,7 +135,7 @@ def _search(
             raise
         report = stride_report(result, given)
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
-    from torsor.motion.sweeps.processes import cores  # slow to import, and few searches have several starts
+    from torsor.motion.sweeps.executors import cores  # slow to import, and few searches have several starts
 
     found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
     report = stride_report(found.best, given)

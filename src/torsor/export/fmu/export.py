@@ -1,26 +1,318 @@
 """An FMU as a file: model description, sources, library and documentation in one archive."""
 
 import hashlib
+import html
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
 import tempfile
+import xml.etree.ElementTree as ET
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from torsor._version import __version__
 from torsor.base.checks import flag, instance_of
 from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
-from torsor.compiler.source import words
+from torsor.compiler.c import CScalar, export_c
+from torsor.compiler.source import MARK, About, comment, words
 from torsor.export.about import about_robot
-from torsor.export.fmu.building import build_library, compiler, library_path
-from torsor.export.fmu.description import TOOL, build_description, model_description, page
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
-from torsor.export.fmu.sources import source_files, with_token
+from torsor.export.fmu.variables import CLOSING, STEP, Variable, is_structured, used
 from torsor.robot.robot import Robot
+
+# The library of an FMU for this machine: C sources through the compiler of the system.
+
+_COMPILERS = ("cc", "gcc", "clang")
+_OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
+# Names of a system in FMI 3 and 2, and the suffix of its libraries.
+_SYSTEMS = {
+    "linux": ("linux", "linux64", ".so"),
+    "darwin": ("darwin", "darwin64", ".dylib"),
+    "win32": ("windows", "win64", ".dll"),
+}
+_MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
+_SOURCES_ONLY = "`binary=False` for the sources alone"
+_SHOWN = 600  # characters of what the compiler says that an error shows
+
+
+def library_path(identifier: str, fmi: int, where: str) -> str:
+    """Return the path of the library of this machine within an FMU.
+
+    FMI 2 has a name for the system and the size of a pointer only: linux64 may be either processor.
+    """
+    system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
+    if system is None or machine is None:
+        found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"
+        raise ModelError(found, where=where, allowed=allowed, fix=_SOURCES_ONLY)
+    name, name_2, suffix = system
+    folder = name_2 if fmi == 2 else f"{machine}-{name}"
+    return f"binaries/{folder}/{identifier}{suffix}"
+
+
+def compiler(where: str) -> list[str]:
+    """Return the command of the C compiler: that of the environment variable CC, or the first that is found."""
+    try:
+        given = shlex.split(os.environ.get("CC", ""))
+    except ValueError as error:  # a quotation mark that is not closed
+        raise ModelError(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command") from None
+    for each in given[:1] or _COMPILERS:
+        if (found := shutil.which(each)) is not None:
+            return [str(Path(found).absolute()), *given[1:]]
+    what = f"CC names {given[0]!r}, which is not found" if given else "no C compiler is found"
+    allowed = f"{', '.join(_COMPILERS)}, or the one that the environment variable CC names"
+    fix = f"install one (Debian: apt install gcc; macOS: xcode-select --install), or {_SOURCES_ONLY}"
+    raise ModelError(what, where=where, allowed=allowed, fix=fix)
+
+
+def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str], where: str) -> bytes:
+    """Return the shared library of C sources, which are written into a folder; ``program`` is the compiler."""
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="ascii", newline="\n")
+    library = folder / "library"
+    sources = [name for name in texts if name.endswith(".c")]
+    command = [*program, *_OPTIONS, *sources, "-o", library.name, "-lm"]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it writes no library"
+    except OSError as error:  # a file that is no program
+        failed, said = True, str(error)
+    if failed or not library.exists():
+        fix = f"another compiler by the environment variable CC, or {_SOURCES_ONLY}"
+        raise ModelError(f"{program[0]} fails: {said}", where=where, fix=fix)
+    return library.read_bytes()
+
+
+# The files that say what is in an FMU: modelDescription.xml, buildDescription.xml (FMI 3) and a page for people.
+
+TOOL = "Torsor"
+"""The program that writes descriptions, as they name it."""
+
+_LOG = "logStatusError"
+
+
+def model_description(model: Model, identifier: str, token: str, fmi: int, sources: Sequence[str]) -> str:
+    """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
+    dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
+    plain = all(is_structured(each.name) for each in model.variables)
+    root = ET.Element(
+        "fmiModelDescription",
+        {
+            "fmiVersion": f"{fmi}.0",
+            "modelName": _text(model.robot.name),
+            {2: "guid", 3: "instantiationToken"}[fmi]: token,
+            "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
+            "generationTool": f"{TOOL} {__version__}",
+            "variableNamingConvention": "structured" if plain else "flat",
+        },
+    )
+    if fmi == 2:
+        root.set("numberOfEventIndicators", "0")
+    for kind, attributes in _interfaces(fmi).items():
+        interface = ET.SubElement(root, kind, {"modelIdentifier": identifier} | attributes)
+        if fmi == 2:
+            files = ET.SubElement(interface, "SourceFiles")
+            for name in sources:
+                ET.SubElement(files, "File", name=name)
+    units = ET.SubElement(root, "UnitDefinitions")
+    for name, exponents in used(each.unit for each in model.variables).items():
+        unit = ET.SubElement(units, "Unit", name=name)
+        ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in exponents.items()})
+    categories = ET.SubElement(root, "LogCategories")
+    ET.SubElement(categories, "Category", name=_LOG, description="why a function failed")
+    ET.SubElement(root, "DefaultExperiment", startTime="0.0", stopTime="1.0", stepSize=repr(model.settings.step))
+    variables = ET.SubElement(root, "ModelVariables")
+    for reference, each in enumerate(model.variables):
+        _add_variable(variables, each, reference, fmi)
+    _add_structure(ET.SubElement(root, "ModelStructure"), model, fmi)
+    return _document(root)
+
+
+def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
+    """Return the attributes of both interfaces: what an importer may ask for."""
+    if fmi == 2:
+        able = ["canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"]
+        exchange = ["completedIntegratorStepNotNeeded"]
+    else:
+        able = ["canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives"]
+        able, exchange = [*able, "providesAdjointDerivatives"], []
+    names = {"ModelExchange": able + exchange, "CoSimulation": [*able, "canHandleVariableCommunicationStepSize"]}
+    return {kind: dict.fromkeys(own, "true") for kind, own in names.items()}
+
+
+def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) -> None:
+    about = {"name": each.name, "valueReference": str(reference), "causality": each.causality}
+    about |= {"variability": each.variability}
+    about |= {"initial": each.initial} if each.initial is not None else {}
+    about |= {"description": _text(each.description)} if each.description else {}
+    numbers = {"unit": each.unit} if each.unit else {}
+    if each.state is not None:  # FMI 2 counts variables from 1
+        numbers["derivative"] = str(each.state + (fmi == 2))
+    numbers |= {"min": repr(each.least)} if each.least is not None else {}
+    numbers |= {"start": repr(each.start)} if each.start is not None else {}
+    if fmi == 2:
+        ET.SubElement(ET.SubElement(parent, "ScalarVariable", about), "Real", numbers)
+    else:
+        ET.SubElement(parent, "Float64", about | numbers)
+
+
+def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
+    """Add the outputs, the rates of states and the unknowns at the start, each with what it depends on."""
+    variables, z, one = model.variables, model.z, int(fmi == 2)  # FMI 2 counts variables from 1
+    own = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
+    depends = dict(enumerate(model.pattern, start=z)) | own
+    at_work = {k: [d for d in each if variables[d].kind != "parameter"] for k, each in depends.items()}
+    outputs = [k for k, each in enumerate(variables) if each.causality == "output"]
+    rates = [k for k, each in enumerate(variables) if each.kind == "rate"]
+    for name, group, unknowns, knowns in (
+        ("Output", "Outputs", outputs, at_work),
+        ("ContinuousStateDerivative", "Derivatives", rates, at_work),
+        ("InitialUnknown", "InitialUnknowns", range(z, len(variables)), depends),
+    ):
+        place = ET.SubElement(parent, group) if one and unknowns else parent
+        for k in unknowns:
+            about = {"index" if one else "valueReference": str(k + one)}
+            about["dependencies"] = " ".join(str(each + one) for each in knowns[k])
+            ET.SubElement(place, "Unknown" if one else name, about)
+
+
+def build_description(identifier: str, sources: Iterable[str]) -> str:
+    """Return sources/buildDescription.xml of FMI 3: how the C files become a library."""
+    root = ET.Element("fmiBuildDescription", fmiVersion="3.0")
+    configuration = ET.SubElement(root, "BuildConfiguration", modelIdentifier=identifier)
+    files = ET.SubElement(configuration, "SourceFileSet", language="C99")
+    for name in sources:
+        ET.SubElement(files, "SourceFile", name=name)
+    ET.SubElement(configuration, "Library", name="m", external="true", description="the C library of mathematics")
+    return _document(root)
+
+
+def page(model: Model, about: About) -> str:
+    """Return documentation/index.html: what the variables are."""
+    rows = "\n".join(
+        f"<tr><td>{html.escape(each.name)}</td><td>{each.causality}</td><td>{each.unit}</td>"
+        f"<td>{html.escape(_text(each.description))}</td></tr>"
+        for each in model.variables
+    )
+    lines = "\n".join(f"<p>{html.escape(_text(line))}</p>" for line in about.lines)
+    step = "" if model.settings.inverse else _STEP + _LOOPS * (model.loops is not None)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{html.escape(_text(model.robot.name))}'
+        f"</title></head>\n<body>\n{lines}\n{step}<table>\n"
+        f"<tr><th>variable</th><th>causality</th><th>unit</th><th>meaning</th></tr>\n{rows}\n</table>\n"
+        "</body>\n</html>\n"
+    )
+
+
+_STEP = f"""<p>Co-simulation integrates by the classical Runge-Kutta method with equal steps, none longer than the
+parameter {STEP}; inputs are constant during a communication step. Limits of joints and drives are not enforced.</p>
+"""
+_LOOPS = f"""<p>Loops are closed after each step of co-simulation; in model exchange, errors of closure decrease at the
+rate {CLOSING}. Start values have to close the loops.</p>
+"""
+
+
+def _text(text: str) -> str:
+    """Return a text with a question mark for each character that XML does not allow."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def _document(root: ET.Element) -> str:
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+# The C sources of an FMU: the functions of the robot, its numbers, and the interface, which is the same for all.
+
+KERNELS = "kernels"
+_INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")}
+
+
+def source_files(model: Model, identifier: str, token: str, fmi: int, about: About) -> dict[str, str]:
+    """Return the text of each file by its name."""
+    texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
+    texts |= {name: _asset(name) for name in ("model.h", "model.c", *_INTERFACES[fmi])}
+    functions = {f"{identifier}_robot_{name}": model.functions[name] for name in _kernels(model, fmi)}
+    with tempfile.TemporaryDirectory() as folder:
+        header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
+        return texts | {path.name: path.read_text(encoding="ascii") for path in (header, source)}
+
+
+def with_token(texts: dict[str, str], model: Model, identifier: str, token: str, fmi: int) -> dict[str, str]:
+    """Return the files with another token, which is in one of them."""
+    return texts | {"robot.h": _header(model, identifier, token, fmi)}
+
+
+def _kernels(model: Model, fmi: int) -> list[str]:
+    """Return the names of the functions; FMI 2 has no adjoint derivatives."""
+    return [name for name in model.functions if name != "adjoint" or fmi > 2]
+
+
+def _asset(name: str) -> str:
+    text = files("torsor.export.fmu").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
+    return comment(f"{MARK}.") + text
+
+
+def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
+    """Return robot.h: the order of the variables, and the names of the functions."""
+    states = model.robot.nq + model.robot.nv if not model.settings.inverse else 0
+    places = {
+        "ROBOT_VARIABLES": len(model.variables),
+        "ROBOT_X": model.x,
+        "ROBOT_INPUTS": model.first("input"),
+        "ROBOT_Q": model.z - states,
+        "ROBOT_Z": model.z,
+        "ROBOT_OUTPUTS": model.first("output"),
+        "ROBOT_NQ": model.robot.nq if states else 0,
+        "ROBOT_NV": model.robot.nv if states else 0,
+    }
+    names = [each.name for each in model.variables]
+    places |= {f"ROBOT_{name.upper()}": names.index(name) for name in (STEP, CLOSING) if name in names}
+    lines = [f"#define {name} {number}" for name, number in places.items()]
+    lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
+    tables = ("names", "start", "least", *_kernels(model, fmi))
+    lines += [f"#define robot_{name} {identifier}_robot_{name}" for name in tables]
+    declared = ("const char *const robot_names", "const double robot_start", "const double robot_least")
+    lines += ["", *(f"extern {each}[ROBOT_VARIABLES];" for each in declared)]
+    what = comment(f"{MARK}. Value references where each kind of variable begins (model.h), and names for the linker.")
+    return f"{what}#ifndef ROBOT_H\n#define ROBOT_H\n\n" + "\n".join(lines) + "\n\n#endif\n"
+
+
+def _numbers(model: Model) -> str:
+    """Return robot.c: names, values at the start and least values of the variables."""
+    real = CScalar("float64").literal
+    columns = {
+        "const char *const robot_names": [_string(each.name) for each in model.variables],
+        "const double robot_start": [real(each.start or 0.0) for each in model.variables],
+        "const double robot_least": [
+            "-HUGE_VAL" if each.least is None else real(each.least) for each in model.variables
+        ],
+    }
+    tables = [f"{name}[ROBOT_VARIABLES] = {{\n    " + ",\n    ".join(each) + "};\n" for name, each in columns.items()]
+    what = comment(f"{MARK}. Names, values at the start and least values of the variables, by value reference.")
+    return "\n".join([f'{what}#include "robot.h"\n\n#include <math.h>\n', *tables])
+
+
+def _string(text: str) -> str:
+    r"""Return a literal of C; bytes of UTF-8 and special characters are octal.
+
+    Example:
+        >>> _string('q."ö"')
+        '"q.\\042\\303\\266\\042"'
+    """
+    octal = {ord(c) for c in '"\\?'}
+    return '"' + "".join(chr(b) if 31 < b < 127 and b not in octal else f"\\{b:03o}" for b in text.encode()) + '"'
+
 
 VERSIONS = (2, 3)
 _SUFFIX = ".fmu"

@@ -19,7 +19,7 @@ from torsor.human.contact.support import Sitting
 from torsor.human.gait.curves import COUNT, StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES, Reference
 from torsor.human.gait.spread import CurveSpread
-from torsor.human.tasks.seat_drawing import draw_seat
+from torsor.human.tasks.figures import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressure, who
 from torsor.motion import MotionResult

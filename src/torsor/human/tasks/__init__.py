@@ -2,11 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from torsor.human.tasks.hand_tasks import lifting
-from torsor.human.tasks.pushing import pulling, pushing
-from torsor.human.tasks.reaching import reaching
-from torsor.human.tasks.seat_tasks import standing_up
-from torsor.human.tasks.sitting_down import sitting_down
+from torsor.human.tasks.hand_tasks import lifting, pulling, pushing, reaching
+from torsor.human.tasks.seat_tasks import sitting_down, standing_up
 from torsor.motion import MotionProblem
 
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {

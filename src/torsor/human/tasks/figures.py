@@ -11,14 +11,35 @@ from torsor.base.figures import Bound, Quantity, draw_panel, label_of_title, new
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
-from torsor.human.contact.support import Sitting
-from torsor.human.tasks.seat_drawing import draw_seat
+from torsor.human.contact.support import Rails, Sitting
 from torsor.human.terms.forces import TrunkTorques
 from torsor.human.terms.problem import grounded_term, hand_forces_of, joint_torques, load_of, presses, who
 from torsor.motion import MotionResult
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# The seat and its armrests in pictures from the side.
+
+SEAT = 0.4  # depth of a seat (m)
+REST = 0.25  # length of an armrest (m)
+
+
+def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
+    """Draw the seat into a panel, seen from the right, with its middle where it acts, moved aside by a shift (m)."""
+    front, back = shift - seat.back + SEAT / 2, shift - seat.back - SEAT / 2
+    axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
+    axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)
+    if seat.rails is not None:
+        draw_rails(axes, seat.rails, shift)
+
+
+def draw_rails(axes: Any, rails: Rails, shift: float) -> None:
+    """Draw an armrest below the hands, seen from the right, moved aside by a shift (m)."""
+    front = shift + rails.ahead + 0.05
+    axes.plot([front - REST, front], [rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
+
 
 SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative
 POSTURES, APART, TORQUES = 9, 1.1, 8  # number of postures, their distance (m), number of torques

@@ -1,18 +1,22 @@
 """Lifting a box with both hands."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from torsor.base.checks import frozen_array, instance_of, number, positive
+import numpy as np
+
+from torsor.base.checks import frozen_array, instance_of, number, one_of, positive
+from torsor.base.errors import ModelError
+from torsor.human.body.coordinates import SIDES
 from torsor.human.body.kernels import checked_body
-from torsor.human.body.loads import Box
-from torsor.human.body.postures import crouching, hips_apart
+from torsor.human.body.loads import STRONGEST, Box, HandForces
+from torsor.human.body.postures import crouching, hips_apart, landmark, standing
 from torsor.human.body.trunk_strength import TrunkStrength
 from torsor.human.contact.support import Standing
-from torsor.human.tasks.task import TaskSettings
-from torsor.human.terms.places import BoxAt, BoxClears, BoxFacing, BoxGripped, BoxLevel, ChestLean
-from torsor.motion import End, MotionProblem, Start
+from torsor.human.tasks.task import IDLE, RANGES, TaskSettings
+from torsor.human.terms.places import BoxAt, BoxClears, BoxFacing, BoxGripped, BoxLevel, ChestLean, Placed
+from torsor.motion import End, MotionProblem, MotionResult, Start
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
@@ -89,3 +93,197 @@ def lifting(
     support = Standing(hips_apart(task.body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
     return task.problem(support, aims, ends, (first, last), body=loaded, load=box, trunk=trunk)
+
+
+# The largest load that a person can lift: bisection over the mass of the box.
+
+ITERATIONS = 120  # of one lift: a feasible motion is found sooner, an infeasible one is given up
+
+
+class LargestLift(NamedTuple):
+    """The largest ``mass`` (kg) that was lifted, its motion, and the least ``too_heavy`` mass (kg) that was not."""
+
+    mass: float
+    result: MotionResult
+    too_heavy: float
+
+
+def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
+    """Return the largest box that a person can lift, to ``within`` kg, and its motion.
+
+    ``first`` (kg) is the mass that is tried first; further arguments are those of ``lifting`` without the box. Each
+    mass is a motion problem of its own, solved for a feasible motion: it takes some seconds, and longer where there is
+    none. A heavier box may be possible in a motion that is far from those found.
+
+    Example:
+        >>> largest_lift(within=-1.0)
+        Traceback (most recent call last):
+        torsor.ModelError: largest lift: within (kg) is -1.0; allowed: a finite number, above 0
+    """
+    within = positive(within, "largest lift", "within (kg)")
+    mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, HEAVIEST, None
+    if "box" in lift:
+        raise ModelError("box is given", where="largest lift", allowed="arguments of lifting without the box")
+    while best is None or most - least > within:
+        problem = lifting(body, Box(mass), **lift)
+        found = problem.solve(start=best, check=False, iterations=ITERATIONS)
+        if best is not None and not found.is_feasible:  # a lighter lift may be a bad start
+            found = problem.solve(check=False, iterations=ITERATIONS)
+        if found.is_feasible:
+            best, least = found, mass
+        else:
+            most = mass
+        if best is None and most < within:
+            found_text = f"not even {most:.3g} kg can be lifted"
+            fix = "another place of the box, more time, or a stronger person"
+            raise ModelError(found_text, where="largest lift", fix=fix)
+        mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
+    return LargestLift(least, best, most)
+
+
+# Pushing and pulling a handle with both hands.
+
+LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half of their height (rad)
+RISE = 0.7  # fraction of the duration in which the force rises
+
+
+def pushing(
+    body: Robot | None = None,
+    force: float | HandForces = 100.0,
+    height: float = 1.0,
+    ahead: float = 0.55,
+    duration: float = 1.5,
+    *,
+    grip: float = 0.4,
+    trunk: TrunkStrength | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of pushing a handle forward with both hands, on flat feet side by side, from rest to rest.
+
+    ``force`` (N) rises from 0 to this value in 70 % of the duration and then stays; ``HandForces`` give any other
+    course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the heels, ``grip``
+    apart (m), all the time: the body leans into it. People who push harder place one foot ahead, which these tasks do
+    not.
+
+    Example:
+        >>> problem = pushing(force=80.0)
+        >>> problem.name, [each.title for each in problem.conditions][-1]
+        ('push', 'left hand at the handle')
+    """
+    return _exerting("push", -1.0, body, force, height, ahead, duration, grip, trunk, frozen, points, nodes)
+
+
+def pulling(
+    body: Robot | None = None,
+    force: float | HandForces = 100.0,
+    height: float = 1.0,
+    ahead: float = 0.55,
+    duration: float = 1.5,
+    *,
+    grip: float = 0.4,
+    trunk: TrunkStrength | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of pulling a handle backward with both hands; the arguments are those of ``pushing``.
+
+    Example:
+        >>> pulling(force=80.0).name
+        'pull'
+    """
+    return _exerting("pull", 1.0, body, force, height, ahead, duration, grip, trunk, frozen, points, nodes)
+
+
+def _exerting(
+    name: str,
+    sign: float,
+    body: Robot | None,
+    force: float | HandForces,
+    height: float,
+    ahead: float,
+    duration: float,
+    grip: float,
+    trunk: TrunkStrength | None,
+    frozen: Mapping[str, float] | None,
+    points: int,
+    nodes: int,
+) -> MotionProblem:
+    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands."""
+    task = TaskSettings(name, checked_body(body, name), duration, points, nodes, True, frozen)
+    y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
+    half = positive(grip, name, "grip") / 2
+    _check_handle(task.body, y, z, half, name)
+    if isinstance(force, HandForces):
+        hands = force
+        if not np.allclose(hands.right * [-1, 1, 1], hands.left):
+            allowed, fix = "forces that are mirror images of each other", "for other forces use reaching(hands=...)"
+            raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
+    else:
+        size = number(force, name, "force", above=0.0, most=STRONGEST)
+        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * duration)
+    if trunk is not None:
+        instance_of(trunk, TrunkStrength, name, "trunk", allowed="a torsor.human.TrunkStrength")
+    aims: list[Any] = [
+        Placed(body=task.body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
+        for side, x in zip(SIDES, (-half, half), strict=True)
+    ]
+    guess = crouching(task.body, y, z, LEAN)
+    ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    support = Standing(hips_apart(task.body))
+    return task.problem(support, aims, ends, (guess, guess), hands=hands, trunk=trunk)
+
+
+def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> None:
+    """Raise ModelError for a handle that no hand reaches: farther from the heels than the body with raised arms."""
+    shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
+    reach = float(2 * shoulder - knuckles - heel)
+    if math.hypot(y, z) > reach or half > reach:
+        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
+        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
+        raise ModelError(found, where=where, allowed=allowed, fix="give its place in metres")
+
+
+# Reaching a point with one hand.
+
+POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
+
+
+def reaching(
+    body: Robot | None = None,
+    target: Sequence[float] = (-0.2, 1.1, 0.75),
+    hand: str = "right",
+    duration: float = 1.0,
+    *,
+    hands: HandForces | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
+
+    ``hands`` are forces on the hands (``HandForces``), for example of a tool. Both feet stay flat; the body bends,
+    squats and turns as far as it can and must. ``frozen`` has {coordinate: angle (rad)} of joints that do not move. If
+    the target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the posture that comes nearest.
+
+    Example:
+        >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
+        >>> [each.title for each in problem.conditions][-1]
+        'left hand at the target'
+    """
+    task = TaskSettings("reach", checked_body(body, "reach"), duration, points, nodes, frozen=frozen)
+    if hands is not None:
+        instance_of(hands, HandForces, "reach", "hands", allowed="torsor.human.HandForces")
+    one_of(hand, SIDES, "reach", "hand")
+    x, y, z = frozen_array(target, (3,), "reach", "target").tolist()
+    frame, name = f"{hand}_knuckles", f"{hand} hand at the target"
+    aims = [Placed(body=task.body, frame=frame, place=(x, y, z), at=1.0, name=name)]
+    first = task.posture(standing(task.body))
+    ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    idle = {f"{side}_{name}": range_ for side in SIDES if side != hand for name, range_ in IDLE.items()}
+    support, ranges = Standing(hips_apart(task.body)), {**RANGES, **idle}
+    return task.problem(
+        support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True, hands=hands
+    )

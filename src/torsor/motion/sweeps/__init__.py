@@ -6,8 +6,8 @@ none is in the results twice. See docs/sweep.md.
 
 from torsor.motion.declaration import NAMED_PROBLEMS as PROBLEMS
 from torsor.motion.sweeps.cases import Cases, grid, samples
+from torsor.motion.sweeps.executors import Processes
 from torsor.motion.sweeps.files import Study, load_study
-from torsor.motion.sweeps.processes import Processes
 from torsor.motion.sweeps.results import Results, read
 from torsor.motion.sweeps.sweep import sweep
 

@@ -1,17 +1,351 @@
 """Where cases are computed: in this process, in processes of this machine, on a cluster, or by any executor."""
 
 import contextlib
+import hashlib
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from functools import cache
 from importlib import import_module
-from time import monotonic
-from typing import Any, cast
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from time import monotonic, perf_counter
+from typing import Any, NamedTuple, cast
 
+from threadpoolctl import ThreadpoolController
+
+from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, missing
-from torsor.motion.sweeps.cases import Case
-from torsor.motion.sweeps.processes import CannotStartError, Processes, WorkerDiedError, cores
+from torsor.base.progress import be_silent
+from torsor.motion import MotionError
+from torsor.motion.sweeps.cases import Case, Row, check_names
 from torsor.motion.sweeps.subjects import Subject
-from torsor.motion.sweeps.worker import Parcel, run_case, run_parcel
+from torsor.simulation import SimulationError
+
+# One case in a worker: in this process, in a process of this machine, or on another machine of a cluster.
+#
+# The function travels as bytes, with every case, and is unpacked once in each process: a worker that is started later,
+# in the place of a killed one, needs nothing else. Errors of a case are part of its row.
+
+MOST_KEPT = 4  # functions that a process keeps: a cluster may serve several studies
+# Errors whose message says what is wrong; the others are shown with their type.
+_IN_WORDS = (ModelError, MotionError, SimulationError)
+
+_subjects: dict[str, Subject] = {}
+
+
+class Parcel(NamedTuple):
+    """A subject as bytes, with their hash."""
+
+    digest: str
+    content: bytes
+
+    @classmethod
+    def of(cls, subject: Subject) -> "Parcel":
+        """Return a subject as bytes, by cloudpickle where it is installed: it takes functions of notebooks too."""
+        try:
+            from cloudpickle import dumps
+        except ImportError:
+            from pickle import dumps
+        try:
+            content = dumps(subject)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            found = f"{subject.name} cannot be sent to another process: {error}"
+            fix = "define the function in a module, or install cloudpickle, or compute in this process: `workers=0`"
+            raise ModelError(found, where="sweep", fix=fix) from None
+        return cls(hashlib.blake2b(content, digest_size=8).hexdigest(), content)
+
+    def open(self) -> Subject:
+        """Return the subject, unpacked once in a process."""
+        found = _subjects.get(self.digest)
+        if found is None:
+            found = _subjects[self.digest] = pickle.loads(self.content)
+            while len(_subjects) > MOST_KEPT:
+                _subjects.pop(next(iter(_subjects)), None)
+        return found
+
+
+def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
+    """Return the row of a case in a worker; ``attempt`` tells a cluster that a second attempt is another task."""
+    try:
+        subject = parcel.open()
+    except (Exception, SystemExit) as error:  # of a module that this process imports, for example
+        reason = f"the function cannot be unpacked in a worker: {type(error).__name__}: {error}"
+        return Row(case.number, case.digest, case.values, {}, _encodable(reason), units={})
+    return run_case(subject, case)
+
+
+def run_case(subject: Subject, case: Case) -> Row:
+    """Return the row of a case; its error, if it has one, is in the row.
+
+    Example:
+        >>> run_case(Subject("ratio", lambda a, b: a / b), Case(7, {"a": 1.0, "b": 0.0})).error
+        'ZeroDivisionError: float division by zero'
+    """
+    start, results, units = perf_counter(), dict[str, Any](), dict[str, str]()
+    # Warnings belong to a case only where no other thread can change their filters meanwhile.
+    here = threading.current_thread() is threading.main_thread()
+    with _one_thread(), warnings.catch_warnings(record=True) if here else warnings.catch_warnings() as caught:
+        if here:
+            warnings.simplefilter("default")
+        try:
+            found = subject.run(case.values)
+            check_names(case.values, found.results)
+            results, error, units = found.results, found.reason, dict(found.units)
+        except (Exception, SystemExit) as wrong:
+            error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
+    error, warning = _encodable(error), "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+    return Row(
+        case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units
+    )
+
+
+def _encodable(text: str) -> str:
+    """Return text that every file can hold: half characters (lone surrogates) as escapes."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _one_thread() -> Any:
+    """Return a context in which linear algebra has one thread: the workers share the cores among themselves."""
+    return _controller().limit(limits=1)
+
+
+@cache
+def _controller() -> Any:
+    return ThreadpoolController()
+
+
+# Processes on this machine, as an executor: a killed one is replaced, and only its own case ends with an error.
+#
+# Processes are spawned, so that threads and locks of this one do no harm, and compute with one BLAS thread each.
+# Kernels come from the cache on disk, where the first process that needs one compiles it while the others wait.
+
+# Threads of linear algebra in a new process.
+_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
+# Processes in a row that end before they are ready: by an error of their own, which will come again, or killed.
+MOST_FAILED_STARTS, MOST_KILLED_STARTS = 3, 100
+_starting = threading.Lock()  # the environment is shared by all threads
+
+
+class WorkerDiedError(BrokenExecutor):
+    """The process that computed a case ended: it was killed, ran out of memory, or crashed."""
+
+
+class CannotStartError(ModelError):
+    """Processes end before they can compute anything."""
+
+
+class _Job(NamedTuple):
+    future: "Future[Any]"
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Processes(Executor):
+    """An executor with ``workers`` processes on this machine (by default, one for each core).
+
+    A process that dies is replaced by a new one. The future of its call raises ``WorkerDiedError``; all others go on.
+
+    Example:
+        >>> with Processes(2) as pool:  # processes start with the first calls
+        ...     pool.workers, pool.pids
+        (2, [])
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = cores() if workers is None else whole_number(workers, "sweep", "workers", most=10_000)
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            found, fix = "a script starts processes while it is imported", 'call it under if __name__ == "__main__":'
+            raise ModelError(found, where="sweep", fix=fix)
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._processes: set[BaseProcess] = set()
+        self._threads: list[threading.Thread] = []
+        self._is_closed = self._is_killed = False
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes that run now."""
+        return [each.pid for each in list(self._processes) if each.pid is not None]
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Return the future of a call in one of the processes; keywords are not taken."""
+        if self._is_closed:
+            raise RuntimeError("the processes are stopped")
+        future: Future[Any] = Future()
+        self._jobs.put(_Job(future, fn, args))
+        if len(self._threads) < self.workers:
+            thread = threading.Thread(target=self._serve, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Stop the processes: after all calls if ``wait``, else at once."""
+        self._is_closed = True
+        if cancel_futures or not wait:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    job = self._jobs.get_nowait()
+                    if job is not None:
+                        job.future.cancel()
+        for _ in self._threads:
+            self._jobs.put(None)
+        if not wait:
+            self._is_killed = True
+            for process in list(self._processes):
+                process.kill()
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self) -> None:
+        """Take jobs one after the other, in a thread for each process."""
+        worker: _Worker | None = None
+        try:
+            while (job := self._jobs.get()) is not None:
+                if not job.future.set_running_or_notify_cancel():
+                    continue
+                worker = worker or self._started()
+                if worker is None:
+                    fix = 'call it under if __name__ == "__main__": in a script, and look at the errors above'
+                    job.future.set_exception(CannotStartError("new processes end at once", where="sweep", fix=fix))
+                    continue
+                try:
+                    is_error, found = worker.call(job.function, job.arguments)
+                except (EOFError, OSError):
+                    error = WorkerDiedError(self._ended(worker))
+                    worker = None
+                    job.future.set_exception(error)
+                    continue
+                if is_error:
+                    job.future.set_exception(found)
+                else:
+                    job.future.set_result(found)
+        finally:
+            if worker is not None:
+                worker.close()
+                self._processes.discard(worker.process)
+
+    def _started(self) -> "_Worker | None":
+        """Return a process that is ready, or None if none can be started."""
+        failed = killed = 0
+        while failed < MOST_FAILED_STARTS and killed < MOST_KILLED_STARTS and not self._is_killed:
+            worker = _Worker()
+            self._processes.add(worker.process)
+            if self._is_killed:  # it was started while the others were killed
+                worker.process.kill()
+            if worker.is_ready():
+                return worker
+            self._ended(worker)
+            killed, failed = killed + (worker.exit_code < 0), failed + (worker.exit_code >= 0)
+        return None
+
+    def _ended(self, worker: "_Worker") -> str:
+        """Return how a process ended."""
+        worker.close()
+        self._processes.discard(worker.process)
+        code = worker.exit_code
+        if code >= 0:
+            return f"its process ended with status {code}"
+        with contextlib.suppress(ValueError):
+            return f"its process was ended by {signal.Signals(-code).name}"
+        return f"its process was ended by signal {-code}"
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_work, args=(theirs,), daemon=True)
+        with _starting:
+            before = {name: os.environ.get(name) for name in _ONE_THREAD}
+            os.environ.update(_ONE_THREAD)
+            try:
+                self.process.start()
+            finally:
+                for name, value in before.items():
+                    os.environ.pop(name) if value is None else os.environ.update({name: value})
+        theirs.close()  # so that the end of the process is the end of the pipe
+
+    def is_ready(self) -> bool:
+        """Wait for the process to import its modules, and return whether it did."""
+        try:
+            return bool(self._received())
+        except (EOFError, OSError):
+            return False
+
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+        """Return (whether it failed, the result or error) of a call; raise EOFError if the process ends."""
+        self.pipe.send((function, arguments))
+        found: tuple[bool, Any] = self._received()
+        return found
+
+    def _received(self) -> Any:
+        wait([self.pipe, self.process.sentinel])
+        if not self.pipe.poll():
+            raise EOFError
+        return self.pipe.recv()
+
+    @property
+    def exit_code(self) -> int:
+        """The status with which the process ended, or minus the signal that ended it."""
+        return self.process.exitcode or 0
+
+    def close(self) -> None:
+        """Close the pipe, which ends the process, and wait for that."""
+        self.pipe.close()
+        self.process.join()
+
+
+def _work(pipe: Connection) -> None:
+    """Compute what comes through a pipe until it is closed; Ctrl-C is for the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    be_silent()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        pipe.send(True)
+        while True:
+            function, arguments = pipe.recv()
+            try:
+                found = False, function(*arguments)
+            except Exception as error:
+                found = True, _sendable(error)
+            pipe.send(found)
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error that the other process can unpack: some exceptions cannot be made again from their pickle."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: nobody would take its result."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use.
+
+    Example:
+        >>> cores() >= 1
+        True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
 
 AHEAD = 2  # cases that are given to each worker at a time, so that none waits for the next one
 _REFRESH = 2.0  # s after which the size of a cluster is asked for again

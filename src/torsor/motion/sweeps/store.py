@@ -4,19 +4,23 @@ A file holds columns, each with its role ("parameter", "result" or "own"), its k
 ``opening`` has the kinds of files by their suffix.
 """
 
+import io
 import json
 import os
+import secrets
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from torsor.base.errors import ModelError
-from torsor.motion.sweeps.values import Row, kind_of, noun
+from torsor.base.errors import ModelError, missing
+from torsor.base.files import check_name, replacing
+from torsor.motion.sweeps.cases import Row, kind_of, noun
 
 FORMAT = "torsor sweep 1"
 
@@ -157,3 +161,392 @@ def _column_value(value: Any) -> Any:
     except ValueError:  # rows of several lengths
         return json.dumps(value)
     return array.astype(float) if array.dtype.kind in "fiu" else json.dumps(value)
+
+
+# Results in an SQLite file, with a column for each parameter and result; arrays are in NumPy's format (.npy).
+
+_TYPES = {"number": "REAL", "truth": "INTEGER", "text": "TEXT"}
+
+
+class SqliteStore(Store):
+    """An SQLite file, or a table in memory if ``path`` is None; ``subject`` is None for reading."""
+
+    def __init__(self, path: Path | None, units: Mapping[str, str], subject: str | None) -> None:
+        super().__init__(units)
+        if path is not None and path.is_dir():
+            raise ModelError("it is a folder", where=str(path), allowed="a file")
+        self._path, self._writing = path, None if path is None or subject is None else Writing(path)
+        # A study that was killed while it wrote leaves a journal, which the next one who opens the file works off.
+        journal = None if path is None else path.with_name(f"{path.name}-journal")
+        mode = "rwc" if subject is not None else "rw" if journal is not None and journal.exists() else "ro"
+        place = "file::memory:" if path is None else f"{path.resolve().as_uri()}?mode={mode}"
+        self._file = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=60.0)
+        try:
+            self._begin(subject)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise ModelError(f"no results of a sweep: {error}", where=str(path)) from None
+            raise
+
+    def _begin(self, subject: str | None) -> None:
+        execute = self._file.execute
+        if subject is not None and not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            own = ", ".join(f"{_quoted(each.name)} {_TYPES[each.kind]}" for each in OWN_COLUMNS[1:])
+            with self._transaction():
+                execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
+                execute("CREATE TABLE columns (name TEXT PRIMARY KEY, role TEXT, kind TEXT, unit TEXT, stored TEXT)")
+                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {own})')
+                facts = {"format": FORMAT, "subject": subject}
+                self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
+        facts = dict(execute("SELECT key, value FROM about"))
+        if facts.get("format") != FORMAT:
+            raise ModelError(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT)
+        check_subject(self._path or Path(), facts.get("subject", ""), subject)
+        found = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
+        self.columns |= {each[0]: Column(*each[:4]) for each in found}
+        # The names in the table: SQLite takes "T" and "t" for the same.
+        self._stored = {each.name: each.name for each in OWN_COLUMNS} | {each[0]: each[4] for each in found}
+
+    def known(self, number: int) -> str | None:
+        """Return the digest of the case of a number, or None if it is not there."""
+        found = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def _append(self, rows: Sequence[Row]) -> None:
+        try:
+            self._insert(rows)
+        except (sqlite3.Error, OverflowError) as error:
+            fix = "free space on the disk, or write elsewhere; `resume=True` goes on"
+            found = f"the results cannot be written: {error}"
+            raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
+
+    def _insert(self, rows: Sequence[Row]) -> None:
+        with self._transaction():
+            for name in [each for each in self.columns if each not in self._stored]:
+                self._add(self.columns[name])
+            for row in rows:
+                own = (row.number, row.digest, row.state, row.error, row.warning, row.elapsed)
+                values = dict(zip((each.name for each in OWN_COLUMNS), own, strict=True)) | row.values | row.results
+                values = {name: value for name, value in values.items() if value is not None}
+                names, marks = self._names(values), ", ".join("?" * len(values))
+                # The number is the primary key: a case that is there already stays as it is.
+                text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
+                self._file.execute(text, [_sqlite_value(each) for each in values.values()])
+
+    def _names(self, names: Iterable[str]) -> str:
+        return ", ".join(_quoted(self._stored[each]) for each in names)
+
+    def _add(self, column: Column) -> None:
+        taken, stored = {each.lower() for each in self._stored.values()}, column.name.replace("\0", "")
+        while stored.lower() in taken:
+            stored += "_"
+        self._file.execute(f"ALTER TABLE cases ADD COLUMN {_quoted(stored)} {_TYPES.get(column.kind, 'BLOB')}")
+        facts = column.name, column.role, column.kind, column.unit, stored
+        self._file.execute("INSERT INTO columns VALUES (?, ?, ?, ?, ?)", facts)
+        self._stored[column.name] = stored
+
+    def counts(self) -> dict[str, int]:
+        """Return how many cases are "done" and how many "failed"."""
+        return {"done": 0, "failed": 0} | dict(self._file.execute("SELECT state, count(*) FROM cases GROUP BY state"))
+
+    def forget_failed(self) -> None:
+        """Remove the rows of failed cases."""
+        self._file.execute("DELETE FROM cases WHERE state = 'failed'")
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, case by case."""
+        kinds = [self.columns[name].kind for name in names]
+        try:
+            for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
+                yield tuple(_value_from_sqlite(value, kind) for value, kind in zip(row, kinds, strict=True))
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            found = f"its values are damaged: {str(error).splitlines()[0]}"
+            raise ModelError(found, where=str(self._path or "results")) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        if self._writing is not None:
+            self._writing.end()
+
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._file)
+
+
+class _Transaction:
+    """A block that is written as a whole or not at all."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
+
+    def __enter__(self) -> None:
+        self._file.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None:
+            self._file.execute("COMMIT")
+        elif self._file.in_transaction:  # where the disk is full, SQLite has rolled it back
+            self._file.execute("ROLLBACK")
+
+
+def _quoted(name: str) -> str:
+    """Return a name as SQL has it, whatever is in it.
+
+    Example:
+        >>> _quoted("left knee")
+        '"left knee"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sqlite_value(value: Any) -> Any:
+    """Return a value as SQLite takes it."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (np.ndarray, list)):
+        buffer = io.BytesIO()
+        np.save(buffer, np.asarray(value, dtype=float), allow_pickle=False)
+        return buffer.getvalue()
+    return value
+
+
+def _value_from_sqlite(value: Any, kind: str) -> Any:
+    """Return a value of SQLite as it was."""
+    if value is None:
+        return None
+    if kind == "truth":
+        return bool(value)
+    if kind.startswith("array"):
+        return np.load(io.BytesIO(value), allow_pickle=False)
+    return float(value) if kind == "number" else value
+
+
+# Results in Parquet: a folder of files, each of which is written whole, as data sets of Parquet are.
+#
+# A Parquet file cannot be continued. So finished cases become a file of the folder every half minute, or when there are
+# many; what was not written when a study is killed is computed again. Readers of Parquet take the folder as one table.
+
+_ABOUT = b"torsor"  # the key of the columns and of the function in the metadata of a file
+
+
+class ParquetStore(Store):
+    """A folder of Parquet files; ``subject`` is None for reading."""
+
+    patience = 30.0
+    most = 2000
+
+    def __init__(self, path: Path, units: Mapping[str, str], subject: str | None) -> None:
+        super().__init__(units)
+        _pyarrow()
+        if path.exists() and not path.is_dir():
+            raise ModelError("it is a file", where=str(path), allowed="a folder of Parquet files")
+        self._path, self._subject = path, subject
+        self._writing = None if subject is None else Writing(path)
+        try:
+            if subject is not None:
+                path.mkdir(exist_ok=True)
+            self._known, self._states = self._scan()
+        except BaseException:
+            self.close()
+            raise
+
+    def _parts(self) -> list[Path]:
+        return sorted(each for each in self._path.glob("*.parquet") if not each.name.startswith("."))
+
+    def _scan(self) -> tuple["_Digests", dict[str, int]]:
+        """Return the digests of all cases that are there, and how many are done and failed; learn the columns."""
+        known, states = _Digests(), {"done": 0, "failed": 0}
+        for part in self._parts():
+            about = _about(part)
+            check_subject(self._path, about["subject"], self._subject)
+            for each in about["columns"]:
+                self.columns.setdefault(each["name"], Column(**each))
+            found = _parquet_columns(part, ["case", "digest", "state"])
+            for number, digest, state in zip(*found, strict=True):
+                known.add(int(number), digest)
+                states[state] += 1
+        return known, states
+
+    def known(self, number: int) -> str | None:
+        """Return the digest of the case of a number, or None if it is not there."""
+        return self._known.get(number)
+
+    def _append(self, rows: Sequence[Row]) -> None:
+        new = [row for row in rows if self._known.get(row.number) is None]
+        if not new:
+            return
+        values: dict[str, list[Any]] = {name: [] for name in self.columns}
+        for row in new:
+            own = {"case": row.number, "digest": row.digest, "state": row.state, "error": row.error}
+            own |= {"warning": row.warning, "elapsed": row.elapsed}
+            all_values = own | row.values | row.results
+            for name, column in values.items():
+                column.append(all_values.get(name))
+        self._write(values, self._path / f"part-{sum(self._states.values()):09d}-{secrets.token_hex(3)}.parquet")
+        for row in new:
+            self._known.add(row.number, row.digest)
+            self._states[row.state] += 1
+
+    def _write(self, values: Mapping[str, list[Any]], path: Path) -> None:
+        pyarrow, parquet = _pyarrow()
+        columns = [self.columns[name] for name in values]
+        about = {"format": FORMAT, "subject": self._subject, "columns": [vars(each) for each in columns]}
+        fields = [
+            pyarrow.field(each.name, _type(pyarrow, each), metadata={"unit": each.unit} if each.unit else None)
+            for each in columns
+        ]
+        schema = pyarrow.schema(fields, metadata={_ABOUT: json.dumps(about)})
+        arrays = [
+            pyarrow.array([_parquet_value(each) for each in column], type=field.type)
+            for column, field in zip(values.values(), fields, strict=True)
+        ]
+        with replacing(path) as part:
+            parquet.write_table(pyarrow.table(arrays, schema=schema), part)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many cases are "done" and how many "failed"."""
+        return dict(self._states)
+
+    def forget_failed(self) -> None:
+        """Remove the rows of failed cases: files that have some are written again without them."""
+        for part in self._parts():
+            names = [each["name"] for each in _about(part)["columns"]]
+            columns = dict(zip(names, _parquet_columns(part, names), strict=True))
+            done = [index for index, state in enumerate(columns["state"]) if state == "done"]
+            if len(done) == len(columns["state"]):
+                continue
+            if done:
+                self._write({name: [column[index] for index in done] for name, column in columns.items()}, part)
+            else:
+                part.unlink()
+        self._known, self._states = self._scan()
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, case by case."""
+        found = list[tuple[Any, ...]]()
+        kinds = [self.columns[name].kind for name in names]
+        for part in self._parts():
+            there = sorted({each["name"] for each in _about(part)["columns"]} & {*names, "case"})
+            columns = dict(zip(there, _parquet_columns(part, there), strict=True))
+            count = len(columns["case"])
+            rows = zip(*(columns.get(name, [None] * count) for name in names), strict=True)
+            found += zip(columns["case"], rows, strict=True)
+        for _, row in sorted(found, key=lambda each: int(each[0])):
+            yield tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
+
+    def close(self) -> None:
+        """Close the folder."""
+        if self._writing is not None:
+            self._writing.end()
+
+
+class _Digests:
+    """The digests of cases by their numbers, in eight bytes each: there may be very many.
+
+    Example:
+        >>> found = _Digests()
+        >>> found.add(2, "00000000000000ff")
+        >>> found.get(2), found.get(1), found.get(9)
+        ('00000000000000ff', None, None)
+    """
+
+    def __init__(self) -> None:
+        self._values = array("Q")
+
+    def add(self, number: int, digest: str) -> None:
+        """Keep the digest of a case."""
+        missing = number + 1 - len(self._values)
+        if missing > 0:
+            self._values.frombytes(bytes(missing * self._values.itemsize))
+        self._values[number] = int(digest, 16)
+
+    def get(self, number: int) -> str | None:
+        """Return the digest of a case, or None."""
+        found = self._values[number] if number < len(self._values) else 0
+        return f"{found:016x}" if found else None
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise missing("Parquet files need pyarrow", "parquet", instead="write .sqlite") from None
+    return pyarrow, parquet
+
+
+def _about(part: Path) -> Any:
+    """Return the format, the function and the columns of a file."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        about = json.loads((parquet.read_schema(part).metadata or {})[_ABOUT])
+    except (KeyError, ValueError, pyarrow.ArrowException) as error:
+        raise ModelError(f"no results of a sweep: {error}", where=str(part)) from None
+    if about.get("format") != FORMAT:
+        raise ModelError(f"its format is {about.get('format')!r}", where=str(part), allowed=FORMAT)
+    return about
+
+
+def _parquet_columns(part: Path, names: Sequence[str]) -> list[list[Any]]:
+    """Return columns of a file as lists."""
+    found = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
+    return [found.column(name).to_pylist() for name in names]
+
+
+def _type(pyarrow: Any, column: Column) -> Any:
+    if column.kind.startswith("array"):
+        kind = pyarrow.float64()
+        for _ in range(int(column.kind.removeprefix("array"))):
+            kind = pyarrow.list_(kind)
+        return kind
+    if column.name == "case":
+        return pyarrow.int64()
+    return {"number": pyarrow.float64(), "truth": pyarrow.bool_(), "text": pyarrow.string()}[column.kind]
+
+
+def _parquet_value(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _value(value: Any, kind: str) -> Any:
+    """Return a value of Parquet as it was."""
+    if value is None:
+        return None
+    if kind.startswith("array"):
+        return np.array(value, dtype=float)
+    return float(value) if kind == "number" else value
+
+
+# Files of results by their suffix: .sqlite, .sqlite3 and .db, or .parquet.
+
+_Kind = Callable[[Path, Mapping[str, str], str | None], Store]
+KINDS: dict[str, _Kind] = dict.fromkeys((".sqlite", ".sqlite3", ".db"), SqliteStore) | {".parquet": ParquetStore}
+
+
+def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume: bool) -> Store:
+    """Open the file of a study for writing; None is a table in memory. An existing file is continued if ``resume``."""
+    if path is None:
+        return SqliteStore(None, units, subject)
+    kind = _kind(path)
+    check_name(path)
+    if path.exists() and not resume:
+        fix = "`resume=True` goes on with it; or give another file"
+        raise ModelError("there are results already", where=str(path), fix=fix)
+    if not path.parent.is_dir():
+        raise ModelError("its folder does not exist", where=str(path), fix="make the folder first")
+    return kind(path, units, subject)
+
+
+def open_store(path: Path) -> Store:
+    """Open the file of a study for reading, also while it is written."""
+    kind = _kind(path)
+    if not path.exists():
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+    return kind(path, {}, None)
+
+
+def _kind(path: Path) -> _Kind:
+    if path.suffix.lower() not in KINDS:
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=str(path), allowed=", ".join(KINDS))
+    return KINDS[path.suffix.lower()]

@@ -2,20 +2,153 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.checks import rows, table
+from torsor.base.checks import rows, several, table
 from torsor.base.errors import ModelError, listing
-from torsor.motion import MotionProblem, MotionResult, load_problem
+from torsor.motion import MotionProblem, MotionResult, Number, Phase, load_problem
 from torsor.motion.declaration import NAMED_PROBLEMS
-from torsor.motion.solve import CTRL_C, SolveSettings
-from torsor.motion.sweeps.values import results_of
-from torsor.motion.sweeps.variations import Variation
+from torsor.motion.solve import CTRL_C, DEFAULTS, SolveSettings
+from torsor.motion.sweeps.cases import results_of
+from torsor.robot.parametric import Parametric
+from torsor.robot.robot import Robot
+
+# Variations of a motion problem: its parts and the numbers of its robot by dotted names.
+#
+# | name | what |
+# |---|---|
+# | ``links.2.mass``, ``joints.elbow.origin.x``, ``gravity.z`` | a number of the robot, as in ``Robot.parametric`` |
+# | the name of a free number of the robot or of a term | that number, which is then no variable |
+# | ``Torques.upper``, ``reach.weight`` | a field of the constraint or objective with that title |
+# | ``phases.0.duration``, ``phases.swing.points`` | a field of a phase, by its number or name |
+# | ``frozen.elbow`` | the position of a coordinate that does not move |
+# | ``solve.tolerance`` | a setting of ``solve`` |
+#
+# Numbers of the robot are inputs of the compiled functions: all cases share them.
+
+
+class Variation:
+    """A motion problem as a function of dotted names.
+
+    Example:
+        >>> from torsor import motion
+        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
+        >>> phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=10.0)
+        >>> vary = Variation(motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), [*ends, limits]))
+        >>> round(vary(**{"Torques.upper": 15.0}).solve().T, 4), round(vary(**{"links.1.mass": 2.0}).solve().T, 4)
+        (0.3439, 0.5287)
+    """
+
+    def __init__(self, problem: MotionProblem) -> None:
+        self.problem = problem
+        self._robots: dict[tuple[str, ...], Parametric[Robot]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"problem": self.problem}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["problem"])  # type: ignore[misc]
+
+    def __call__(self, **values: Any) -> MotionProblem:
+        """Return the problem with these values."""
+        problem, numbers = self.problem, {}
+        for name, value in values.items():
+            place = _place(problem, name)
+            if place is None:
+                numbers[name] = value
+            else:
+                problem = _replaced(problem, place, value)
+        return self._with_numbers(problem, numbers) if numbers else problem
+
+    def check(self, name: str) -> None:
+        """Raise ModelError if there is nothing of that name."""
+        if _place(self.problem, name) is None and name not in _numbers(self.problem):
+            self._with_free((name,))
+
+    def _with_numbers(self, problem: MotionProblem, values: dict[str, Any]) -> MotionProblem:
+        """Return the problem with given numbers of its robot or of its terms."""
+        before = _numbers(problem)
+        held = {name: Number(value, value, value) for name, value in values.items()}
+        new = tuple(name for name in values if name not in before)
+        robot = self._with_free(new) if new else problem.robot
+        return replace(problem, robot=robot, numbers=before | held)
+
+    def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
+        """Return the robot with these numbers free, besides those that are."""
+        if names not in self._robots:
+            robot = self.problem.robot
+            free: dict[str, Any] = {} if isinstance(robot, Robot) else dict(robot.paths)
+            plain = robot if isinstance(robot, Robot) else robot.robot
+            try:
+                self._robots[names] = plain.parametric(free | {name: name for name in names})
+            except ModelError as error:
+                titles = listing([each.title for each in (*self.problem.costs, *several(self.problem.constraints))])
+                parts = f"a field of a term ({titles}), phases.N.FIELD, frozen.COORDINATE, solve.SETTING"
+                found = f"no parameter {' or '.join(map(repr, names))}"
+                allowed = f"{parts}, or a number of the robot ({error})"
+                raise ModelError(found, where=self.problem.name, allowed=allowed) from None
+        return self._robots[names]
+
+
+class _Place(NamedTuple):
+    """Where a value stands: a field of the problem, the number of a part of it (-1: a table), and a field of that."""
+
+    field: str
+    part: int
+    name: str
+
+
+def _numbers(problem: MotionProblem) -> dict[str, Number]:
+    """Return the free numbers of the robot and those of terms, with their bounds."""
+    return {name: Number(each, each, each) for name, each in problem.held.items()} | problem.shared
+
+
+def _place(problem: MotionProblem, name: str) -> _Place | None:
+    """Return the place of a name, or None where it can only be a number."""
+    if name in _numbers(problem):
+        return None
+    title, _, field = name.rpartition(".")
+    if title == "solve" and field in DEFAULTS:
+        return _Place("settings", -1, field)
+    if title == "frozen":
+        return _Place("frozen", -1, field)
+    parts = {"objective": problem.costs, "constraints": several(problem.constraints)}
+    places = {each.title: (what, k) for what, own in parts.items() for k, each in enumerate(own)}
+    for k, phase in enumerate(problem.stages):
+        places |= {f"phases.{each}": ("phases", k) for each in (k, phase.name or k)}
+    if title not in places:
+        return None
+    what, k = places[title]
+    part = (parts | {"phases": problem.stages})[what][k]
+    known = [each.name for each in fields(part) if each.init]
+    if field not in known:
+        where = f"{problem.name}: {title}"
+        raise ModelError(f"no field {field!r}", value=field, where=where, allowed=listing(known, like=field))
+    return _Place(what, k, field)
+
+
+def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProblem:
+    """Return the problem with another value at a place."""
+    if place.part < 0:
+        changes: dict[str, Any] = {place.field: dict(getattr(problem, place.field)) | {place.name: value}}
+        return replace(problem, **changes)
+    parts = list(several(getattr(problem, place.field)))
+    part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
+    if (
+        isinstance(part, Phase)
+        and place.name != "nodes"
+        and np.array_equal(replace(part, nodes=None).nodes, part.nodes)
+    ):
+        changed["nodes"] = None  # the default nodes, which follow the control points
+    parts[place.part] = replace(part, **changed)
+    changes = {place.field: parts}
+    return replace(problem, **changes)
+
 
 # Arrays of a motion that can be kept, and their units where all columns have the same.
 KEPT = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}

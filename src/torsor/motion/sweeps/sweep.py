@@ -13,13 +13,11 @@ from typing import Any, NamedTuple, Self
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
 from torsor.base.progress import Bar
-from torsor.motion.sweeps.cases import Case, numbered
+from torsor.motion.sweeps.cases import Case, Row, numbered
 from torsor.motion.sweeps.executors import Pool
-from torsor.motion.sweeps.opening import new_store
 from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
-from torsor.motion.sweeps.store import Store
+from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
-from torsor.motion.sweeps.values import Row
 
 # Times that a case may lose its worker: machines of a cluster may be taken away again and again from innocent cases.
 ATTEMPTS = 5

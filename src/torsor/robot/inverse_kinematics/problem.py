@@ -17,8 +17,7 @@ from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
 from torsor.dynamics.recursions.configuration import integrate
 from torsor.mechanism import Coupling, ends_of
-from torsor.robot.inverse_kinematics.posture import Posture, coordinates_of
-from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Target
+from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture, Target, coordinates_of
 from torsor.robot.robot import Robot
 
 T = TypeVar("T")

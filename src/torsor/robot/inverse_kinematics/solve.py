@@ -13,12 +13,11 @@ from torsor.base.checks import arrays, common_shape, flag, positive, whole_numbe
 from torsor.base.errors import ModelError
 from torsor.geometry.pairs import Pairs
 from torsor.robot.inverse_kinematics.apart import Apart, ApartRunner
-from torsor.robot.inverse_kinematics.given import made
 from torsor.robot.inverse_kinematics.problem import Problem, relative_weights
-from torsor.robot.inverse_kinematics.refine import refined
 from torsor.robot.inverse_kinematics.result import InverseKinematicsResult, Mask, Miss, Shapes
 from torsor.robot.inverse_kinematics.search import Runner, search
-from torsor.robot.inverse_kinematics.targets import Target
+from torsor.robot.inverse_kinematics.step import refined
+from torsor.robot.inverse_kinematics.targets import Target, made
 from torsor.robot.robot import Robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides

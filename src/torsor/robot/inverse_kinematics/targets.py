@@ -6,7 +6,9 @@ w: J_l^-1(e) e = e, so that the gradient of |e|^2 / 2 and Newton's step are the 
 2018, eq. 144).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import casadi as ca
@@ -16,10 +18,83 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import ROTATION_TOLERANCE, arrays, direction, flag, frozen_array, real_array
 from torsor.base.errors import ModelError
-from torsor.dynamics.recursions.kinematics import sx
+from torsor.dynamics.recursions.configuration import steps
+from torsor.dynamics.recursions.kinematics import moves, sx, world_poses
+from torsor.dynamics.recursions.momentum import center_of_mass
+from torsor.dynamics.recursions.places import place_in_body
+from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
-from torsor.robot.inverse_kinematics.posture import Posture, Rows, coordinates_of
-from torsor.spatial import log_rotation, skew, to_quaternion
+from torsor.spatial import cross, log_rotation, skew, to_quaternion
+
+# Poses of places and their Jacobians in base axes, over symbols: what targets of inverse kinematics are made of.
+#
+# With w and v the axis of a joint as a twist at its origin o, in base axes, a point x that the joint moves has the
+# velocity v + w x (x - o) for a unit rate, and its link the angular velocity w (Featherstone 2008, section 2.4).
+
+Rows = tuple[ca.SX, ca.SX]  # values (m x 1), and their derivatives (m x nv) along ``integrate``
+
+
+class Posture:
+    """The bodies of a tree at the positions q (nq x 1)."""
+
+    def __init__(self, tree: Tree, q: ca.SX):
+        self.tree, self.q = tree, q
+        self._moved = moves(tree, q)
+        self._poses = world_poses(tree, self._moved)
+
+    def pose(self, place: Place) -> tuple[ca.SX, ca.SX]:
+        """Return (R, p) of a place in base axes."""
+        R, p = place_in_body(self.tree, place)
+        if place.link < 0:
+            return R, p
+        R_body, p_body = self._poses[place.link]
+        return R_body @ R, p_body + R_body @ p
+
+    def jacobians(self, place: Place, point: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Return the Jacobians (3 x nv each) of the angular velocity and of the velocity of a point (3 x 1)."""
+        turning, moving = [ca.SX(3, 1)] * self.tree.nv, [ca.SX(3, 1)] * self.tree.nv
+        k = place.link
+        while k >= 0:
+            body, (_, origin) = self.tree.bodies[k], self._poses[k]
+            for c, (w, v) in enumerate(self._axes[k]):
+                at = body.v.start + c
+                turning[at] = turning[at] + body.joint.ratio * w
+                moving[at] = moving[at] + body.joint.ratio * (v + cross(w, point - origin))
+            k = body.parent
+        return ca.horzcat(ca.SX(3, 0), *turning), ca.horzcat(ca.SX(3, 0), *moving)
+
+    @cached_property
+    def _axes(self) -> list[list[Rows]]:
+        """The axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
+        found = []
+        for move, (R, _) in zip(self._moved, self._poses, strict=True):
+            own = range(move.S.size2())
+            found.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in own])
+        return found
+
+    def center_of_mass(self) -> Rows:
+        """Return the centre of mass (3 x 1) in base axes, and its Jacobian (3 x nv); the tree must not be lean."""
+        q = ca.SX.sym("q", self.tree.nq)  # derivatives are taken by symbols: the positions may be expressions
+        c = center_of_mass(self.tree, q)
+        at, J = ca.Function("c", [q], [c, ca.jacobian(c, q) @ steps(self.tree, q)]).call([self.q])
+        return at, J
+
+
+def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
+    """Return the indices in v of the coordinates that move a place.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> sorted(coordinates_of(arm, arm.place("link1"))), sorted(coordinates_of(arm, arm.place("link2")))
+        ([0], [0, 1])
+    """
+    found, k = set[int](), place.link
+    while k >= 0:
+        own = mechanism.coordinates[k].v
+        found |= set(range(own.start, own.stop))
+        k = mechanism.parents[k]
+    return found
+
 
 WHERE = "inverse kinematics"
 # Distance (m) to the point that a frame looks at below which its direction is not defined.
@@ -348,3 +423,49 @@ def _turn(R: ca.SX, flat: ca.SX) -> ca.SX:
     """Return the rotation vector (3 x 1) from the rotation of nine numbers, column after column, to R."""
     turn: ca.SX = log_rotation(to_quaternion(R @ ca.reshape(flat, 3, 3).T))
     return turn
+
+
+# Targets of inverse kinematics from what a user gives: objects, or arrays by the places that they are for.
+
+
+def made(targets: Any, where: str) -> tuple[Target, ...]:
+    """Return targets as objects, from {place: pose or position}, one target, or a sequence of them.
+
+    Example:
+        >>> [each.label for each in made({"link2": np.eye(4), "link1": [0, 0, 1.0]}, "arm")]
+        ["pose of 'link2'", "position of 'link1'"]
+    """
+    if isinstance(targets, Target):
+        targets = [targets]
+    if isinstance(targets, Mapping):
+        targets = [_plain(place, value, where) for place, value in targets.items()]
+    allowed = "{place: pose (..., 4, 4) or position (..., 3)}, or a list of Pose, Position, Orientation, Direction, "
+    allowed += "LookAt and CenterOfMass"
+    if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
+        raise ModelError(argument="targets", value=targets, where=where, allowed=allowed)
+    for each in targets:
+        if not isinstance(each, Target) or type(each) is Target:
+            raise ModelError(f"a target of type {type(each).__name__}", where=where, allowed=allowed)
+    return tuple(targets)
+
+
+def _all_rotations(array: Array) -> bool:
+    """Whether an array holds rotations, which three positions would be by mistake only."""
+    if array.shape[-2:] != (3, 3) or not array.size:
+        return False
+    return bool(np.abs(array @ array.swapaxes(-1, -2) - np.eye(3)).max() < ROTATION_TOLERANCE)
+
+
+def _plain(place: Any, value: Any, where: str) -> Target:
+    """Return the target of an array: a pose (..., 4, 4) or a position (..., 3)."""
+    if isinstance(value, Target):
+        fix = "give a list of target objects, or {place: array}"
+        raise ModelError(f"a {type(value).__name__} at {place!r}", value=place, where=where, fix=fix)
+    array = real_array(value, where, f"target of {place!r}")
+    if array.shape[-2:] == (4, 4):
+        return Pose(place, array)
+    if array.shape[-1:] == (3,) and not _all_rotations(array):
+        return Position(place, array)
+    found = f"target of {place!r} has shape {array.shape}"
+    fix = "of a rotation (3, 3) make an Orientation; of three positions, Position(place, positions)"
+    raise ModelError(found, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)

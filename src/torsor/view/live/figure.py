@@ -1,19 +1,55 @@
 """A robot drawn in the browser: solids of one kind are one node that moves all of them, meshes are nodes of links."""
 
 from collections import defaultdict
+from html import escape
 from itertools import pairwise
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.errors import printable
 from torsor.base.scenes import Color, Solid
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.spatial import quaternion_product
 from torsor.view.live.shots import placed
-from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.detail import level, unit
+
+# Names from files as parts of node paths and of HTML: they can contain anything, and must command nothing.
+
+
+def node(*names: object) -> str:
+    """Return the path of a node of the scene; a name is one level of it, whatever it contains.
+
+    Example:
+        >>> node("arm", 0, "a/b <i>")
+        '/arm/0/a%2Fb%20%3Ci%3E'
+    """
+    return "".join(f"/{quote(str(name), safe='') or '_'}" for name in names)
+
+
+def words(text: object) -> str:
+    """Return text as HTML shows it.
+
+    Example:
+        >>> words("<script>")
+        '&lt;script&gt;'
+    """
+    return escape(printable(str(text)))
+
+
+def label(text: str, longest: int = 48) -> str:
+    """Return a name as a label of a control, which is plain text: without control characters, and not too long.
+
+    Example:
+        >>> label("x" * 60, longest=5)
+        'xxxx…'
+    """
+    shown = printable(text).replace("\\n", " ")
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
 
 MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through

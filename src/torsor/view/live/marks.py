@@ -7,13 +7,64 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.scenes import Color
-from torsor.view.live.arrows import LEAST, Arrows
-from torsor.view.live.figure import MOST, PLAIN, Batch, rotated
+from torsor.formats.meshes.triangles import turned
+from torsor.view.live.figure import MOST, PLAIN, Batch, node, rotated
 from torsor.view.live.shots import Film, Shot, weight
-from torsor.view.live.words import node
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
+
+# Arrows of forces and moments: one node draws all of a kind; those without a length are not seen.
+
+AROUND = 8  # corners of circles
+SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1
+THIN, SLIM = 0.006, 0.06  # radius of an arrow: in sizes of the robot, and at most in lengths of the arrow
+LEAST = 1e-3  # arrows shorter than this part of the size of the robot are not drawn
+
+
+class Arrows:
+    """A given number of arrows in one colour; ``size`` (m) is that of the robot."""
+
+    def __init__(self, server: Any, path: str, count: int, color: tuple[float, ...], size: float):
+        self.size = size
+        turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
+        shape = SHAPE.vertices.astype(np.float32), SHAPE.faces
+        self.node = server.scene.add_batched_meshes_simple(
+            path,
+            *shape,
+            turns,
+            np.zeros((count, 3)),
+            batched_scales=np.zeros((count, 3)),
+            batched_colors=color,
+            lod="off",
+            **PLAIN,
+        )
+
+    def place(self, starts: Array, vectors: Array) -> None:
+        """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m; NaN draws none."""
+        lengths = np.linalg.norm(np.nan_to_num(vectors), axis=-1, keepdims=True)
+        seen = lengths > LEAST * self.size
+        widths = np.minimum(THIN * self.size, SLIM * lengths)
+        scales = np.where(seen, np.concatenate([widths, widths, lengths], axis=-1), 0.0)
+        self.node.batched_positions = np.where(seen, np.nan_to_num(starts), 0.0).astype(np.float32)
+        self.node.batched_wxyzs = along(np.where(seen, np.nan_to_num(vectors), [0.0, 0.0, 1.0])).astype(np.float32)
+        self.node.batched_scales = scales.astype(np.float32)
+
+
+def along(vectors: Array) -> Array:
+    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3).
+
+    Example:
+        >>> along(np.array([[0.0, 0.0, -2.0], [0.0, 0.0, 1.0]])).tolist()
+        [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
+    """
+    x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
+    down = z < -1 + 1e-12
+    found = np.stack(
+        [np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x), np.zeros_like(z)], axis=-1
+    )
+    return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True)) + 0.0
+
 
 ARM = 0.25  # lever arm of the weight whose moment has a long arrow, in sizes of the robot
 LONG = 0.35  # length of a long arrow, in sizes of the robot

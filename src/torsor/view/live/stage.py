@@ -1,14 +1,178 @@
 """All that a viewer shows: subjects, ground, lights and camera, and what controls can ask for."""
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from torsor.base.arrays import Array
+from torsor.base.scenes import Color
+from torsor.robot.parallel import ParallelRobot
+from torsor.robot.robot import Robot
 from torsor.spatial import axis_frame
-from torsor.view.live.clock import Clock
-from torsor.view.live.ground import Ground
-from torsor.view.live.subjects import Subject
+from torsor.view.live.figure import Figure, node
+from torsor.view.live.marks import Marks
+from torsor.view.live.postures import Posture
+from torsor.view.live.shots import Film, Shot
+from torsor.view.scene import Scene, timeline
+
+# The common time of all motions that are played.
+
+
+@dataclass
+class Clock:
+    """Time (s) from 0 to ``duration``, ``speed`` times as fast as real time while ``playing``; ``loop`` starts again.
+
+    Example:
+        >>> clock = Clock(2.0, playing=True, speed=0.5)
+        >>> clock.advance(1.0), clock.time
+        (True, 0.5)
+    """
+
+    duration: float
+    playing: bool = False
+    loop: bool = True
+    speed: float = 1.0
+    time: float = 0.0
+    rounds: int = 0
+
+    @property
+    def total(self) -> float:
+        """Time (s) with all rounds of a loop: for motions that go on."""
+        return self.time + self.rounds * self.duration
+
+    def advance(self, seconds: float) -> bool:
+        """Let real time pass and return whether the time has changed; without ``loop`` it stops at the end."""
+        if not self.playing or self.duration <= 0:
+            return False
+        self.time += self.speed * seconds
+        if self.time > self.duration:
+            self.rounds += int(self.time // self.duration) if self.loop else 0
+            self.time = self.time % self.duration if self.loop else self.duration
+            self.playing = self.loop
+        return True
+
+    def seek(self, time: float) -> None:
+        """Go to a time."""
+        self.time, self.rounds = min(max(time, 0.0), self.duration), 0
+
+    def play(self, playing: bool = True) -> None:
+        """Play or pause; at the end, play begins again."""
+        if playing and self.time >= self.duration:
+            self.time, self.rounds = 0.0, 0
+        self.playing = playing
+
+
+# The ground: a square of lines. viser's own grid computes every pixel of it, which takes long without a card.
+
+SQUARES = 15  # to each side
+BOLD = 5  # every fifth line
+LOOKS = {"fine": ((0.85, 0.85, 0.87), 1.0), "bold": ((0.65, 0.65, 0.68), 1.5)}  # colour, pixels
+AXES = "xy"
+
+
+class Ground:
+    """Squares of 1, 2 or 5 times a power of ten, in m, about the point ``middle`` (3,).
+
+    The first two columns of ``level`` (3 x 3) are horizontal; ``size`` (m) is that of what stands there.
+    """
+
+    def __init__(self, server: Any, middle: Array, level: Array, size: float):
+        steps = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
+        self.cell = min(steps, key=lambda step: abs(np.log(10 * step / size)))
+        self.level, lines, self._nodes = level, np.arange(-SQUARES, SQUARES + 1), list[tuple[int, float, Any]]()
+        for across, axis in enumerate(AXES):
+            for name, (color, width) in LOOKS.items():
+                every = BOLD if name == "bold" else 1  # fine lines are also below the bold ones: both repeat
+                at = self.cell * lines[lines % every == 0]
+                end = np.full_like(at, self.cell * SQUARES)
+                flat = np.stack([np.stack([at, -end], axis=-1), np.stack([at, end], axis=-1)], axis=1)
+                points = (flat if across == 0 else flat[..., ::-1]) @ level[:, :2].T + middle
+                look = {"thickness": width, "thickness_units": "screen"}
+                path = f"/ground/{name}/{axis}"
+                lines = server.scene.add_line_segments(path, points.astype(np.float32), color, **look)
+                self._nodes.append((across, every * self.cell, lines))
+
+    def move(self, way: Array) -> None:
+        """Let the ground pass under what walks in place and has come as far as ``way`` (3,): the lines repeat."""
+        for across, period, lines in self._nodes:
+            along = self.level[:, across]
+            lines.position = tuple(-float(along @ way % period) * along)
+
+
+# One of the robots or motions that a viewer shows: what it draws, and where.
+
+MOST = 4000  # samples of a motion that are shown: those of a browser in a minute
+
+COLORS: tuple[Color, ...] = (
+    (0.12, 0.47, 0.71, 1.0),
+    (1.0, 0.5, 0.05, 1.0),
+    (0.17, 0.63, 0.17, 1.0),
+    (0.58, 0.4, 0.74, 1.0),
+    (0.84, 0.15, 0.16, 1.0),
+    (0.55, 0.34, 0.29, 1.0),
+    (0.89, 0.47, 0.76, 1.0),
+    (0.09, 0.75, 0.81, 1.0),
+)
+"""Colours of what is compared, in turn."""
+
+
+class Subject:
+    """A robot that sliders move (``posture``), or a motion that is played (``film``)."""
+
+    def __init__(self, what: Any, title: str):
+        self.posture: Posture | None = None
+        self.film: Film | None = None
+        if isinstance(what, (Robot, ParallelRobot)):
+            self.posture = Posture(what)
+            self.scene, self.title = self.posture.scene, title or what.name
+        else:
+            motion = timeline(what, title).every(MOST)
+            self.scene, self.title = Scene.of(motion.robot, things=motion.things), motion.title
+            self.film = Film(self.scene, motion)
+        self.time = 0.0
+        self.sways = self.led = False
+        self.wanted: list[float] | None = None
+
+    def draw_in(self, server: Any, number: int, alone: bool) -> None:
+        """Add the nodes to a scene; beside others, in a colour of its own."""
+        self.color = COLORS[number % len(COLORS)]
+        self.path = node(f"{number + 1} {self.title}")
+        self.root = server.scene.add_frame(self.path, show_axes=False)
+        self.figure = Figure(server, self.path, self.scene, None if alone else self.color)
+        self.marks = Marks(server, self.path, self.scene, self.color)
+
+    @property
+    def shot(self) -> Shot:
+        """What is shown now."""
+        if self.posture is not None:
+            return self.posture.shot
+        assert self.film is not None
+        return self.film.at(self.time)
+
+    def corners(self) -> tuple[Array, Array]:
+        """Return the least and largest coordinates (3,) that it reaches."""
+        if self.posture is not None:
+            return self.scene.corners(np.stack([self.posture.home, *self.posture.swings()]))
+        assert self.film is not None
+        few = Film(self.scene, self.film.motion.every(50))
+        if few.motion.ahead is None:
+            return self.scene.corners(few.motion.q)
+        each = np.array([self.scene.corners(q) for q in few.motion.q]) - few.way[:, None]
+        return each[:, 0].min(axis=0), each[:, 1].max(axis=0)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a walk that goes on in the next round."""
+        return self.film is not None and self.film.motion.ahead is not None
+
+    def place(self) -> None:
+        """Draw what is shown now."""
+        shot = self.shot
+        self.figure.place(*shot.placed)
+        self.marks.place(shot)
+
 
 HIGH, AWAY, BESIDE = 0.4, 1.4, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 

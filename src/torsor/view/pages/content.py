@@ -1,22 +1,312 @@
 """What a page shows, as data: robots with their surfaces, motions, robots with sliders, and the view of all of them."""
 
+import base64
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.base.scenes import Thing
+from torsor.compiler.js import export_js
 from torsor.mechanism.loops import Loop
+from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.pages.motions import motion, packed, shown_samples
-from torsor.view.pages.numbers import Numbers
-from torsor.view.pages.shapes import beam_data, surfaces
-from torsor.view.pages.sliders import controls
-from torsor.view.scene import Scene, Timeline, home, palette, timeline, upwards
+from torsor.spatial import to_quaternion
+from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
+from torsor.view.scene.bodies import Beam, ellipsoid_solid
+from torsor.view.scene.detail import detailed, drawn, level, within
+
+# The numbers of a page: arrays in one block of bytes, to which its JSON refers.
+
+ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
+
+
+class Numbers:
+    """A block of bytes that grows; an array that it has already is not stored again.
+
+    Example:
+        >>> numbers = Numbers()
+        >>> numbers.add([1.0, 2.0]), numbers.add([1.0, 2.0])["at"], len(numbers.base64())
+        ({'type': 'f4', 'at': 0, 'shape': [2]}, 0, 12)
+    """
+
+    def __init__(self) -> None:
+        self._block = bytearray()
+        self._known: dict[tuple[str, bytes], int] = {}
+
+    def add(self, values: ArrayLike, type_: str = "f4") -> dict[str, Any]:
+        """Store an array as float32 ("f4") or unsigned integers ("u2", "u4"), and return the reference to it."""
+        array = np.ascontiguousarray(np.asarray(values), dtype=f"<{type_}")
+        key = type_, array.tobytes()
+        if key not in self._known:
+            self._block += bytes(-len(self._block) % ALIGNED)
+            self._known[key] = len(self._block)
+            self._block += key[1]
+        return {"type": type_, "at": self._known[key], "shape": list(array.shape)}
+
+    def base64(self) -> str:
+        """Return the block as text."""
+        return base64.b64encode(self._block).decode()
+
+    def read(self, reference: dict[str, Any]) -> NDArray[Any]:
+        """Return an array that was stored.
+
+        Example:
+            >>> numbers = Numbers()
+            >>> numbers.read(numbers.add([[1.0, 2.0]])).tolist()
+            [[1.0, 2.0]]
+        """
+        shape = reference["shape"]
+        count = int(np.prod(shape))
+        return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
+
+
+# Motions in a page: poses of links, centre of mass, energies, forces of drives, reactions, forces of the ground.
+
+MOST = 2000  # samples of a motion
+
+
+def packed(poses: Array) -> Array:
+    """Return poses (..., 4, 4) as positions and quaternions x, y, z, w (..., 7).
+
+    Example:
+        >>> packed(np.eye(4)).tolist()
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    """
+    return np.concatenate([poses[..., :3, 3], to_quaternion(poses[..., :3, :3])], axis=-1)
+
+
+def shown_samples(line: Timeline, rate: float) -> Timeline:
+    """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
+    wanted = np.ceil((line.times[-1] - line.times[0]) * rate) + 1
+    return line.every(int(np.clip(wanted, 2, MOST)))
+
+
+def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
+    """Return a motion as data of a page; ``line`` has the samples that are stored."""
+    robot, tree = line.robot, scene.tree
+    energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
+    poses = scene.poses(line.q)[:, 1:]
+    content: dict[str, Any] = {
+        "title": line.title,
+        "times": numbers.add(line.times),
+        "poses": numbers.add(packed(poses)),
+        "com": numbers.add(scene.center_of_mass(line.q)),
+        "energy": numbers.add(energy),
+    }
+    if line.ahead is not None:
+        content["ahead"] = line.ahead.tolist()
+    light = robot.to(device="casadi")  # for few samples, compiling takes too long
+    if robot.loops:
+        content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))
+    if line.tau is not None:
+        drives = _drives(line, numbers)
+        content |= {"drives": drives} if drives["names"] else {}
+        reactions = replace(line, robot=light).reactions
+        links = [k for k, link in enumerate(robot.links) if link.mass > 0]
+        content["reactionsAt"] = [_joint(robot, k) for k in links]
+        content["reactions"] = numbers.add(_in_base_axes(reactions[:, links], poses[:, links], content["reactionsAt"]))
+    if line.ground is not None:
+        content["ground"] = numbers.add(line.ground)
+    elif line.external is not None:
+        links = [k for k in range(len(robot.links)) if np.abs(line.external[:, k]).max() > 0]
+        content["externalAt"] = [{"link": k, "place": [0.0, 0.0, 0.0]} for k in links]
+        places = content["externalAt"]
+        content["external"] = numbers.add(_in_base_axes(line.external[:, links], poses[:, links], places))
+    return content
+
+
+def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
+    units = force_units(line.robot)
+    tau = np.asarray(line.tau)
+    limits = line.limits
+    # Coordinates that nothing drives, such as those of a floating base or of passive joints, are left out.
+    sizes = np.abs(np.where(np.isfinite(tau), tau, 0.0))
+    driven = [k for k in range(len(line.driven)) if sizes[:, k].max() > 1e-9 or 0 < limits[k] < np.inf]
+    driven = [k for k in driven if limits[k] > 0]
+    drives: dict[str, Any] = {
+        "names": [line.driven[k] for k in driven],
+        "units": [units[line.driven[k]] for k in driven],
+        "limits": [float(limits[k]) if np.isfinite(limits[k]) else None for k in driven],
+        "tau": numbers.add(tau[:, driven]),
+        "peak": float(sizes[:, driven].max(initial=0.0)),
+    }
+    if line.residuals is not None:
+        drives["residuals"] = numbers.add(line.residuals[:, driven])
+    return drives
+
+
+def _joint(robot: Robot, link: int) -> dict[str, Any]:
+    """Return where the joint of a link is, in the axes of the link."""
+    return {"link": link, "place": robot.joints[link].frame[:3, 3].round(9).tolist()}
+
+
+def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
+    """Return wrenches (T, n, 6) at frames of links, in their axes, as moments about places and forces in base axes."""
+    arms = np.array([each["place"] for each in places]).reshape(-1, 3)
+    force = wrenches[..., 3:]
+    moment = wrenches[..., :3] - np.cross(arms, force)
+    both = np.stack([moment, force], axis=-2)
+    turned = np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both)
+    return np.asarray(turned.reshape(*wrenches.shape[:-1], 6))
+
+
+# The surfaces of a robot in a page: each shape once, and the maps that place it on links.
+
+SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
+LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
+SOLIDS = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
+SHORT = 2**16  # vertices that two bytes can count
+
+
+class Shapes:
+    """Shapes with their vertices and faces; a surface that is an affine image of one of them is stored as the map."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.numbers = numbers
+        self.listed: list[dict[str, Any]] = []
+        self._alike: dict[bytes, list[tuple[int, Array]]] = {}
+
+    def add(self, surface: Triangles) -> dict[str, Any]:
+        """Return the number of the shape of a surface and, if it is not the shape itself, the map (12 numbers)."""
+        alike = self._alike.setdefault(surface.faces.astype("<i8").tobytes(), [])
+        for number, source in alike:
+            map_ = _affine(source, surface.vertices)
+            if map_ is not None:
+                return {"shape": number, "map": [float(f"{each:.9g}") for each in map_.T.ravel()]}
+        alike.append((len(self.listed), np.column_stack([surface.vertices, np.ones(len(surface.vertices))])))
+        kind = "u2" if len(surface.vertices) <= SHORT else "u4"
+        vertices, faces = self.numbers.add(surface.vertices), self.numbers.add(surface.faces.ravel(), kind)
+        self.listed.append({"vertices": vertices, "faces": faces})
+        return {"shape": len(self.listed) - 1}
+
+
+def _affine(source: Array, vertices: Array) -> Array | None:
+    """Return the affine map (4 x 3) that takes vertices (n, 4), with ones, to others (n, 3), if there is one."""
+    if len(source) != len(vertices):
+        return None
+    map_ = np.linalg.lstsq(source, vertices, rcond=None)[0]
+    size = float(np.ptp(vertices, axis=0).max())
+    return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SAME * size else None
+
+
+def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
+    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
+
+    Shapes of the description have at most about ``triangles`` triangles in all.
+    """
+    visuals = [each for each in scene.shown if not each.solids]
+    before = sum(len(each.surface.faces) for each in visuals)
+    reduced = within([each.surface for each in visuals], triangles)
+    after = sum(len(each.faces) for each in reduced)
+    new = {id(each): surface for each, surface in zip(visuals, reduced, strict=True)}
+    shapes, shown = Shapes(numbers), []
+    corners = level(scene, SOLIDS)
+    for each in scene.shown:
+        surface = detailed(each, corners) if each.solids else new[id(each)]
+        if len(surface.faces):
+            color = [round(value, 4) for value in each.color]
+            middle = (surface.vertices.min(axis=0) + surface.vertices.max(axis=0)) / 2
+            place = {"link": each.link, "kind": each.kind, "color": color, "middle": middle.round(5).tolist()}
+            shown.append(place | {"name": each.name} | shapes.add(surface))
+    for index, link in enumerate(scene.robot.links):
+        body = ellipsoid_solid(link)
+        if body is not None:
+            place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
+            shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
+    note = (
+        f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles." if after < before else ""
+    )
+    return {"shapes": shapes.listed, "shown": shown}, note
+
+
+def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
+    """Return how the flexible links of a robot bend, and from which place on their rods are numbered."""
+    found, place = [], len(scene.robot.links)
+    for each in scene.movers:
+        if isinstance(each, Beam):
+            parts = {name: numbers.add(getattr(each, name).ravel()) for name in ("points", "shapes", "second")}
+            at = list(range(each.at.start, each.at.stop))
+            found.append({"link": each.link, "place": place, "at": at, "pairs": each.pairs.ravel().tolist()} | parts)
+        place += each.count
+    return found
+
+
+# Robots whose coordinates are moved by sliders in a page: start, ranges, and the kinematics as JavaScript.
+
+FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
+CLOSING = ("closure_error", "closure_jacobian")
+FAR = 1.0  # how far lengths without limits can be moved, in sizes of the robot
+BENT = 0.05  # the same of deflections of flexible links, which are small
+NO_DRIVES = (
+    "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
+    'With robot.with_active(["..."]) there are sliders.'
+)
+
+
+def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
+    """Return sliders of a robot (its positions ``start`` (nq,) close its loops), and the module with its kinematics.
+
+    A slider has the index of its coordinate in v and, if it is a position too, that in q. With closed loops the
+    active coordinates have sliders, and the others (``passive``) follow.
+    """
+    names, positions = robot.coordinate_names, robot.position_names
+    rates = units(robot)[1]
+    scales = [1.0 if unit == "rad" else size for unit in rates]
+    motors = {slot.v.start for slot in robot.motor_coordinates.values()}
+    bends = {
+        index
+        for joint, slot in zip(robot.joints, robot.coordinates, strict=True)
+        if joint.flexible is not None
+        for index in range(slot.v.start, slot.v.stop)
+    }
+    moved = robot.active if robot.loops else names
+    sliders = []
+    for index, name in enumerate(names):
+        if name in moved and index not in motors:
+            place = positions.index(name) if name in positions else None
+            reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
+            low, high = _range(robot, place, 0.0 if place is None else float(start[place]), reach)
+            sliders.append(
+                {"name": name, "unit": rates[index], "index": index, "position": place, "low": low, "high": high}
+            )
+    content: dict[str, Any] = {
+        "sliders": sliders,
+        "scales": scales,
+        "start": start.tolist(),
+        "postures": [{"name": name, "q": q.tolist()} for name, q in robot.postures.items()] if not robot.loops else [],
+        "note": NO_DRIVES if robot.loops and not sliders else "",
+    }
+    if robot.loops:
+        content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
+    else:
+        held = [k for k in range(robot.nv) if k not in motors and k not in bends]
+        limits = [float(each) if np.isfinite(each) else None for each in robot.effort_limit[held]]
+        forces = [FORCES[rates[k]] for k in held]
+        content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
+    return content, _module(robot) if sliders else ""
+
+
+def _range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
+    low = float(robot.lower[place]) if place is not None else -np.inf
+    high = float(robot.upper[place]) if place is not None else np.inf
+    low, high = min(low, start), max(high, start)
+    return (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
+
+
+def _module(robot: Robot) -> str:
+    """Return the functions of a robot as the text of an ES module."""
+    names = [*FUNCTIONS, *(CLOSING if robot.loops else ["gravity_force"])]
+    with tempfile.TemporaryDirectory() as folder:
+        functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
+        return export_js(functions, folder)[0].read_text(encoding="utf-8")
+
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn

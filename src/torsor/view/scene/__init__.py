@@ -2,7 +2,6 @@
 
 from torsor.formats.meshes.triangles import Triangles
 from torsor.simulation.timeline import Timeline, timeline
-from torsor.view.scene.posture import home, upwards
-from torsor.view.scene.scene import Scene, Shown, palette
+from torsor.view.scene.scene import Scene, Shown, home, palette, upwards
 
 __all__ = ["Scene", "Shown", "Timeline", "Triangles", "home", "palette", "timeline", "upwards"]

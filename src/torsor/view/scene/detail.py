@@ -1,18 +1,100 @@
 """How many corners the circles of solids have: the fewer, the more solids a robot has."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
 from torsor.base.scenes import Solid
 from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
+from torsor.view.scene.bodies import UNITS
 from torsor.view.scene.scene import Scene, Shown
-from torsor.view.scene.solids import UNITS
+
+# Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
+
+SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
+HALVINGS = 9  # steps of the search for the size of the cells
+
+
+def simplified(surface: Triangles, cell: float) -> Triangles:
+    """Return a surface with all vertices in a cube of a grid, with edges of ``cell`` (m), merged into one.
+
+    The one vertex has the least sum of squared distances from the planes of the faces around (Garland and Heckbert's
+    quadric error), so that edges and corners stay where they are.
+
+    Example:
+        >>> from torsor.formats.meshes.triangles import sphere
+        >>> ball = sphere(1.0)
+        >>> len(ball.faces), len(simplified(ball, 0.5).faces) < 200
+        (528, True)
+    """
+    points = surface.vertices
+    places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
+    _, cluster = np.unique(places, axis=0, return_inverse=True)
+    cluster = cluster.reshape(-1)
+    faces = cluster[surface.faces]
+    a, b, c = (faces[:, k] for k in range(3))
+    kept = (a != b) & (b != c) & (c != a)
+    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[kept]))
+
+
+def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Array:
+    """Return the vertex of each cluster."""
+    count, points = int(cluster.max()) + 1, surface.vertices
+    sizes = np.bincount(cluster, minlength=count)
+    mean = np.stack([np.bincount(cluster, points[:, k], count) for k in range(3)], axis=-1) / sizes[:, None]
+    corners = points[surface.faces]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])  # their length weighs by area
+    own, ways = cluster[surface.faces].T.ravel(), np.tile(normals, (3, 1))
+    offsets = np.einsum("fi,fi->f", ways, corners.transpose(1, 0, 2).reshape(-1, 3) - mean[own])
+    products = np.column_stack([ways[:, i] * ways[:, j] for i in range(3) for j in range(3)])
+    summed = [np.bincount(own, each, count) for each in np.column_stack([products, ways * offsets[:, None]]).T]
+    planes, moments = np.stack(summed[:9], axis=-1).reshape(-1, 3, 3), np.stack(summed[9:], axis=-1)
+    weight = SOFT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
+    shift = np.linalg.solve(planes + weight[:, None, None] * np.eye(3), moments[:, :, None])[:, :, 0]
+    return np.asarray(mean + np.clip(shift, -cell, cell))
+
+
+def _tidied(surface: Triangles) -> Triangles:
+    """Return a surface without vertices that no face uses, and without faces that are there twice."""
+    _, first = np.unique(np.sort(surface.faces, axis=1), axis=0, return_index=True)
+    faces = surface.faces[np.sort(first)]
+    used, faces_of_used = np.unique(faces, return_inverse=True)
+    return Triangles(surface.vertices[used], faces_of_used.reshape(-1, 3))
+
+
+def within(surfaces: Sequence[Triangles], most: int) -> list[Triangles]:
+    """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m).
+
+    Example:
+        >>> from torsor.formats.meshes.triangles import sphere
+        >>> sum(len(each.faces) for each in within([sphere(1.0), sphere(0.5)], 500)) <= 500
+        True
+    """
+    found = list(surfaces)
+    if sum(len(each.faces) for each in surfaces) <= most or not surfaces:
+        return found
+    largest = max(float(np.ptp(each.vertices, axis=0).max()) for each in surfaces)
+    low, high = largest / 4096, largest
+    found = [simplified(each, high) for each in surfaces]
+    for _ in range(HALVINGS):
+        middle = float(np.sqrt(low * high))
+        tried = [simplified(each, middle) for each in surfaces]
+        if sum(len(each.faces) for each in tried) <= most:
+            high, found = middle, tried
+        else:
+            low = middle
+    return found
+
 
 LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
 
 
 @lru_cache
 def unit(shape: str, around: int) -> Triangles:
-    """Return a solid of size 1, as ``torsor.view.scene.solids.UNITS``, whose circles have ``around`` corners."""
+    """Return a solid of size 1, as ``torsor.view.scene.bodies.UNITS``, whose circles have ``around`` corners."""
     if shape == "box":
         return UNITS[shape]
     return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
@@ -38,7 +120,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
     """Return the surface of a solid whose circles have ``around`` corners.
 
     Example:
-        >>> from torsor.view.scene.solids import ball
+        >>> from torsor.view.scene.bodies import ball
         >>> len(drawn(ball(0.1, np.eye(4)), 8).faces)
         48
     """

@@ -1,7 +1,7 @@
 """A robot as surfaces that move with its links: what the viewer, the offline page and pictures draw."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -9,17 +9,102 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
+from torsor.base.checks import frozen_array
 from torsor.base.errors import ModelError, warn
 from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
-from torsor.mechanism import Visual
+from torsor.mechanism import Link, Mechanism, Shape, Visual
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.view.scene.beams import Beam, beams, is_beam
-from torsor.view.scene.bodies import bones, ellipsoid_solid, joint_mark, size_of
-from torsor.view.scene.proportions import bone_radius
-from torsor.view.scene.solids import ball, surface_of
+from torsor.simulation.timeline import Timeline
+from torsor.spatial import make_pose
+from torsor.view.scene.bodies import (
+    Beam,
+    ball,
+    beams,
+    bone_radius,
+    bones,
+    ellipsoid_solid,
+    is_beam,
+    joint_mark,
+    size_of,
+    surface_of,
+)
+
+# Collision shapes as what is drawn: a robot whose visuals are its shapes.
+
+COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
+GROUND = (0.6, 0.62, 0.65, 0.4)
+SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
+
+
+def showing_shapes(robot: Robot) -> Robot:
+    """Return the robot with its collision shapes as visuals.
+
+    A mesh is drawn as it is, not as its convex hull.
+
+    Example:
+        >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
+        >>> [visual.shape for visual in showing_shapes(arm).links[1].visuals]
+        ['capsule']
+    """
+    if not any(link.shapes for link in (robot.base, *robot.links)):
+        fix = "load a file with collision geometry, or leave --collision out"
+        raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
+    return replace(robot, base=_shapes_shown(robot.base), links=tuple(map(_shapes_shown, robot.links)))
+
+
+def _shapes_shown(link: Link) -> Link:
+    return replace(link, visuals=tuple(map(_visual, link.shapes)))
+
+
+def _visual(shape: Shape) -> Visual:
+    if shape.shape == "plane":
+        pose = shape.pose @ make_pose(p=[0, 0, -THICK / 2])
+        return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
+    return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)
+
+
+# How a robot stands in a picture: its first posture, and which way is up.
+
+UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
+
+
+def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
+    """Return the positions (nq,) that a picture begins with: ``q``, or at home; closed loops are closed.
+
+    Home is that of a parallel robot, or else the neutral posture within the limits of the joints.
+
+    Example:
+        >>> home(torsor.library.four_bar()).round(3).tolist()
+        [0.525, 0.204, 1.549]
+    """
+    tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
+    if q is not None:
+        given = np.array(frozen_array(q, (tree.nq,), tree.name, "q"))
+        return tree.closed.positions(given) if tree.loops else given
+    if isinstance(robot, ParallelRobot):
+        return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
+    if tree.loops:
+        return tree.closed.positions(tree.neutral())
+    return np.clip(tree.neutral(), tree.lower, tree.upper)
+
+
+def upwards(robot: Mechanism) -> Array:
+    """Return the direction up (3,): against gravity; of a slope, the axis beside it; z without gravity.
+
+    Example:
+        >>> upwards(torsor.library.human()).tolist(), upwards(torsor.library.ur5()).tolist()
+        ([0.0, 1.0, 0.0], [0.0, 0.0, 1.0])
+    """
+    size = float(np.linalg.norm(robot.gravity))
+    if not size > 0:
+        return np.array([0.0, 0.0, 1.0])
+    up = -np.asarray(robot.gravity) / size + 0.0
+    axis = int(np.argmax(np.abs(up)))
+    return np.sign(up[axis]) * np.eye(3)[axis] + 0.0 if abs(up[axis]) > UPRIGHT else up
+
 
 GREY: Color = (0.62, 0.65, 0.69, 1.0)
 DARK: Color = (0.25, 0.28, 0.33, 1.0)
@@ -263,3 +348,39 @@ def palette(robot: Robot, index: int) -> Color:
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()
     return red, green, blue, 1.0
+
+
+# Forces of the ground and of the environment as arrows of a length in a picture.
+
+LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
+G = 9.81  # m/s^2, where the robot has no weight
+LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
+
+
+def arrows(line: Timeline, scene: Scene) -> Array | None:
+    """Return arrows (T, n, 7) of a motion: start and vector (m) in base axes, then 1 for forces of the ground, else 0.
+
+    Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
+    no arrow, None no force at all.
+
+    Example:
+        >>> from torsor.view.scene import Scene, timeline
+        >>> arm = torsor.library.two_link()
+        >>> pushed = torsor.simulate(arm, duration=0.1, external=[[0.0] * 6, [0, 0, 0, 0, 5.0, 0]])
+        >>> arrows(timeline(pushed), Scene.of(arm)).shape
+        (101, 1, 7)
+    """
+    weight = line.robot.mass * (float(np.linalg.norm(line.robot.gravity)) or G) or 1.0
+    scale = LONG * scene.size / weight
+    if line.ground is not None:
+        parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
+    elif line.external is not None and line.external[..., 3:].any():
+        links = np.flatnonzero(line.external[..., 3:].any(axis=(0, 2)))
+        poses = scene.poses(line.q)[:, links + 1]
+        ways = np.einsum("tnij,tnj->tni", poses[..., :3, :3], line.external[:, links, 3:])
+        parts, kind = (poses[..., :3, 3], scale * ways), 0.0
+    else:
+        return None
+    found = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
+    found[np.linalg.norm(parts[1], axis=-1) < LEAST * scene.size] = np.nan
+    return found
