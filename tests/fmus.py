@@ -68,7 +68,7 @@ class Description:
         self.version = int(root.attrib["fmiVersion"][0])
         self.token = root.attrib["guid" if self.version == 2 else "instantiationToken"]
         self.identifier = root.find("CoSimulation").attrib["modelIdentifier"]  # type: ignore[union-attr]
-        variables = [each.attrib for each in root.find("ModelVariables") or ()]
+        variables = [each.attrib for each in root.iterfind("ModelVariables/*")]
         self.references = {each["name"]: int(each["valueReference"]) for each in variables}
         structure: Any = root.find("ModelStructure")
         if self.version == 2:

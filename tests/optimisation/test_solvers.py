@@ -22,7 +22,7 @@ from torsor.optimisation import (
     StoppedError,
     largest_violation,
 )
-from torsor.optimisation import feasibility as least
+from torsor.optimisation import min_sum_violation as least
 from torsor.optimisation.program import Formula
 
 EVERY = pytest.mark.parametrize("solver", sorted(SOLVERS))

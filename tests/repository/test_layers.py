@@ -30,7 +30,7 @@ ADD_ONS: dict[str, set[str]] = {
 NARROW = {"compiler": {"base"}, "optimisation": {"base"}}
 # Files that import a module whose name is not a literal: the table of public names, subpackages, other distributions.
 BY_VARIABLE = {
-    *("__init__.py", "base/lazy.py", "cli/doctor.py", "compiler/gufunc.py", "formats/dispatch.py"),
+    *("__init__.py", "base/lazy.py", "base/registry.py", "cli/doctor.py", "compiler/gufunc.py", "formats/dispatch.py"),
 }
 
 
@@ -140,7 +140,7 @@ print(*sorted(loaded))
 def test_the_core_works_without_the_add_ons_on_disk(tmp_path: Path) -> None:
     alone = tmp_path / "alone" / "torsor"
     copytree(SOURCE, alone, ignore=lambda folder, names: ADD_ONS.keys() if Path(folder) == SOURCE else {"__pycache__"})
-    environment = os.environ | {"PYTHONPATH": str(alone.parent)}
+    environment = os.environ | {"PYTHONPATH": f"{alone.parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     command = [sys.executable, "-c", CORE_ALONE]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr

@@ -285,7 +285,7 @@ class Kernel:
 
 
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
-    """Raise ModelError or TypeError for an array of ``out=`` that cannot take a result."""
+    """Raise ModelError for an array of ``out=`` that cannot take a result."""
     if not isinstance(array, np.ndarray):
         raise ModelError(
             f"is of type {type(array).__name__}", argument="out", where=where, allowed=f"an array of shape {shape}"
@@ -295,7 +295,8 @@ def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None
             f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, that of the result"
         )
     if not np.can_cast(dtype, array.dtype, "same_kind"):
-        raise TypeError(f"{where}: out has the type {array.dtype}, to which {dtype} cannot be cast")
+        found = f"has the type {array.dtype}, to which {dtype} cannot be cast"
+        raise ModelError(found, argument="out", where=where, allowed=dtype)
     if not array.flags.writeable:
         raise ModelError("is read-only", argument="out", where=where, fix="give an array that can be written")
 

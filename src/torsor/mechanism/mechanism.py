@@ -435,7 +435,7 @@ class Mechanism(Part):
         if is_whole(name):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
-            raise ModelError(f"no link {name}", where=self.name, allowed=f"0 to {len(self.links) - 1}")
+            raise ModelError(f"no link {name}", value=name, where=self.name, allowed=f"0 to {len(self.links) - 1}")
         if not isinstance(name, str) or name not in self.places:
             allowed = listing(map(repr, self.places), like=repr(name))
             raise ModelError(f"no link or frame {name!r}", value=name, where=self.name, allowed=allowed)

@@ -20,6 +20,7 @@ statement (the data of a problem and its nonlinear program); terms and transcrip
 from typing import TYPE_CHECKING, Any
 
 from torsor.base.errors import MotionError
+from torsor.base.lazy import subpackages
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS
@@ -124,14 +125,10 @@ __all__ = [
     "weight_sensitivities",
 ]
 
+_subpackage = subpackages(__name__, "inverse", "sweeps")
+
 
 def __getattr__(name: str) -> Any:
-    if name == "sweeps":
-        import torsor.motion.sweeps
-
-        return torsor.motion.sweeps
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from torsor.motion import inverse  # imported when it is first used: few problems are solved for their weights
-
-    return getattr(inverse, name)
+        return _subpackage(name)
+    return getattr(_subpackage("inverse"), name)  # imported when it is first used: few problems fit their weights

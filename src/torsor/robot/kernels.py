@@ -347,7 +347,7 @@ class RobotKernels(Kernels):
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(found, value=place, where=where, fix=fix)
         if place is not None and not isinstance(place, str):
             place = mechanism.links[mechanism.place(place).link].name
         if algorithm.hybrid != (forced is not None):

@@ -100,7 +100,7 @@ def _of_library(name: str, base: str) -> Robot:
         raise ModelError("no such file or robot", where=name, allowed=f"{KINDS}, or a library name", fix=fix)
     if base != "fixed":
         found, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
-        raise ModelError(found, where=name, allowed="base='fixed'", fix=fix)
+        raise ModelError(found, where=name, allowed="`base='fixed'`", fix=fix)
     found_robot = named_robot(name)
     if not isinstance(found_robot, Robot):
         fix = f"torsor.library.{name}() is the parallel robot, torsor.library.{name}().as_robot() a tree with loops"

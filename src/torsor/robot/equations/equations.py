@@ -134,7 +134,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     function = trace(robot, request, plain=simplify or bool(given.free))
     count = count_operations(function)
     words = f"{request.name} takes {sum(count):,} operations"
-    fix = "simplify=False, which names common subexpressions, or a smaller robot"
+    fix = "`simplify=False`, which names common subexpressions, or a smaller robot"
     if simplify and sum(count) > MOST_OPERATIONS:
         raise ModelError(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}

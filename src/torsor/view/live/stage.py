@@ -91,14 +91,14 @@ class Ground:
                 points = (flat if across == 0 else flat[..., ::-1]) @ level[:, :2].T + middle
                 look = {"thickness": width, "thickness_units": "screen"}
                 path = f"/ground/{name}/{axis}"
-                lines = server.scene.add_line_segments(path, points.astype(np.float32), color, **look)
-                self._nodes.append((across, every * self.cell, lines))
+                segments = server.scene.add_line_segments(path, points.astype(np.float32), color, **look)
+                self._nodes.append((across, every * self.cell, segments))
 
     def move(self, way: Array) -> None:
         """Let the ground pass under what walks in place and has come as far as ``way`` (3,): the lines repeat."""
-        for across, period, lines in self._nodes:
+        for across, period, segments in self._nodes:
             along = self.level[:, across]
-            lines.position = tuple(-float(along @ way % period) * along)
+            segments.position = tuple(-float(along @ way % period) * along)
 
 
 # One of the robots or motions that a viewer shows: what it draws, and where.
