@@ -63,4 +63,4 @@ _EXAMPLES = (
     "torsor equations scara jacobian:tool --axes aligned",
     "torsor equations stanford gravity_force --form sympy -o gravity.py",
 )
-COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, options={"simplify": "--no-simplify"})
