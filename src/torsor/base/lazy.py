@@ -1,4 +1,4 @@
-"""Subpackages that are imported when they are first used."""
+"""Modules of a package that are imported when they are first used."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -6,7 +6,7 @@ from types import ModuleType
 
 
 def subpackages(package: str, *names: str) -> Callable[[str], ModuleType]:
-    """Return the ``__getattr__`` of a package that imports these subpackages on first use.
+    """Return the ``__getattr__`` of a package that imports these modules or subpackages on first use.
 
     Example:
         >>> torsor.robot.parallel.__name__

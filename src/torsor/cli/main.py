@@ -8,7 +8,6 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -17,6 +16,7 @@ from rich.markup import escape
 import torsor
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
+from torsor.base.lazy import subpackages
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
 from torsor.cli.outputs import check_output
@@ -57,7 +57,7 @@ def command(name: str) -> Command:
         >>> command("count").examples[0]
         'torsor count stanford'
     """
-    found: Command = import_module(f"torsor.cli.{name}").COMMAND
+    found: Command = subpackages("torsor.cli", *COMMANDS)(name).COMMAND
     return found
 
 
