@@ -28,12 +28,12 @@ from torsor.base.checks import (
 )
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_file, read_limited
+from torsor.base.number_tables import read_table
 from torsor.base.yaml_text import parse_yaml
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
-from torsor.simulation.log_tables import LOGS, heads_of
-from torsor.simulation.logs import UNITS
+from torsor.simulation.logs import LOGS, UNITS
 
 # Gears: what is measured at the motors, as positions and forces of the joints.
 #
@@ -381,9 +381,9 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}
-    heads = heads_of(path)
+    heads = read_table(path).heads
     if not any(_HEAD.fullmatch(head) for head in heads):
-        heads = heads_of(path, ",")  # a single column, whose head has a space
+        heads = read_table(path, ",").heads  # a single column, whose head has a space
     for head in heads:
         match = _HEAD.fullmatch(head)
         if match and match[1] in places:
