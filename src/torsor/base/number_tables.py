@@ -6,6 +6,7 @@ import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
@@ -163,10 +164,10 @@ class NumberTable:
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
     """Return finite numbers with powers of ten as suffixes, or None where a cell has to be looked at alone."""
     try:
-        numbers = [float(cell + suffix) for cell, suffix in zip(cells, suffixes, strict=True)]
+        numbers = [*map(float, map(add, cells, suffixes))]
     except ValueError:
         return None
-    return numbers if all(map(math.isfinite, numbers)) and all(cells) else None
+    return numbers if math.isfinite(sum(numbers)) else None
 
 
 def read_columns(
