@@ -191,7 +191,7 @@ def test_mistakes_of_a_map_are_named(tmp_path, case):
     ("name", "text", "words"),
     [
         ("map.json", '{"columns": {}, "columns": {}}', "the key 'columns' is there twice"),
-        ("map.json", "[1]", "the map"),
+        ("map.json", "[1]", "a table"),
         ("map.json", '{"columns": null}', "columns"),
         ("map.json", "[" * 100_000, "not valid JSON"),
         ("map.toml", "rate = 1\nrate = 2", "not valid TOML: Cannot overwrite a value"),

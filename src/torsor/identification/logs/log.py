@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, is_whole, number, one_of, real_array, rows, table
+from torsor.base.decoding import check_keys
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_file
 from torsor.base.number_tables import Head, read_columns, read_table
@@ -74,9 +75,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
         found[place] = table(own, where, "the wrench")
-        unknown = [key for key in found[place] if key not in KEYS]
-        if unknown:
-            raise ModelError(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(KEYS))
+        check_keys(found[place], KEYS, where)
     return found
 
 
