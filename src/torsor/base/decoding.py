@@ -28,7 +28,7 @@ _LONG_KEY = re.compile(
 _WRONG = object()
 _WORDS = {bool: "true or false", str: "a string in quotes", int: "a whole number", float: "a number"}
 _WORDS |= {dict: "a table", list: "a list"}
-_hints = cache(get_type_hints)
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
