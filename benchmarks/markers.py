@@ -13,7 +13,7 @@ import numpy as np
 
 import torsor
 from torsor.human.measured import MarkerSet, inverse_kinematics, marker_set
-from torsor.human.measured.inverse_kinematics import SPINE
+from torsor.human.measured.fitting import SPINE
 from torsor.human.recordings import Markers
 
 FRAMES, RUNS, NOISE = 4000, 5, 0.005  # noise in m

@@ -59,7 +59,7 @@ def test_results_go_to_standard_output_as_json(capsys: pytest.CaptureFixture[str
         ('torsor = 1\nproblem = "wlak"\ngrid.mass = [1]', "no such problem: 'wlak'"),
         ('torsor = 1\nproblem = "walk"\ngrid.mass = 3', "a list of values"),
         ('torsor = 1\nproblem = "walk"\ngrids.mass = 3', "unknown key 'grids'"),
-        ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "workers is '2'"),
+        ('torsor = 1\nproblem = "walk"\nworkers = "2"\ngrid.mass = [1]', "a whole number"),
         ('torsor = 1\nproblem = "walk"\nrandom.count = 3', "add ranges"),
         ('torsor = 1\nproblem = "walk"\n[random]\ncount = 0\nranges.mass = [1, 2]', "count"),
         ('torsor = 1\nproblem = "walk"\nsolver.speed = 3\ngrid.mass = [1]', "unknown key 'speed'"),

@@ -101,7 +101,7 @@ def test_friction_of_a_joint_of_another_type_is_named(folder: Path) -> None:
         ("name_mot: [1]", "name_mot"),
         ("loops: []", "unknown key 'loops'"),
         ("closed_loop: [", "not valid YAML"),
-        ("3", "no table of closures"),
+        ("3", "a table"),
     ],
 )
 def test_mistakes_are_named(folder: Path, text: str, message: str) -> None:

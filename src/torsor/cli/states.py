@@ -1,10 +1,9 @@
 """The state that a command computes at: numbers after ``--q``, ``--v``, ... or a table of states (.csv)."""
 
-import csv
 import math
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, listing, warn
+from torsor.base.number_tables import read_table
 from torsor.formats.dispatch import is_description
 from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.load import load, named_robot, robot_names
@@ -187,15 +187,8 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
     where = path.name
     if path.suffix.lower() == ".npz":
         return _states_of_trajectory(path, robot)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file)
-            header = [cell.strip() for cell in next(rows, [])]
-            columns = _with_positions(_columns(header, where), names(robot, "q"))
-            content = [_numbers(row, len(header), rows.line_num) for row in rows if row]
-        table = np.array(content).reshape(len(content), len(header))
-    except (ValueError, csv.Error) as error:
-        raise ModelError(f"not a table of numbers: {error}", where=where) from None
+    table = read_table(path, ",")
+    columns = _with_positions(_columns(table.heads, where), names(robot, "q"))
     found = {}
     for letter in LETTERS:
         wanted = [(letter, name) for name in names(robot, letter)]
@@ -206,13 +199,14 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
             allowed = listing([f"{letter} {name}" for _, name in wanted])
             what = f"no column '{letter} {missing[0]}'"
             raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
-        found[letter] = table[:, [columns[key].place for key in wanted]]
+        used = [columns[key] for key in wanted]
+        found[letter] = table.numbers([column.place for column in used], [column.head for column in used])
         for key, unit in zip(wanted, unit_of(robot, letter), strict=True):
             _check_unit(columns[key], unit, where)
     if ("time", "") in columns:
         _check_unit(columns["time", ""], "s", where)
-        found["time"] = table[:, columns["time", ""].place]
-    if not len(table):
+        found["time"] = table.numbers([columns["time", ""].place], ["time"])[:, 0]
+    if not table.rows:
         raise ModelError("no states", where=where, allowed="a header and at least one row")
     return found
 
@@ -225,7 +219,7 @@ class _Column(NamedTuple):
     place: int
 
 
-def _columns(header: list[str], where: str) -> Mapping[tuple[str, str], _Column]:
+def _columns(header: Sequence[str], where: str) -> Mapping[tuple[str, str], _Column]:
     columns: dict[tuple[str, str], _Column] = {}
     for k, cell in enumerate(header):
         time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
@@ -258,12 +252,6 @@ def _check_unit(column: _Column, unit: str, where: str) -> None:
         raise ModelError(
             f"the column {column.head!r} has another unit", value=column.head, where=where, allowed=unit, fix=fix
         )
-
-
-def _numbers(row: list[str], count: int, line: int) -> list[float]:
-    if len(row) != count:
-        raise ValueError(f"line {line} has {len(row)} cells; allowed: {count}, as the header has")
-    return [float(cell) for cell in row]
 
 
 def _states_of_trajectory(path: Path, robot: Robot) -> dict[str, Array]:

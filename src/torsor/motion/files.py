@@ -10,15 +10,15 @@ from typing import Any, TypeVar, get_type_hints
 import numpy as np
 
 from torsor import library
+from torsor.base.decoding import Table, check_keys, check_version, error, file_table, filled, fitted
 from torsor.base.errors import ModelError
-from torsor.base.files import read_limited, replacing
-from torsor.formats.toml.reading import Table, error, one_of, toml_data
+from torsor.base.files import replacing
 from torsor.formats.toml.writing import toml_text as _text
 from torsor.motion.solve import DEFAULTS, SolveSettings
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.distances import Body
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.registry import FORM, KEY, filled, fitted, kind_of, made, term_registry
+from torsor.motion.terms.registry import FORM, KEY, kind_of, made, term_registry
 from torsor.motion.terms.term import Constraint, Cost, Number
 from torsor.motion.transcription.motion_model import Path as JointPath
 from torsor.motion.transcription.phase import POINTS, Phase
@@ -31,7 +31,6 @@ from torsor.robot.robot import Robot
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
-LARGEST_FILE = 8_000_000  # bytes
 MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
 TOP = (
     "torsor",
@@ -53,13 +52,7 @@ TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.it
 
 def read_problem(path: Path, make: Callable[..., P]) -> P:
     """Return the problem of a TOML file, made by ``make`` from the fields of a ``ProblemStatement``."""
-    try:
-        content = read_limited(path, LARGEST_FILE)
-    except ModelError:
-        raise
-    except (OSError, ValueError) as wrong:
-        raise error(str(path), getattr(wrong, "strerror", None) or str(wrong), "a .toml file") from None
-    return _Reader(path).read(toml_data(content, path.name), make)
+    return _Reader(path).read(file_table(path), make)
 
 
 class _Reader:
@@ -69,14 +62,8 @@ class _Reader:
         self.path, self.source = path, path.name
 
     def read(self, data: Table, make: Callable[..., P]) -> P:
-        if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 and true are equal to 1
-            what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
-            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
-        for key in data:
-            one_of((*TOP, *ARRAYS), key, "key", self.source)
-        for key in ("robot", "phases", "objectives"):
-            if key not in data:
-                raise error(self.source, f"no {key}", fix=f"add {key}")
+        check_version(data, VERSION, self.source)
+        check_keys(data, (*TOP, *ARRAYS), self.source, required=("robot", "phases", "objectives"))
         self._units(data.get("units", {}))
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
@@ -93,7 +80,9 @@ class _Reader:
             given["assembly"] = self._value(data, "assembly", list[float], None)
         given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
-        given["numbers"] = {name: self._number(name, table) for name, table in numbers.items()}
+        given["numbers"] = {
+            name: filled(Number, table, f"{self.source}: numbers.{name}") for name, table in numbers.items()
+        }
         given["settings"] = self._settings(data.get("solver", {}))
         try:
             problem = make(robot, phases, costs, conditions, **given)
@@ -152,11 +141,10 @@ class _Reader:
             raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
         splines = {name: self._spline(each, f"{where}: own.{name}") for name, each in own.items()}
         rest = {key: value for key, value in table.items() if key != "own"}
-        return filled(Phase, rest, where, own=splines or None)  # type: ignore[no-any-return]
+        return filled(Phase, rest, where, keys={KEY: FORM}, own=splines or None)
 
     def _spline(self, table: Table, where: str) -> Spline:
-        for key in table:
-            one_of(("knots", "degree") if "knots" in table else ("points", "degree"), key, "key", where)
+        check_keys(table, ("knots", "degree") if "knots" in table else ("points", "degree"), where)
         degree = fitted(table.get("degree", 3), int, f"{where}: degree")
         _check_size(table, where)
         count = fitted(table.get("points", POINTS), int, f"{where}: points")
@@ -172,8 +160,7 @@ class _Reader:
         if type(table) is not dict or not ({"through"} <= set(table) or {"points"} <= set(table)):
             allowed = "through = [[...], ...] with degree, or points with knots and degree"
             raise error(where, f"found {short(table)}", allowed)
-        for key in table:
-            one_of(("through", "degree") if "through" in table else ("points", "knots", "degree"), key, "key", where)
+        check_keys(table, ("through", "degree") if "through" in table else ("points", "knots", "degree"), where)
         degree = fitted(table.get("degree", 5), int, f"{where}: degree")
         key = "through" if "through" in table else "points"
         try:
@@ -189,20 +176,9 @@ class _Reader:
                 f"{where}: {key}", "rows of several lengths", "rows with a number for each coordinate"
             ) from None
 
-    def _number(self, name: str, table: Table) -> Number:
-        where = f"{self.source}: numbers.{name}"
-        for key in table:
-            one_of(Number._fields, key, "key", where)
-        if "start" not in table:
-            raise error(where, "no start", fix="add start = ...")
-        return Number(**table)
-
     def _settings(self, table: Any) -> Table:
         where = f"{self.source}: solver"
-        if type(table) is not dict:
-            raise error(where, f"found {short(table)}", "a table", "write [solver]")
-        for key in table:
-            one_of(SETTINGS, key, "key", where)
+        check_keys(fitted(table, dict, where), SETTINGS, where)
         found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
         SolveSettings.of(where, **found)  # validates
         return found

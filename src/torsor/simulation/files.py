@@ -1,6 +1,5 @@
 """Trajectories on disk: what their files hold, and how .npz and .csv files are read back and checked."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -15,6 +14,7 @@ from torsor.base.arrays import Array
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.files import check_array
+from torsor.base.number_tables import read_table
 from torsor.base.result import Result
 from torsor.base.tables import Column, columns_of
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
@@ -183,19 +183,17 @@ def _read_csv(path: Path, robot: Robot) -> Samples:
     headers = {tuple(_header(robot, *layout)): layout for layout in layouts}  # without wrenches, the last: not held
     plain = _header(robot, False, (False, False))
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file)
-            first = next(rows, [])
-            if tuple(first) not in headers:
-                found = f"the columns are {first[:4]} ... ({len(first)}), not those of {robot.name}"
-                raise ValueError(f"{found}: {plain[:4]} ... ({len(plain)})")
-            table = np.array([[float(cell) for cell in row] for row in rows if row]).reshape(-1, len(first))
+        table = read_table(path, ",")
+        first = tuple(table.heads)
+        if first not in headers:
+            found = f"the columns are {list(first[:4])} ... ({len(first)}), not those of {robot.name}"
+            raise ValueError(f"{found}: {plain[:4]} ... ({len(plain)})")
         ends = np.cumsum([1, robot.nq, robot.nv, robot.nv, robot.nv])
-        times, q, v, a, tau, wrenches = np.split(table, ends, axis=1)
-        has_external, held = headers[tuple(first)]
+        times, q, v, a, tau, wrenches = np.split(table.numbers(missing=True), ends, axis=1)
+        has_external, held = headers[first]
         external = wrenches.reshape(-1, len(robot.links), 6) if has_external else None
         samples = Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held)
         _check(samples)
         return samples
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         raise ModelError(f"not a trajectory of {robot.name}: {error}", where=path.name) from None

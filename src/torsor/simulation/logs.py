@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.checks import is_whole, number, table
 from torsor.base.errors import ModelError, listing
+from torsor.base.number_tables import Head, read_columns
 from torsor.mechanism import Mechanism
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
 from torsor.robot.robot import Robot
-from torsor.simulation.log_tables import Head, read_columns
 
+LOGS = "a log: a table as text (.csv), or a saved trajectory (.npz)"
 QUANTITIES = ("time", "q", "v", "a", "tau")
 _LENGTHS = {"rad": 1.0, "deg": math.pi / 180, "rev": 2 * math.pi, "m": 1.0, "cm": 1e-2, "mm": 1e-3}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

@@ -35,7 +35,7 @@ def test_wrong_recordings_are_named(name: str) -> None:
 def test_a_row_of_a_csv_file_that_was_cut_is_named(tmp_path: Path) -> None:
     path = tmp_path / "walk.csv"
     path.write_text("time,a,b\n0,1,2\n1,2\n")
-    with refused(where="walk.csv: line 3", allowed="3"):
+    with refused(where="walk.csv", what="line 3 has 2 columns", allowed="3"):
         recordings.load(path)
 
 

@@ -37,7 +37,7 @@ def test_huge_declared_sizes_need_no_memory(name: str, text: str, tmp_path: Path
 
 def test_a_table_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mot").write_text("endheader\ntime" + "\ta" * 19_000 + "\n" + "0\n" * 10_000)
-    with refused(where="a.mot", allowed="20000 columns and 50000000"):
+    with refused(where="a.mot", allowed="20000 columns and 100000000"):
         load(tmp_path / "a.mot")
     (tmp_path / "a.trc").write_text("Frame#\tTime" + "\ta\t\t" * 9_000 + "\n1\t0\n")
     with refused(what="the unit is not given"):

@@ -66,9 +66,9 @@ def test_markers_read_back_bit_for_bit_in_every_unit(unit: str, tmp_path: Path) 
     [
         (("mm\t", "ell\t"), "a.trc: the unit is 'ell'; allowed: m, cm, mm; fix: say it"),
         (("Frame#", "Picture"), "a.trc: no line begins with Frame#; allowed: a .trc file"),
-        (("151", "15i"), "a.trc: line 8: marker 'R.Toe', x: '15i' is no number"),
+        (("151", "15i"), "a.trc: line 8, column 'R.Toe x': '15i' is no number"),
         (("0.02000", "0.005"), "a.trc: frame 3: time 0.005 s follows 0.01 s; allowed: times that increase"),
-        (("\t151\t0\t3", "\t151\t0\t3\t4"), "a.trc: line 8: it has 9 fields; allowed: 8, as there are 2 markers"),
+        (("\t151\t0\t3", "\t151\t0\t3\t4"), "a.trc: line 8 has 9 columns, and the table has 8; allowed: 8"),
         (("R.Heel\t\t\tR.Toe", "\t\t\t"), "a.trc: line 4: there are no names of markers"),
     ],
 )
@@ -134,7 +134,7 @@ def test_columns_of_vectors_become_three(tmp_path: Path) -> None:
     table = load(_written(tmp_path, "a.sto", head + "0\t1,2,3\t4,5,6\n0.1\t~[1,2,3]\tnan,nan,nan\n")).table
     assert table.names == ("heel_x", "heel_y", "heel_z", "toe_x", "toe_y", "toe_z")
     assert table.values[0].tolist() == [1, 2, 3, 4, 5, 6] and np.isnan(table.values[1, 3:]).all()
-    with refused(where="line 5", what="'1,2' is not 3 numbers"):
+    with refused(what="line 5: '1,2' is not 3 numbers"):
         load(_written(tmp_path, "b.sto", head + "0\t1,2\t4,5,6\n"))
 
 
@@ -180,10 +180,10 @@ def test_a_foot_without_a_prefix_beside_a_left_one_is_the_right_one(tmp_path: Pa
         ("hello\nworld\n", "a.mot: there is neither endheader nor a line of names"),
         ("x\nendheader\n\n", "a.mot: nothing follows endheader"),
         ("x\nendheader\ntime\ta\n", "a.mot: there are no rows"),
-        ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4: it has 3 fields; allowed: 2"),
-        ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4: it has 1 fields; allowed: 2"),
-        ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4: '1 2' is no number"),
-        ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4: 'x' is no number; allowed: numbers, NaN where missing"),
+        ("x\nendheader\ntime\ta\n0\t1\t2\n", "a.mot: line 4 has 3 columns, and the table has 2; allowed: 2"),
+        ("x\nendheader\ntime\ta\n0\n1\t2\n", "a.mot: line 4 has 1 columns, and none for 'a'; allowed: 2"),
+        ("x\nendheader\ntime\ta\n0\t1 2\n", "a.mot: line 4, column 'a': '1 2' is no number"),
+        ("x\nendheader\ntime\ta\n0\tx\n", "a.mot: line 4, column 'a': 'x' is no number; allowed: a finite number"),
         ("x\nendheader\ntime\ta\n1\t2\n1\t3\n", "a.mot: frame 2: time 1 s follows 1 s"),
         ("x\nendheader\na\tb\n1\t2\n", "a.mot: there is no column of times"),
         ("x\nDataType=Cat\nendheader\ntime\ta\n1\t2\n", "a.mot: DataType is 'cat'; allowed: double, vec3"),

@@ -98,7 +98,7 @@ def _changed(old: str, new: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("positions = [", "not TOML"),
+        ("positions = [", "not valid TOML"),
         ("", "positions, masses and at least one"),
         (TOML + "colour = 1", "unknown key 'colour'"),
         (_changed("frequency = 20.0", "frequency = -20.0"), "frequencies"),

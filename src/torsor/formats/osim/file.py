@@ -15,8 +15,8 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array
+from torsor.base.decimals import number_in
 from torsor.base.errors import ModelError, listing, warn
-from torsor.formats.decimals import number_in
 from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.osim.model import (
     GROUND,

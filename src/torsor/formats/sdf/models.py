@@ -10,8 +10,8 @@ import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import LARGEST, known_name
+from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError, listing, warn
-from torsor.formats.decimals import number_in, up_to
 from torsor.formats.meshes.mesh_files import is_inside
 from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import FLAGS, Element, parse_xml

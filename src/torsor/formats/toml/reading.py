@@ -1,9 +1,6 @@
 """Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/toml.md."""
 
-import difflib
-import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from reprlib import repr as short
@@ -14,6 +11,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import ROTATION_TOLERANCE, whole_number
+from torsor.base.decoding import Table, check_keys, check_version, error, known_word, toml_data
 from torsor.base.errors import ModelError, shortened
 from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
@@ -41,8 +39,6 @@ from torsor.mechanism.parts import ALL_BITS, SHAPE_SIZES, VISUAL_SIZES
 from torsor.spatial import from_rpy, make_pose
 
 # The schema of TOML files: the keys of each table and the type of each value. See docs/toml.md.
-
-Table = dict[str, Any]
 
 # Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
 ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
@@ -95,11 +91,6 @@ _EXPECTED = {key: (expected, words) for words, (expected, keys) in _TYPES.items(
 _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "coulomb", "viscous")}
 
 
-def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
-    """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
-    return ModelError(what, where=where, allowed=allowed, fix=fix)
-
-
 def some(table: Table, *keys: str) -> Table:
     """Return the entries of a table with these keys, as far as it has them."""
     return {key: table[key] for key in keys if key in table}
@@ -116,21 +107,9 @@ def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
 def checked(kind: str, data: Table, where: str) -> Table:
     """Return a table after checking its keys and values; numbers are floats or arrays."""
     known = {key.strip("*"): key.endswith("*") for key in KEYS[kind].split()}
-    for key in data:
-        one_of(known, key, "key", where)
-    for key, required in known.items():
-        if required and key not in data:
-            raise error(where, f"no {key}", fix=f"add {key}, {(_EXPECTED.get(f'{kind}.{key}') or _EXPECTED[key])[1]}")
+    expected = {key: (_EXPECTED.get(f"{kind}.{key}") or _EXPECTED[key])[1] for key, needed in known.items() if needed}
+    check_keys(data, known, where, required=expected)
     return data if kind == "units" else {key: _value(kind, key, value, where) for key, value in data.items()}
-
-
-def one_of(known: Iterable[str], found: Any, what: str, where: str) -> str:
-    """Return a word if it is known, or raise an error that names the nearest known one."""
-    if found not in tuple(known):
-        near = difflib.get_close_matches(str(found).lower(), known, n=1)
-        fix = f"did you mean {near[0]!r}?" if near else "use one of these"
-        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
-    return str(found)
 
 
 def _value(kind: str, key: str, value: Any, where: str) -> Any:
@@ -182,10 +161,10 @@ def read_flexible(table: Table, where: str) -> Flexible:
         >>> read_flexible(table, "arm").kind.nv
         1
     """
-    kind = one_of(_KINDS, table.get("kind"), "kind", where)
+    kind = known_word(_KINDS, table.get("kind"), "kind", where)
     known = [each.name for each in _fields(_KINDS[kind])]
-    for key in table:
-        one_of(["kind", *known], key, "key", where)
+    required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
+    check_keys(table, ["kind", *known], where, required)
     values: Table = {key: value for key, value in table.items() if key != "kind"}
     for key, value in values.items():
         if key in ("turns", "counts"):
@@ -195,9 +174,6 @@ def read_flexible(table: Table, where: str) -> Flexible:
             values[key] = tuple(value)
         elif not _numbers(value):
             raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
-    required = [name for name in known if name not in values and name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
-    if required:
-        raise error(where, f"no {required[0]}", fix=f"add {required[0]}")
     if "source" in {each.name for each in fields(_KINDS[kind])}:
         values["source"] = where
     made: Flexible = _KINDS[kind](**values)
@@ -215,12 +191,6 @@ def _fields(kind: type[Any]) -> list[Any]:
 
 VERSION = 1
 LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent of it
-# Parts of a dotted key. The work of the parser grows with the square of their number: 20,000 take 14 s and 1.7 GB.
-MOST_PARTS = 100
-# A dotted key with more parts: bare or quoted words with dots between, from the beginning of a word.
-_LONG_KEY = re.compile(
-    r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MOST_PARTS}}}", re.ASCII
-)
 
 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float = 0.0) -> Mechanism:
@@ -248,28 +218,6 @@ def parse_toml(
     return _Reader(source, strict).read(content, name, base, snap)
 
 
-def toml_data(content: bytes, source: str) -> Table:
-    """Return the tables of a TOML file; what it costs to parse is limited before it is parsed.
-
-    Example:
-        >>> toml_data(b"units.angle = 'deg'", "arm.toml")
-        {'units': {'angle': 'deg'}}
-    """
-    try:
-        text = content.decode("utf-8-sig")  # some editors put a byte order mark at the beginning
-        long = _LONG_KEY.search(text)
-        if long:
-            line = text.count("\n", 0, long.start()) + 1
-            raise error(f"{source}: line {line}", "a key with too many dots", f"up to {MOST_PARTS} parts", "shorten it")
-        data = tomllib.loads(text)
-        repr(data)  # fails for integers that are too long to print, before a message would have to print them
-    except ModelError:
-        raise
-    except (ValueError, RecursionError) as wrong:
-        raise error(source, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
-    return data
-
-
 class _Reader:
     """The state of reading one file: its name for messages, whether angles are in degrees and checks are strict."""
 
@@ -279,12 +227,10 @@ class _Reader:
     def read(self, content: bytes, name: str, base: str, snap: float) -> Mechanism:
         """Return the mechanism of the content of a file."""
         data = toml_data(content, self.source)
-        if short(data.get("torsor")) != str(VERSION):  # compared as text, because 1.0 == 1 and True == 1
-            what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
-            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
+        check_version(data, VERSION, self.source)
         data = checked("file", {"name": name} | data, self.source)
         for key, unit in checked("units", data["units"], f"{self.source}: [units]").items():
-            one_of(UNITS[key], unit, f"unit of {key}", f"{self.source}: [units]")
+            known_word(UNITS[key], unit, f"unit of {key}", f"{self.source}: [units]")
         self.degrees = data["units"]["angle"] == "deg"
         links = [self._link(*entry) for entry in entries("link", data, self.source)]
         joints = [self._joint(*entry) for entry in entries("joint", data, self.source)]
@@ -360,7 +306,7 @@ class _Reader:
 
     def _geometry(self, where: str, entry: Table, sizes: Mapping[str, int]) -> Table:
         """Return what visuals and collision shapes have in common: shape, size, pose, name and mesh."""
-        shape = one_of(sizes, entry["shape"], "shape", where)
+        shape = known_word(sizes, entry["shape"], "shape", where)
         size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
         if len(size) != sizes[shape]:
             raise error(where, f"size has {len(size)} numbers", f"{sizes[shape]} for a {shape}")
@@ -368,7 +314,7 @@ class _Reader:
         return found | {"folders": self.folders if shape == "mesh" else None}
 
     def _joint(self, where: str, entry: Table) -> Joint:
-        type_name = one_of((*KINDS, "flexible"), entry["type"], "type", where)
+        type_name = known_word((*KINDS, "flexible"), entry["type"], "type", where)
         settings = some(entry, "name", "type", "parent", "child", *ONCE) | {"coordinate": entry.get("follows", "")}
         if "flexible" in entry:
             settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
+from torsor.base.decoding import Table, error
 from torsor.base.errors import listing, warn
 from torsor.formats.meshes.mesh_files import split_prim
 from torsor.formats.toml.reading import (
     EACH,
     ONCE,
     VERSION,
-    Table,
-    error,
     flexible_table,
     looks_like_degrees,
     parse_toml,

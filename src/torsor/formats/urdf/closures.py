@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from torsor.base.decoding import check_keys, file_table
 from torsor.base.errors import ModelError
-from torsor.base.files import read_limited
-from torsor.base.yaml_text import parse_yaml
 from torsor.formats.urdf.reading import read_urdf
 from torsor.formats.xml import parse_xml
 from torsor.mechanism import Joint, Link, Loop, Mechanism
@@ -28,7 +27,7 @@ from torsor.mechanism.edit import fix, with_joint_type
 from torsor.mechanism.edit_loops import with_active, with_joint_ends
 from torsor.mechanism.names import claim_name
 
-LARGEST_FILE = 100_000  # bytes; a pair takes some fifty, and the largest known file has some thirty pairs
+MAX_BYTES = 100_000  # of a file; a pair takes some fifty, and the largest known file has some thirty pairs
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type")
 _KINDS = {"6d": "weld", "3d": "spherical"}
 _TYPES = ("SPHERICAL", "CARDAN", "FIXED")
@@ -39,7 +38,8 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
     The URDF file has the same name with the suffix ``.urdf``, or is the only one in the folder.
     """
-    data, where = _content(path), path.name
+    data, where = file_table(path, MAX_BYTES), path.name
+    check_keys(data, _KEYS, where)
     urdf = _urdf(path)
     root = parse_xml(urdf, strict)
     robot = read_urdf(urdf, base, strict, root, snap)
@@ -69,20 +69,6 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
             robot, loop = with_joint_ends(robot, loop, robot.joints)
         loops.append(loop)
     return with_active(replace(robot, loops=(*robot.loops, *loops)), active)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    """Return the table in a file, or raise ModelError."""
-    try:
-        data = parse_yaml(read_limited(path, LARGEST_FILE).decode(), path.name)
-    except UnicodeDecodeError as error:
-        raise ModelError(f"not valid YAML: {error}", where=path.name) from None
-    if not isinstance(data, dict):
-        raise ModelError("no table of closures", where=path.name, allowed=", ".join(_KEYS))
-    unknown = [key for key in data if key not in _KEYS]
-    if unknown:
-        raise ModelError(f"unknown key {unknown[0]!r}", where=path.name, allowed=", ".join(_KEYS))
-    return data
 
 
 def _urdf(path: Path) -> Path:

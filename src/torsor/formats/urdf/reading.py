@@ -13,9 +13,9 @@ import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import LARGEST, direction
+from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
-from torsor.formats.decimals import number_in, up_to
 from torsor.formats.search_path import Finder
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Shape, Spring, Visual, build

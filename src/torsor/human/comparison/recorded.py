@@ -5,7 +5,6 @@ named after their positive direction. Powers are of all axes of a joint, in W/kg
 forward and medial.
 """
 
-import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ from torsor.human.comparison.signals import (
 from torsor.human.gait.references import REFERENCES, Reference
 from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.recording import Recording
-from torsor.human.recordings.text import lines_of
-from torsor.human.recordings.text_files import CSV_KIND, read_csv
+from torsor.human.recordings.text_files import csv_table, read_csv
 
 # Measured motions as signals: what inverse kinematics and inverse dynamics return.
 
@@ -191,10 +189,8 @@ def _of_csv(path: Path, side: str) -> Signals:
 
 def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the name of each head without its unit, and the units."""
-    lines = lines_of(path, CSV_KIND)
-    separator = max(",;\t", key=lines[0].count)
     names, units = dict[str, str](), dict[str, str]()
-    for head in (each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))):
+    for head in csv_table(path).heads:
         matched = _HEAD.fullmatch(head)
         names[head] = matched[1] if matched and matched[1] else head
         if matched and matched[1] and matched[2] not in ("s", "1", ""):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, number, table
 from torsor.base.errors import ModelError
+from torsor.base.searches import State, advance
 from torsor.compiler import AnyKernel
 from torsor.compiler.cache import source_hash
 from torsor.human.measured.marker_set import MarkerSet
@@ -208,27 +209,29 @@ def fit_frames(
         chosen = slice(None) if len(frames) == count else frames  # no copy of all frames
         return _bounded_step(fit, at, measured[chosen], weights[chosen], exact, damped)
 
-    nothing = NOTHING * weights.sum(axis=1)
-    damped, converged = np.full(count, damping), np.zeros(count, dtype=bool)
-    cost, following, change, pivot = evaluate(y, np.arange(count), damped, np.inf)
-    todo = np.arange(count)
-    for _ in range(MOST_STEPS):
-        lighter = np.maximum(damped[todo] * 0.1, LEAST_DAMPING)
-        found = evaluate(following[todo], todo, lighter, change[todo])
-        better = found[0] <= cost[todo] * (1 + GROWTH) + nothing[todo]
-        small = change[todo] <= tolerance
-        good, bad = todo[better], todo[~better & ~small]
-        y[good], cost[good] = following[good], found[0][better]
-        following[good], change[good], pivot[good] = found[1][better], found[2][better], found[3][better]
-        damped[good] = lighter[better]
-        converged[todo[small]] = True
+    def step(state: State, todo: NDArray[np.intp]) -> State:
+        y, cost, following, change, pivot, damped, nothing, _ = state
+        lighter, small = np.maximum(damped * 0.1, LEAST_DAMPING), change <= tolerance
+        tried = following.copy()
+        found = evaluate(tried, todo, lighter, change)
+        better = found[0] <= cost * (1 + GROWTH) + nothing
+        for old, new in zip((y, cost, following, change, pivot, damped), (tried, *found, lighter), strict=True):
+            old[better] = new[better]
+        bad = np.flatnonzero(~better & ~small)
         if len(bad):
             damped[bad] = np.maximum(10 * damped[bad], 10 * EXACT)
-            _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], bad, damped[bad], np.inf)
-        todo = todo[~small & (damped[todo] < MOST_DAMPING)]
-        if not len(todo):
-            break
-    return Fitted(y, cost, converged, pivot > DETERMINED)
+            _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], todo[bad], damped[bad], np.inf)
+        return [y, cost, following, change, pivot, damped, nothing, small]
+
+    def finished(_k: int, state: State, _: NDArray[np.intp]) -> Mask:
+        return np.asarray(state[7] | ~(state[5] < MOST_DAMPING))
+
+    first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
+    small = np.zeros(count, dtype=bool)
+    state = [y, *first, np.full(count, damping), NOTHING * weights.sum(axis=1), small]
+    found, cost, pivot, converged = np.empty_like(y), np.empty(count), np.empty(count), np.zeros(count, dtype=bool)
+    advance(state, step, finished, MOST_STEPS, {0: found, 1: cost, 4: pivot, 7: converged})
+    return Fitted(found, cost, converged, pivot > DETERMINED)
 
 
 # All frames at once with smoothness: a block-pentadiagonal system, factorised for each Newton step.

@@ -13,9 +13,9 @@ from torsor.base.arrays import Array
 from torsor.base.checks import one_of
 from torsor.base.errors import ModelError, missing, warn
 from torsor.base.files import read_limited, replacing
+from torsor.base.number_tables import check_size
 from torsor.human.recordings.guesses import likely_axes
-from torsor.human.recordings.recording import UNITS, Event, GroundForces, Markers, Recording
-from torsor.human.recordings.text import LARGEST, check_size, unique_names
+from torsor.human.recordings.recording import MAX_BYTES, UNITS, Event, GroundForces, Markers, Recording, unique_names
 
 # The parameters of a C3D file, taken from the reader of the package c3d and checked.
 
@@ -231,7 +231,7 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     goes, or stay unknown. A marker is missing (NaN) where its residual is negative, or all its coordinates are 0.
     """
     path = Path(path)
-    content = read_limited(path, LARGEST)
+    content = read_limited(path, MAX_BYTES)
     found = _parameters(path, content)
     unit = _unit(path, found) if unit is None else one_of(unit, UNITS, path.name, "unit")
     points, analog = _frames(path, content, found)

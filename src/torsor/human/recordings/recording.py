@@ -1,7 +1,8 @@
 """All that one file of a recording holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,34 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, describe
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
 # What all sampled data share: times that increase, names that differ, a rate.
+
+MAX_BYTES = 200_000_000  # of a recording; ten minutes of two plates at 1 kHz take half of it
+
+
+def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str, ...], list[str]]:
+    """Return names that differ, and messages about those that occurred twice: the second "heel" becomes "heel_2".
+
+    Example:
+        >>> unique_names(["heel", "toe", "heel"], Path("walk.trc"), "marker")[0]
+        ('heel', 'toe', 'heel_2')
+    """
+    given = list(names)
+    taken, found, messages = set(given), list[str](), list[str]()
+    for name in given:
+        if name not in found:
+            found.append(name)
+            continue
+        k = 2
+        while f"{name}_{k}" in taken or f"{name}_{k}" in found:
+            k += 1
+        found.append(f"{name}_{k}")
+        text = f"two {what}s are named {name!r}; the later one is now {found[-1]!r}"
+        messages.append(describe(text, where=path.name, fix="rename it in the file if it is another one"))
+    return tuple(found), messages
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:

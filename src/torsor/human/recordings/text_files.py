@@ -10,11 +10,13 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, one_of, positive, table
+from torsor.base.decimals import number_in, text_of
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import replacing
-from torsor.formats.decimals import number_in
+from torsor.base.number_tables import TABS_OR_BLANKS, NumberTable, Row, cells_of, check_size, separator_of, text_rows
 from torsor.human.recordings.axes import OPENSIM
 from torsor.human.recordings.recording import (
+    MAX_BYTES,
     UNITS,
     GroundForces,
     Markers,
@@ -23,17 +25,18 @@ from torsor.human.recordings.recording import (
     checked_names,
     checked_times,
     rate_of,
-)
-from torsor.human.recordings.text import (
-    at_line,
-    check_size,
-    check_width,
-    fields_of,
-    lines_of,
-    numbers_in,
-    text_of,
     unique_names,
 )
+
+
+def _recorded_rows(path: Path, what: str) -> list[Row]:
+    """Return the lines of a file; names with accents, from programs of Windows, may be in Latin-1."""
+    return text_rows(path, path.name, what, max_bytes=MAX_BYTES, other_encoding="latin-1")
+
+
+def _fields(row: Row) -> list[str]:
+    return cells_of(row, TABS_OR_BLANKS, "")
+
 
 # Ground forces as columns of a table: found by their names, and written in those of OpenSim.
 
@@ -136,13 +139,13 @@ def read_mot(path: str | Path) -> MotionTable:
     Columns in another order than time first are sorted so.
     """
     path = Path(path)
-    lines = lines_of(path, MOT_KIND)
-    header = _mot_header(path, lines)
+    rows = _recorded_rows(path, MOT_KIND)
+    header = _mot_header(path, rows)
     parts = _parts(path, header)
-    names = fields_of(lines[header.names_at])
+    names = _fields(rows[header.names_at])
     while names and not names[-1]:
         names.pop()
-    table = _rows(path, lines, header.names_at + 1, names, parts)
+    table = _mot_numbers(path, rows[header.names_at + 1 :], names, parts)
     _compare_rows(path, header.values, len(table))
     at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
     if at is None:
@@ -162,14 +165,16 @@ def read_mot(path: str | Path) -> MotionTable:
     return found
 
 
-def _mot_header(path: Path, lines: Sequence[str]) -> _MotHeader:
+def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
     """Return the header: all before "endheader", or before the first line that begins with "time"."""
     title, values = "", dict[str, str]()
-    for k, line in enumerate(lines[:MAX_MOT_HEADER_LINES]):
-        text = line.strip()
+    for k, row in enumerate(rows[:MAX_MOT_HEADER_LINES]):
+        text = row.text.strip()
         if text.lower() == "endheader":
-            return _MotHeader(title, values, _next_line(path, lines, k + 1))
-        if fields_of(line)[:1] and fields_of(line)[0].lower() == "time" and "=" not in text:
+            if k + 1 == len(rows):
+                raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
+            return _MotHeader(title, values, k + 1)
+        if _fields(row)[0].lower() == "time" and "=" not in text:
             return _MotHeader(title, values, k)
         key, equals, value = text.partition("=")
         words = text.split(None, 1)
@@ -179,17 +184,10 @@ def _mot_header(path: Path, lines: Sequence[str]) -> _MotHeader:
         elif words and words[0].lower() in _SIMM_KEYS:
             values[words[0].lower()] = words[1].strip() if len(words) > 1 else ""
             title = title or values.get("name", "")
-        elif text and not title and k == 0:
+        elif not title and row.line == 1:
             title = text
     fix = "check that it is one; the header ends with the line endheader"
     raise ModelError("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
-
-
-def _next_line(path: Path, lines: Sequence[str], start: int) -> int:
-    for k in range(start, len(lines)):
-        if lines[k].strip():
-            return k
-    raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
 
 
 def _parts(path: Path, header: _MotHeader) -> int:
@@ -206,36 +204,32 @@ def _suffixes(parts: int) -> Sequence[str]:
     return _LETTERS.get(parts) or [str(k) for k in range(1, parts + 1)]
 
 
-def _rows(path: Path, lines: Sequence[str], first: int, names: Sequence[str], parts: int) -> Array:
+def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) -> Array:
     """Return the numbers (K, columns, parts); a time has only the first part."""
-    rows = [k for k in range(first, len(lines)) if lines[k].strip()]
     check_size(len(rows), len(names) * parts, path.name)
-    table = np.full((len(rows), len(names), parts), np.nan)
-    for row, k in enumerate(rows):
-        where, fields = at_line(path, k), fields_of(lines[k])
-        while len(fields) > len(names) and not fields[-1]:
-            fields.pop()
-        if len(fields) < len(names) and k == rows[-1]:
-            fix = "copy or export it again; the rows before it are used"
-            warn("the file ends within this row", where=where, fix=fix)
-            table = table[:-1]
-            break
-        check_width(fields, len(names), where, "names of columns", len(names))
-        try:
-            if parts == 1:
-                quick = numbers_in(fields)
-                table[row, :, 0] = quick or [number_in(field) if field else np.nan for field in fields]
-            else:
-                for column, field in enumerate(fields):
-                    numbers = [number_in(each) for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]
-                    if len(numbers) not in (0, 1, parts) or (len(numbers) == 1 and names[column].lower() != "time"):
-                        raise ValueError(f"{field[:40]!r} is not {parts} numbers")
-                    table[row, column, : len(numbers)] = numbers
-        except ValueError as error:
-            raise ModelError(str(error), where=where, allowed="numbers, NaN where missing") from None
-    if not len(table):
+    if rows and len(_fields(rows[-1])) < len(names):
+        fix = "copy or export it again; the rows before it are used"
+        warn("the file ends within this row", where=f"{path.name}: line {rows[-1].line}", fix=fix)
+        rows = rows[:-1]
+    if not rows:
         raise ModelError("there are no rows", where=path.name, allowed=MOT_KIND)
-    return table
+    if parts > 1:
+        rows = [Row(row.line, "\t".join(_all_parts(path, row, names, parts))) for row in rows]
+        names = [name for name in names for _ in range(parts)]
+    table = NumberTable(path.name, rows, TABS_OR_BLANKS, len(names), names)
+    return table.numbers(missing=True).reshape(len(rows), -1, parts)
+
+
+def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[str]:
+    """Return the cells of a row of vectors, one for each part."""
+    found = list[str]()
+    for k, field in enumerate(_fields(row)):
+        numbers = [each for each in re.sub(r"[~\[\]()\s]", "", field).split(",") if each]
+        if len(numbers) not in (0, 1, parts) or (len(numbers) == 1 and names[k : k + 1] not in (["time"], ["Time"])):
+            raise ModelError(f"line {row.line}: {field[:40]!r} is not {parts} numbers", where=path.name)
+        found += numbers or ["nan"]
+        found += ["nan"] * (parts - len(numbers or "0"))
+    return found
 
 
 def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
@@ -309,10 +303,10 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     Counts in the header are not trusted: the table decides, with a warning where they differ.
     """
     path = Path(path)
-    lines = lines_of(path, TRC_KIND)
-    header = _trc_header(path, lines)
+    rows = _recorded_rows(path, TRC_KIND)
+    header = _trc_header(path, rows)
     unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
-    times, positions = _table(path, lines, header, POWERS[unit])
+    times, positions = _trc_numbers(path, rows[header.first :], header, POWERS[unit])
     times = checked_times(times, path.name)
     names, messages = unique_names(header.names, path, "marker")
     rate = _rate(path, header.values, times)
@@ -322,18 +316,20 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     return markers
 
 
-def _trc_header(path: Path, lines: Sequence[str]) -> _TrcHeader:
+def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
     values: dict[str, str] = {}
-    for k, line in enumerate(lines[:MAX_TRC_HEADER_LINES]):
-        fields = fields_of(line)
-        if fields and fields[0].lower() == "datarate" and k + 1 < len(lines):
+    for k, row in enumerate(rows[:MAX_TRC_HEADER_LINES]):
+        fields = _fields(row)
+        if fields[0].lower() == "datarate" and k + 1 < len(rows):
             # Some programs put two tabs between values: only the order counts.
-            values = dict(zip((each.lower() for each in line.split()), lines[k + 1].split(), strict=False))
-        if fields and re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
+            values = dict(zip((each.lower() for each in row.text.split()), rows[k + 1].text.split(), strict=False))
+        if re.fullmatch(r"frame\s*#?|frames?", fields[0], re.IGNORECASE):
             names = [field for field in fields[2:] if field]
             if not names:
-                raise ModelError("there are no names of markers", where=at_line(path, k), allowed=TRC_KIND)
-            return _TrcHeader(values, names, k + 1)
+                where = f"{path.name}: line {row.line}"
+                raise ModelError("there are no names of markers", where=where, allowed=TRC_KIND)
+            has_letters = k + 1 < len(rows) and re.match(r"\s*X1\b", rows[k + 1].text)
+            return _TrcHeader(values, names, k + 2 if has_letters else k + 1)
     found = "no line begins with Frame#"
     raise ModelError(found, where=path.name, allowed=TRC_KIND, fix="export the markers again")
 
@@ -348,54 +344,33 @@ def _unit(path: Path, values: dict[str, str]) -> str:
     return unit
 
 
-def _table(path: Path, lines: Sequence[str], header: _TrcHeader, power: int) -> tuple[Array, Array]:
+def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) -> tuple[Array, Array]:
     """Return times (K,) and positions (K, M, 3)."""
-    count, width = len(header.names), 2 + 3 * len(header.names)
-    first = header.first
-    if first < len(lines) and re.match(r"\s*X1\b", lines[first]):
-        first += 1
-    rows = [k for k in range(first, len(lines)) if lines[k].strip()]
+    names = ["frame", "time", *(f"{name} {letter}" for name in header.names for letter in "xyz")]
+    width = len(names)
     check_size(len(rows), width, path.name)
-    table = np.full((len(rows), width - 1), np.nan)
-    for row, k in enumerate(rows):
-        where, fields = at_line(path, k), fields_of(lines[k])
-        while len(fields) > width and not fields[-1]:
-            fields.pop()
-        check_width(fields, width, where, f"{count} markers")
-        if len(fields) < width and "\t" not in lines[k]:
+    for row in rows:
+        cells = 0 if "\t" in row.text else len(row.text.split())
+        if 0 < cells < width and row is not rows[-1]:
             fix = "separate the fields by tabs: a missing marker is then three empty fields"
-            found = f"{len(fields)} of {width} fields, separated by blanks, so that it is not known which are missing"
-            if k != rows[-1]:
-                raise ModelError(found, where=where, fix=fix)
-        # A line that ends within a marker is the end of a file that was cut off.
-        if k == rows[-1] and len(fields) < width and ("\t" not in lines[k] or len(fields) % 3 != 2):
-            fix = "copy or export it again; the frames before it are used"
-            warn("the file ends within this frame", where=where, fix=fix)
-            table = table[:-1]
-            break
-        table[row, 0] = _number(fields[1] if len(fields) > 1 else "", 0, where, "the time")
-        quick = numbers_in(fields[2:], power)
-        if quick is not None:
-            table[row, 1 : 1 + len(quick)] = quick
-            continue
-        for column, field in enumerate(fields[2:]):
-            if field:
-                marker = header.names[column // 3]
-                table[row, 1 + column] = _number(field, power, where, f"marker {marker!r}, {'xyz'[column % 3]}")
-    if not len(table):
+            text = f"{cells} of {width} fields, separated by blanks, so that it is not known which are missing"
+            raise ModelError(text, where=f"{path.name}: line {row.line}", fix=fix)
+    last = len(_fields(rows[-1])) if rows else width
+    # A line that ends within a marker is the end of a file that was cut off.
+    if last < width and ("\t" not in rows[-1].text or last % 3 != 2):
+        fix = "copy or export it again; the frames before it are used"
+        warn("the file ends within this frame", where=f"{path.name}: line {rows[-1].line}", fix=fix)
+        rows = rows[:-1]
+    if not rows:
         raise ModelError("there are no frames", where=path.name, allowed=TRC_KIND)
-    _compare_frames(path, header.values, len(table))
-    positions = table[:, 1:].reshape(-1, count, 3)
+    powers = [0] + [power] * (width - 2)
+    table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
+    numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
+    _compare_frames(path, header.values, len(rows))
+    positions = numbers[:, 1:].reshape(len(rows), -1, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
-    return table[:, 0], positions
-
-
-def _number(field: str, power: int, where: str, what: str) -> float:
-    try:
-        return number_in(field, power)
-    except ValueError as error:
-        raise ModelError(f"{what}: {error}", where=where, allowed="a number, empty where missing") from None
+    return numbers[:, 0], positions
 
 
 def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
@@ -473,10 +448,8 @@ def read_csv(
     in numbers are decimal points.
     """
     path = Path(path)
-    lines = lines_of(path, CSV_KIND)
-    separator = max(",;\t", key=lines[0].count)
-    heads = [each.strip() for each in next(csv.reader([lines[0]], delimiter=separator))]
-    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(heads)], path, "column")
+    cells = csv_table(path)
+    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
     # Checked before the unit of each column is known: a marker's numbers are converted without a rounding error.
     for message in messages:
         warn(message)
@@ -490,7 +463,9 @@ def read_csv(
     power = 0 if unit is None else POWERS[one_of(unit, UNITS, path.name, "unit")]
     of_markers = {k for triple in markers.values() for k in triple}
     powers = [power if k in of_markers else 0 for k in range(len(new))]
-    values = _values(path, lines, separator, at, powers, len(heads))
+    if not cells.rows:
+        raise ModelError("there are no rows", where=path.name, allowed=CSV_KIND)
+    values = cells.numbers(at, [names[k] for k in at], powers=powers, missing=True)
     times = _times(path, new, values, rate)
     kept = [k for k, name in enumerate(new) if k not in of_markers and name.lower() != "time"]
     rest = (
@@ -501,6 +476,14 @@ def read_csv(
         positions = values[:, [k for triple in markers.values() for k in triple]].reshape(len(times), -1, 3)
         found = Markers(tuple(markers), times, positions, rate or 0.0, axes, unit or "m", path.name)
     return Recording(path.name, found, None if rest is None else forces_of(rest, axes), rest)
+
+
+def csv_table(path: Path) -> NumberTable:
+    """Return the heads and rows of a .csv file."""
+    first, *rows = _recorded_rows(path, CSV_KIND)
+    separator = separator_of(first.text, otherwise=",")
+    heads = cells_of(first, separator, path.name)
+    return NumberTable(path.name, rows, separator, len(heads), heads, decimal_comma=separator == ";")
 
 
 def write_csv(table: MotionTable, path: str | Path) -> None:
@@ -520,26 +503,6 @@ def _markers(names: list[str]) -> dict[str, list[int]]:
         if matched and "torque" not in name and "moment" not in name:
             found.setdefault(matched[1], {})[matched[2].lower()] = k
     return {name: [axes[each] for each in "xyz"] for name, axes in found.items() if len(axes) == 3}
-
-
-def _values(path: Path, lines: list[str], separator: str, at: list[int], powers: list[int], width: int) -> Array:
-    rows = [k for k in range(1, len(lines)) if lines[k].strip()]
-    check_size(len(rows), width, path.name)
-    if not rows:
-        raise ModelError("there are no rows", where=path.name, allowed=CSV_KIND)
-    found = np.full((len(rows), len(at)), np.nan)
-    for row, k in enumerate(rows):
-        fields = next(csv.reader([lines[k]], delimiter=separator))
-        check_width(fields, width, at_line(path, k), "columns", width)
-        for column, index in enumerate(at):
-            field = fields[index].strip()
-            if not field:
-                continue
-            try:
-                found[row, column] = number_in(field.replace(",", ".") if separator == ";" else field, powers[column])
-            except ValueError as error:
-                raise ModelError(str(error), where=at_line(path, k), allowed="numbers") from None
-    return found
 
 
 def _times(path: Path, names: list[str], values: Array, rate: float | None) -> Array:

@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, is_whole, number, one_of, real_array, rows, table
+from torsor.base.decoding import check_keys
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_file
+from torsor.base.number_tables import Head, read_columns, read_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of
 from torsor.identification.logs.log_map import Gears, LogMap, saturation_of
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
-from torsor.simulation.log_tables import LOGS, Head, heads_of, read_columns
-from torsor.simulation.logs import QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
+from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
 
 # Wrenches in a log: force plates and force-torque sensors on a robot, and free bases, whose forces no column has.
 #
@@ -74,9 +75,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
         found[place] = table(own, where, "the wrench")
-        unknown = [key for key in found[place] if key not in KEYS]
-        if unknown:
-            raise ModelError(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(KEYS))
+        check_keys(found[place], KEYS, where)
     return found
 
 
@@ -332,7 +331,7 @@ def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array |
     """
     if not isinstance(robot, ClosedRobot) or given.files:
         return None
-    heads = {head.partition(" [")[0].removeprefix("held "): head for head in heads_of(path, given.delimiter)}
+    heads = {head.partition(" [")[0].removeprefix("held "): head for head in read_table(path, given.delimiter).heads}
     own = [heads[name] for each in robot.mechanism.position_names if (name := f"q {each}") in heads]
     if len(own) < robot.mechanism.nq:
         return None
@@ -424,7 +423,8 @@ def _read_file(
                 text = f"the column {head!r} is {owners[head]} and {name}"
                 raise ModelError(text, value=head, where=given.source, allowed="each column once")
     wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
-    table_found = read_columns(file, wanted, given.delimiter, missing=missing)
+    repair = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
+    table_found = read_columns(file, wanted, given.delimiter, missing=missing, fix=repair)
     bases = {}
     for name in names:
         found[name] = table_found.values[name]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,14 +24,14 @@ from torsor.base.checks import (
     table,
     whole_number,
 )
+from torsor.base.decoding import check_keys, file_table, filled
 from torsor.base.errors import ModelError, listing
-from torsor.base.files import check_file, read_limited
-from torsor.base.yaml_text import parse_yaml
+from torsor.base.files import check_file
+from torsor.base.number_tables import read_table
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.mechanism.mechanism import FORCES
 from torsor.mechanism.mechanism import units as units_of
-from torsor.simulation.log_tables import LOGS, heads_of
-from torsor.simulation.logs import UNITS
+from torsor.simulation.logs import LOGS, UNITS
 
 # Gears: what is measured at the motors, as positions and forces of the joints.
 #
@@ -70,9 +68,7 @@ class Gears:
     def of(cls, given: Mapping[str, Any] | None, robot: MeasuredRobot, where: str) -> Gears:
         """Return the drives that a table of a map describes; without one, all is measured at the joints."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
-        unknown = [key for key in data if key not in KEYS]
-        if unknown:
-            raise ModelError(f"unknown key {unknown[0]!r}", where=place, allowed=", ".join(KEYS))
+        check_keys(data, KEYS, place)
         if data and robot.nq != robot.nv:
             found = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
             raise ModelError(found, where=place, allowed="joints with one position for each velocity")
@@ -197,7 +193,8 @@ def saturation_of(given: Any, robot: MeasuredRobot, where: str) -> Array:
     return positive_vector(given, robot.nv, where, "saturation")
 
 
-LARGEST_MAP = 1_000_000  # bytes
+MAX_MAP_BYTES = 1_000_000
+SUFFIXES = (".toml", ".json", ".yaml", ".yml")
 ESTIMATED = "estimate"
 
 
@@ -273,7 +270,12 @@ class LogMap:
             1000.0
         """
         file = Path(path)
-        return cls._of_table(_content(file), file.name)
+        if file.suffix.lower() not in SUFFIXES:
+            raise ModelError(
+                f"the suffix is {file.suffix!r}", value=file.suffix, where=file.name, allowed=", ".join(SUFFIXES)
+            )
+        check_file(file, f"the map of a log: {', '.join(SUFFIXES)}")
+        return filled(cls, file_table(file, MAX_MAP_BYTES), file.name, typed=False, source=file.name)
 
     @classmethod
     def of(cls, given: Any, **settings: Any) -> LogMap:
@@ -288,7 +290,7 @@ class LogMap:
         elif isinstance(given, LogMap):
             found = given
         elif isinstance(given, Mapping):
-            found = cls._of_table(dict(given), "map") if "columns" in given else cls(dict(given))
+            found = filled(cls, given, "map", typed=False, source="map") if "columns" in given else cls(dict(given))
         else:
             allowed = "a LogMap, the path of one, or a table {'q': heads, ...}"
             raise ModelError(f"{given!r}", value=given, where="map of the log", allowed=allowed)
@@ -303,59 +305,6 @@ class LogMap:
             {'motor of joint2': {'joint1': 1.0, 'joint2': 1.0}}
         """
         return Gears.of(self.drives, robot, self.source).couplings(robot.coordinate_names) if self.drives else {}
-
-    @classmethod
-    def _of_table(cls, data: dict[str, Any], where: str) -> LogMap:
-        keys = [each.name for each in fields(cls) if each.name != "source"]
-        unknown = [key for key in data if key not in keys]
-        if unknown or "columns" not in data:
-            found = f"unknown key {unknown[0]!r}" if unknown else "no table 'columns'"
-            raise ModelError(found, where=where, allowed=", ".join(keys))
-        return cls(**data, source=where)
-
-
-def _content(file: Path) -> dict[str, Any]:
-    """Return the table in a file, or raise ModelError."""
-    readers = {".toml": _toml, ".json": _json, ".yaml": _yaml, ".yml": _yaml}
-    reader = readers.get(file.suffix.lower())
-    if reader is None:
-        raise ModelError(
-            f"the suffix is {file.suffix!r}", value=file.suffix, where=file.name, allowed=", ".join(readers)
-        )
-    check_file(file, f"the map of a log: {', '.join(readers)}")
-    try:
-        text = read_limited(file, LARGEST_MAP).decode("utf-8-sig")
-        data = reader(text, file.name)
-    except UnicodeDecodeError:
-        raise ModelError("it is no text", where=file.name, allowed="UTF-8 text") from None
-    return table(data, file.name, "the map")
-
-
-def _toml(text: str, where: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ModelError(f"not valid TOML: {error}", where=where) from None
-
-
-def _json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"not valid JSON: {error}", where=where) from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a table of JSON; raise ValueError for a key that is there twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
-        raise ValueError(f"the key {twice!r} is there twice")
-    return found
-
-
-def _yaml(text: str, where: str) -> Any:
-    return parse_yaml(text, where, instead="write the map as .toml")
 
 
 # The map of a log whose heads are those of Torsor: 'time', 'q NAME', 'v NAME', 'a NAME', 'tau NAME' with [unit].
@@ -381,9 +330,9 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}
-    heads = heads_of(path)
+    heads = read_table(path).heads
     if not any(_HEAD.fullmatch(head) for head in heads):
-        heads = heads_of(path, ",")  # a single column, whose head has a space
+        heads = read_table(path, ",").heads  # a single column, whose head has a space
     for head in heads:
         match = _HEAD.fullmatch(head)
         if match and match[1] in places:

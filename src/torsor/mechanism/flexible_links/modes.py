@@ -1,6 +1,5 @@
 """Modes from shapes at nodes, as finite elements give them."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,9 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, instance_of, positive_vector, real_array, rows, table, whole_number
+from torsor.base.decoding import check_keys, file_table
 from torsor.base.errors import ModelError, shortened, warn
-from torsor.base.files import read_limited, reading_npz, write_npz
+from torsor.base.files import LARGEST_FILE, reading_npz, write_npz
 from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
@@ -100,7 +100,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
 _EXACT = ("positions", "masses", "shapes", "rotations", "stiffness", "damping", "second", "tip_second", "inertias")
-_MODE = {"frequency", "stiffness", "shape", "rotation", "damping"}
+_MODE = ("frequency", "stiffness", "shape", "rotation", "damping")
 
 
 def read_modes(path: str | Path, modes: int | None = None) -> Modes:
@@ -123,7 +123,7 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
         with reading_npz(file, "modes") as found:
             arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
             exact = {name: found[name] for name in (*_EXACT, "turns")} if "second" in found else {}
-        _check_keys(found, {*_ARRAYS, *exact}, file.name)
+        check_keys(found, (*_ARRAYS, *exact), file.name)
         if exact:
             return _selected_exact(exact, modes, file.name)
         arrays |= {name: found[name] for name in _ARRAYS if name in found}
@@ -167,11 +167,8 @@ def _turns(found: Any, where: str) -> tuple[bool, ...]:
 
 def _from_toml(file: Path) -> dict[str, Any]:
     """Return the arrays of a TOML file."""
-    try:
-        content = tomllib.loads(read_limited(file).decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ModelError(f"not TOML: {error}", where=file.name) from None
-    _check_keys(content, {"positions", "masses", "mode"}, file.name)
+    content = file_table(file, LARGEST_FILE)
+    check_keys(content, ("positions", "masses", "mode"), file.name)
     tables = rows(content.get("mode", []), file.name, "mode", "tables [[mode]]")
     if not tables or "positions" not in content or "masses" not in content:
         allowed = "positions, masses and at least one [[mode]]"
@@ -181,7 +178,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
     for k, mode in enumerate(tables):
         where = f"{file.name}: mode {k + 1}"
         mode = table(mode, where, "mode")
-        _check_keys(mode, _MODE, where)
+        check_keys(mode, _MODE, where)
         if "shape" not in mode or ("frequency" in mode) == ("stiffness" in mode):
             allowed = "shape, and either frequency or stiffness"
             raise ModelError(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed)
@@ -199,12 +196,6 @@ def _from_toml(file: Path) -> dict[str, Any]:
     arrays |= {"shapes": np.moveaxis(np.array(kinds["shape"], dtype=object), 0, -1).tolist()}
     arrays |= {"rotations": np.moveaxis(np.array(kinds["rotation"], dtype=object), 0, -1).tolist()}
     return arrays | ({"frequencies": kinds["frequency"]} if kinds["frequency"] else {"stiffness": kinds["stiffness"]})
-
-
-def _check_keys(found: dict[str, Any], allowed: set[str], where: str) -> None:
-    unknown = sorted(set(found) - allowed)
-    if unknown:
-        raise ModelError(f"unknown key {unknown[0]!r}", where=where, allowed=", ".join(sorted(allowed)))
 
 
 def write_modes(modes: Modes, path: str | Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from torsor.base.decoding import Table, check_keys, check_version, error, file_table, fitted
 from torsor.base.errors import ModelError
-from torsor.base.files import read_limited
-from torsor.formats.toml.reading import Table, error, one_of, toml_data
 from torsor.motion.declaration import NAMED_PROBLEMS
 from torsor.motion.files import SETTINGS
 from torsor.motion.sweeps.cases import Cases, grid, samples
@@ -21,22 +20,9 @@ from torsor.motion.sweeps.results import Results
 from torsor.motion.sweeps.sweep import sweep
 
 VERSION = 1
-LARGEST_FILE = 8_000_000  # bytes
 MOST_CASES = 10_000_000
-TOP = (
-    "torsor",
-    "problem",
-    "output",
-    "workers",
-    "cluster",
-    "keep",
-    "fixed",
-    "units",
-    "solver",
-    "grid",
-    "cases",
-    "random",
-)
+TYPES: dict[str, type] = {"torsor": int, "problem": str, "output": str, "workers": int, "cluster": str, "keep": list}
+TYPES |= {"fixed": dict, "units": dict, "solver": dict, "grid": dict, "cases": list, "random": dict}
 WAYS = ("grid", "cases", "random")
 RANDOM = ("count", "seed", "ranges")
 AXIS = ("from", "to", "count")
@@ -83,13 +69,7 @@ def load_study(path: str | Path) -> Study:
         ('walk', 10, {'mass': 60, 'height': 1.8})
     """
     place = Path(path)
-    try:
-        content = read_limited(place, LARGEST_FILE)
-    except ModelError:
-        raise
-    except (OSError, ValueError) as wrong:
-        raise error(str(place), getattr(wrong, "strerror", None) or str(wrong), "a .toml file") from None
-    return _Reader(place).read(toml_data(content, place.name))
+    return _Reader(place).read(file_table(place))
 
 
 class _Reader:
@@ -99,40 +79,22 @@ class _Reader:
         self.path, self.source = path, path.name
 
     def read(self, data: Table) -> Study:
-        if short(data.get("torsor")) != str(VERSION):
-            what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
-            raise error(self.source, what, f"torsor = {VERSION}", "write it at the top, or use another Torsor")
-        for key in data:
-            one_of(TOP, key, "key", self.source)
-        if "problem" not in data:
-            raise error(
-                self.source, "no problem", fix=f"add problem, a .toml file or one of {', '.join(NAMED_PROBLEMS)}"
-            )
+        check_version(data, VERSION, self.source)
+        required = {"problem": f"a .toml file or one of {', '.join(NAMED_PROBLEMS)}"}
+        check_keys(data, TYPES, self.source, required)
+        data = {key: fitted(value, TYPES[key], f"{self.source}: {key}") for key, value in data.items()}
         ways = [key for key in WAYS if key in data]
         if len(ways) != 1:
             found = " and ".join(ways) if ways else "no cases"
             raise error(self.source, found, f"one of {', '.join(WAYS)}", "add [grid]" if not ways else "leave one")
-        output = self._typed(data, "output", str, "a file in quotes")
-        workers = self._typed(data, "workers", int, "a whole number")
-        options: Table = {
-            "keep": self._typed(data, "keep", list, "a list of names") or [],
-            "fixed": self._typed(data, "fixed", dict, "a table"),
-            "units": self._typed(data, "units", dict, "a table"),
-            "settings": self._settings(self._typed(data, "solver", dict, "a table") or {}),
-        }
-        return Study(
-            self._problem(self._typed(data, "problem", str, "a name in quotes") or ""),
-            getattr(self, f"_{ways[0]}")(data[ways[0]]),
-            None if output is None else self.path.parent / output,
-            workers,
-            self._typed(data, "cluster", str, "an address in quotes"),
-            options,
-        )
-
-    def _typed(self, data: Table, key: str, kind: type, allowed: str) -> Any:
-        if key in data and type(data[key]) is not kind:
-            raise error(self.source, f"{key} is {short(data[key])}", allowed)
-        return data.get(key)
+        solver = data.get("solver", {})
+        check_keys(solver, SETTINGS, f"{self.source}: solver")
+        options: Table = {"keep": data.get("keep", []), "fixed": data.get("fixed"), "units": data.get("units")}
+        options["settings"] = {SETTINGS[key]: value for key, value in solver.items()}
+        output = self.path.parent / data["output"] if "output" in data else None
+        cases = getattr(self, f"_{ways[0]}")(data[ways[0]])
+        problem = self._problem(data["problem"])
+        return Study(problem, cases, output, data.get("workers"), data.get("cluster"), options)
 
     def _problem(self, name: str) -> str | Path:
         if name in NAMED_PROBLEMS:
@@ -141,11 +103,6 @@ class _Reader:
             allowed = f"a .toml file, from the folder of this one, or one of {', '.join(NAMED_PROBLEMS)}"
             raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
         return self.path.parent / name
-
-    def _settings(self, table: Table) -> Table:
-        for key in table:
-            one_of(SETTINGS, key, "key", f"{self.source}: solver")
-        return {SETTINGS[key]: value for key, value in table.items()}
 
     # The three ways to write cases
 
@@ -170,13 +127,7 @@ class _Reader:
 
     def _random(self, given: Any) -> Cases:
         where = f"{self.source}: random"
-        if type(given) is not dict:
-            raise error(where, f"found {short(given)}", "a table", "write [random]")
-        for key in given:
-            one_of(RANDOM, key, "key", where)
-        for key in ("count", "ranges"):
-            if key not in given:
-                raise error(where, f"no {key}", fix=f"add {key}")
+        check_keys(given, RANDOM, where, required=("count", "ranges"))
         ranges = self._leaves(given["ranges"], f"{where}.ranges")
         return self._made(lambda: samples(given["count"], ranges, seed=given.get("seed", 0)))
 
@@ -188,10 +139,8 @@ class _Reader:
 
     def _leaves(self, given: Any, where: str) -> Table:
         """Return the entries of tables within tables, under their names with dots, as TOML writes them."""
-        if type(given) is not dict:
-            raise error(where, f"found {short(given)}", "a table")
         found: Table = {}
-        for key, value in given.items():
+        for key, value in fitted(given, dict, where).items():
             if type(value) is dict and set(value) != set(AXIS):
                 inner = self._leaves(value, f"{where}.{key}")
                 found |= {f"{key}.{name}": each for name, each in inner.items()}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.checks import number
+from torsor.base.searches import Indices, State, advance
 from torsor.geometry import DistanceModel, distance_model
 from torsor.geometry.pairs import Pairs
 from torsor.robot.inverse_kinematics.problem import Problem
@@ -31,7 +32,6 @@ MARGIN = 1e-4  # m: by which searches aim at more than the clearance
 HEAVY = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, one after the other, where targets cannot be met
 STANDING = 12, 1 - 1e-3  # steps, and the fraction above which the cost stays in them where the misses are least
 TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
-Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
@@ -127,19 +127,23 @@ class ApartRunner(Runner):
         A search whose cost does not fall to the fraction ``progress`` in a ``window`` of steps is done.
         """
         kernel, count = chase_apart(self.problem), len(q)
-        best, cost, todo, before = q.copy(), np.full(count, np.inf), np.arange(count), np.full(count, np.inf)
-        fill = np.zeros((count, len(self.problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)
-        state, x = [q, *fill], q
-        for k in range(1, most + 1):
+
+        def step(state: State, _: Indices) -> State:
+            *searched, data, x, before = state
             rows = (weight**2 * each for each in self.apart.rows(x))
-            *state, x = kernel(*state, data[todo], x, np.full(len(todo), weight), *rows)
-            out = (state[2] <= self.enough) | (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL)
+            *searched, x = kernel(*searched, data, x, np.full(len(x), weight), *rows)
+            return [*searched, data, x, before]
+
+        def finished(k: int, state: State, _: Indices) -> Mask:
+            dv, cost, before = state[1], state[2], state[-1]
+            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= STILL)
             if k % window == 0:
-                out |= ~(state[2] <= progress * before)
-                before = state[2]
-            best[todo], cost[todo] = state[0], state[2]
-            stay = np.flatnonzero(~out)
-            if not len(stay):
-                break
-            todo, before, x, state = todo[stay], before[stay], x[stay], [each[stay] for each in state]
+                out |= ~(cost <= progress * before)
+                state[-1] = cost
+            return np.asarray(out)
+
+        still, infinite = np.zeros((count, len(self.problem.free))), np.full(count, np.inf)
+        state = [q, still, infinite, np.full(count, FIRST_DAMPING), data, q, infinite]
+        best, cost = np.empty_like(q), np.empty(count)
+        advance(state, step, finished, most, {0: best, 2: cost})
         return Found(best, cost, np.ones(count, dtype=np.intp))

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
+from torsor.base.searches import Indices, State, advance
 from torsor.robot.inverse_kinematics.problem import Problem, fast
 from torsor.robot.inverse_kinematics.step import chase
 from torsor.robot.inverse_kinematics.targets import Pose
@@ -22,7 +23,6 @@ CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
 CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
 # Cells of a table, fine to coarse: parts of each side of the box of positions, and of the three ratios of quaternions.
 LEVELS = (10, 3), (6, 2), (3, 1)
-Indices = NDArray[np.intp]
 
 
 def spread(count: int, first: int, dimension: int) -> Array:
@@ -207,7 +207,7 @@ def chased(
     for first in range(0, len(q), CHUNK):
         some = slice(first, first + CHUNK)
         own = None if rivals is None else rivals[some]
-        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, best[some], cost[some])
+        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, {0: best[some], 2: cost[some]})
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
@@ -219,35 +219,30 @@ def _chase_chunk(
     most: int,
     patient: bool,
     rivals: Indices | None,
-    best: Array,
-    cost: Array,
+    ends: dict[int, Array],
 ) -> None:
-    """Write the ends of searches to ``best`` and ``cost``."""
+    """Write the positions (0) and the costs (2) at the ends of searches."""
     kernel, count = fast(chase(problem)), len(q)
-    todo, before = np.arange(count), np.full(count, np.inf)
-    state = [q, np.zeros((count, len(problem.free))), np.full(count, np.inf), np.full(count, FIRST_DAMPING)]
-    for k in range(1, most + 1):
-        state = list(kernel(*state, data))
-        if k < SURE and k < most:
-            continue
-        out = state[2] <= enough
+
+    def finished(k: int, state: State, todo: Indices) -> Flags | None:
+        if k < SURE:
+            return None
+        _, dv, cost, damping, _, before = state
+        out = cost <= enough
         if patient:
-            out |= (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL) | ~(state[3] < 1e30)
+            out |= (np.abs(dv).max(axis=1, initial=0.0) <= STILL) | ~(damping < 1e30)
         elif k % WINDOW == 0:
-            out |= ~(state[2] <= PROGRESS * before)
-            before = np.where(out, before, state[2])
+            out |= ~(cost <= PROGRESS * before)
+            state[5] = np.where(out, before, cost)
         if rivals is not None and out.any():
             done = np.zeros(rivals.max() + 1, dtype=bool)
-            done[rivals[todo[state[2] <= enough]]] = True
+            done[rivals[todo[cost <= enough]]] = True
             out |= done[rivals[todo]]
-        gone = np.count_nonzero(out)
-        if k == most or gone == len(todo):
-            best[todo], cost[todo] = state[0], state[2]
-            return
-        if gone > LEAVING * len(todo):
-            best[todo[out]], cost[todo[out]] = state[0][out], state[2][out]
-            stay = np.flatnonzero(~out)
-            todo, data, before, state = todo[stay], data[stay], before[stay], [each[stay] for each in state]
+        return np.asarray(out)
+
+    infinite = np.full(count, np.inf)
+    state = [q, np.zeros((count, len(problem.free))), infinite, np.full(count, FIRST_DAMPING), data, infinite]
+    advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], finished, most, ends, LEAVING)
 
 
 class Runner:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
+from torsor.base.searches import Indices, State, advance
 from torsor.compiler import AnyKernel
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.configuration import difference
@@ -227,19 +227,15 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     return root * u, nu
 
 
-def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, NDArray[np.bool_]]:
+def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, Flags]:
     """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches arrived."""
     run, count = kernel(problem, name), len(q)
-    best, arrived, todo = q.copy(), np.zeros(count, dtype=bool), np.arange(count)
+
+    def finished(_k: int, state: State, _: Indices) -> Flags:
+        still = np.abs(state[1]).max(axis=1, initial=0.0) <= STILL
+        return np.asarray(still | ~(state[5] < MAX_REFINE_DAMPING))
+
     fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)
-    state = [q, np.zeros((count, len(problem.free))), *fill]
-    for _ in range(MOST_STEPS):
-        if not len(todo):
-            break
-        state = list(run(*state, data[todo], wanted[todo]))
-        best[todo] = state[0]
-        still = (np.abs(state[1]).max(axis=1, initial=0.0) <= STILL) | ~(state[5] < MAX_REFINE_DAMPING)
-        arrived[todo[still]] = True
-        stay = np.flatnonzero(~still)
-        todo, state = todo[stay], [each[stay] for each in state]
-    return best, arrived
+    state = [q, np.zeros((count, len(problem.free))), *fill, data, wanted]
+    best = np.empty_like(q)
+    return best, advance(state, lambda s, _: [*run(*s), *s[6:]], finished, MOST_STEPS, {0: best})

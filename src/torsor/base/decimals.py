@@ -29,6 +29,27 @@ def number_in(text: str, power: int = 0) -> float:
         raise ValueError(f"{text[:40]!r} is no number") from None
 
 
+def text_of(value: float, power: int = 0) -> str:
+    """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN.
+
+    Example:
+        >>> text_of(0.65263, 3), text_of(0.1), text_of(float("nan"))
+        ('652.63', '0.1', 'NaN')
+    """
+    if value != value:
+        return "NaN"
+    shortest = repr(value + 0.0).removesuffix(".0")
+    if not power:
+        return shortest
+    if "e" in shortest or power < 0:
+        moved = format(Decimal(shortest).scaleb(power), "f")
+        return (moved.rstrip("0").rstrip(".") if "." in moved else moved) or "0"
+    sign, digits = ("-", shortest[1:]) if shortest[0] == "-" else ("", shortest)
+    whole, _, part = digits.partition(".")
+    before, after = (whole + part[:power].ljust(power, "0")).lstrip("0"), part[power:]
+    return f"{sign}{before or '0'}.{after}" if after else f"{sign}{before}" if before else "0"
+
+
 def up_to(most: float) -> str:
     """Return the words of a message for the largest number that is allowed; none if it is out of the ordinary.
 

@@ -1,0 +1,264 @@
+"""Tables of TOML, JSON and YAML files as checked values and dataclasses; errors name the place and what is allowed."""
+
+import difflib
+import json
+import re
+import tomllib
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from torsor.base.errors import ModelError
+from torsor.base.files import read_limited
+from torsor.base.yaml_text import parse_yaml
+
+Table = dict[str, Any]
+Kind = TypeVar("Kind")
+MAX_TABLE_BYTES = 8_000_000  # of a file, unless its format needs more
+# Parts of a dotted key. The work of the parser grows with the square of their number: 20,000 take 14 s and 1.7 GB.
+MAX_KEY_PARTS = 100
+# A dotted key with more parts: bare or quoted words with dots between, from the beginning of a word.
+_LONG_KEY = re.compile(
+    r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MAX_KEY_PARTS}}}", re.ASCII
+)
+_WRONG = object()
+_WORDS = {bool: "true or false", str: "a string in quotes", int: "a whole number", float: "a number"}
+_WORDS |= {dict: "a table", list: "a list"}
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
+
+
+def error(where: str, what: str, allowed: str = "", fix: str = "") -> ModelError:
+    """Return the error of a file: where it is, what was found, what is allowed, and the fix."""
+    return ModelError(what, where=where, allowed=allowed, fix=fix)
+
+
+def file_table(path: Path, max_bytes: int = MAX_TABLE_BYTES) -> Table:
+    """Return the tables of a file: .json, .yaml, .yml, or TOML with any other suffix.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "map.json").write_text('{"rate": 100.0}', encoding="utf-8")
+        ...     file_table(Path(folder, "map.json"))
+        {'rate': 100.0}
+    """
+    try:
+        content = read_limited(path, max_bytes)
+    except ModelError:
+        raise
+    except (OSError, ValueError) as wrong:
+        raise error(str(path), getattr(wrong, "strerror", None) or str(wrong), "a file") from None
+    suffix, name = path.suffix.lower(), path.name
+    if suffix not in (".json", ".yaml", ".yml"):
+        return toml_data(content, name)
+    try:
+        text = content.decode("utf-8-sig")
+        if suffix == ".json":
+            data = json.loads(text, object_pairs_hook=_without_repetition)
+        else:
+            data = parse_yaml(text, name, instead="write the file as .toml")
+    except ModelError:
+        raise
+    except (ValueError, RecursionError) as wrong:
+        raise error(name, f"not valid {'JSON' if suffix == '.json' else 'YAML'}: {wrong}") from None
+    if not isinstance(data, dict):
+        raise error(name, f"found {short(data)}", "a table")
+    return data
+
+
+def toml_data(content: bytes, source: str) -> Table:
+    """Return the tables of a TOML file; what it costs to parse is limited before it is parsed.
+
+    Example:
+        >>> toml_data(b"units.angle = 'deg'", "arm.toml")
+        {'units': {'angle': 'deg'}}
+    """
+    try:
+        text = content.decode("utf-8-sig")  # some editors put a byte order mark at the beginning
+        long = _LONG_KEY.search(text)
+        if long:
+            line, allowed = text.count("\n", 0, long.start()) + 1, f"up to {MAX_KEY_PARTS} parts"
+            raise error(f"{source}: line {line}", "a key with too many dots", allowed, "shorten it")
+        data = tomllib.loads(text)
+        repr(data)  # fails for integers that are too long to print, before a message would have to print them
+    except ModelError:
+        raise
+    except (ValueError, RecursionError) as wrong:
+        raise error(source, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
+    return data
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> Table:
+    """Return a table of JSON; raise ValueError for a key that is there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
+def check_version(data: Table, version: int, source: str) -> None:
+    """Raise ModelError where a file has another format version than ``torsor = version``.
+
+    Example:
+        >>> check_version({"torsor": 2}, 1, "arm.toml")
+        Traceback (most recent call last):
+        torsor.ModelError: arm.toml: format version 2; allowed: torsor = 1; ...
+    """
+    if short(data.get("torsor")) != str(version):  # compared as text, because 1.0 and true are equal to 1
+        what = f"format version {short(data['torsor'])}" if "torsor" in data else "no format version"
+        raise error(source, what, f"torsor = {version}", "write it at the top, or use another Torsor")
+
+
+def known_word(known: Iterable[str], found: Any, what: str, where: str) -> str:
+    """Return a word if it is known, or raise an error that names the nearest known one.
+
+    Example:
+        >>> known_word(("mass", "com"), "mas", "key", "arm.toml")
+        Traceback (most recent call last):
+        torsor.ModelError: arm.toml: unknown key 'mas'; allowed: mass, com; fix: did you mean 'mass'?
+    """
+    known = tuple(known)
+    if found not in known:
+        near = difflib.get_close_matches(str(found).lower(), known, n=1)
+        fix = f"did you mean {near[0]!r}?" if near else "use one of these"
+        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
+    return str(found)
+
+
+def check_keys(
+    table: Mapping[str, Any], known: Iterable[str], where: str, required: Iterable[str] | Mapping[str, str] = ()
+) -> None:
+    """Raise ModelError for unknown keys of a table, and for required ones that it lacks; these may have words.
+
+    Example:
+        >>> check_keys({"stiffness": 1.0}, ("stiffness", "rest"), "spring", required=["rest"])
+        Traceback (most recent call last):
+        torsor.ModelError: spring: no rest; allowed: stiffness, rest; fix: add rest
+    """
+    known = tuple(known)
+    for key in table:
+        known_word(known, key, "key", where)
+    for key in required:
+        if key not in table:
+            words = f"{key}, {required[key]}" if isinstance(required, Mapping) else key
+            raise error(where, f"no {key}", ", ".join(known), fix=f"add {words}")
+
+
+def filled(
+    cls: type[Kind],
+    table: Mapping[str, Any],
+    where: str,
+    *,
+    keys: Mapping[str, str] | None = None,
+    typed: bool = True,
+    **more: Any,
+) -> Kind:
+    """Return an object of a dataclass or named tuple from the entries of a table and further fields ``more``.
+
+    ``keys`` {field: key} has the fields whose keys have other names. Values are converted to the types of their fields
+    if they are ``typed``; otherwise the class checks them.
+
+    Example:
+        >>> from typing import NamedTuple
+        >>> Point = NamedTuple("Point", [("x", float), ("y", float)])
+        >>> filled(Point, {"x": 1, "y": 2}, "map.toml")
+        Point(x=1.0, y=2.0)
+    """
+    names = keys or {}
+    needed = _needed(cls)
+    fields_of = {names.get(name, name): name for name in needed if name not in more}
+    check_keys(table, fields_of, where, [key for key, name in fields_of.items() if needed[name]])
+    hints = _hints(cls) if typed else {}
+    values = {
+        fields_of[key]: fitted(value, hints[fields_of[key]], f"{where}: {key}") if typed else value
+        for key, value in table.items()
+    }
+    try:
+        return cls(**values, **more)
+    except (ValueError, TypeError) as wrong:
+        if not typed:
+            raise
+        raise error(where, str(wrong)) from None
+
+
+def _needed(cls: Any) -> dict[str, bool]:
+    """Return the fields that a class is made of, and whether each is required."""
+    if not is_dataclass(cls):
+        return {name: name not in cls._field_defaults for name in cls._fields}
+    made = [each for each in fields(cls) if each.init]
+    return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
+
+
+def fitted(value: Any, hint: Any, where: str) -> Any:
+    """Return a value of a file converted to the type of a field, or raise ModelError.
+
+    Example:
+        >>> fitted([0, 1], tuple[float, float], "during")
+        (0.0, 1.0)
+    """
+    found = _fit(value, hint)
+    if found is _WRONG:
+        raise error(where, f"found {short(value)}", _words(hint))
+    return found
+
+
+def _fit(value: Any, hint: Any) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any or hint is object:
+        return value if _is_plain(value) else _WRONG
+    if origin in (Union, types.UnionType):
+        fits = [found for each in inner if each is not type(None) and (found := _fit(value, each)) is not _WRONG]
+        return fits[0] if fits else _WRONG
+    if hint in (bool, str, dict, list):
+        return value if type(value) is hint else _WRONG
+    if hint is int:
+        return value if type(value) is int and abs(value) < 2**53 else _WRONG
+    if hint is float:
+        return float(value) if _is_number(value) else _WRONG
+    if origin is Sequence and inner == (str,) and type(value) is str:
+        return (value,)
+    if origin in (tuple, list, Sequence) and type(value) is list:
+        same = origin is not tuple or inner[1:] == (Ellipsis,)
+        parts = inner[:1] * len(value) if same else inner
+        if len(parts) != len(value):
+            return _WRONG
+        row = tuple(_fit(each, part) for each, part in zip(value, parts, strict=True))
+        return _WRONG if any(each is _WRONG for each in row) else row
+    if origin in (dict, Mapping) and type(value) is dict:
+        table = {key: _fit(each, inner[1]) for key, each in value.items()}
+        return _WRONG if any(each is _WRONG for each in table.values()) else table
+    return _WRONG
+
+
+def _is_number(value: Any) -> bool:
+    if type(value) is int:
+        return abs(value) < 2**53
+    return type(value) is float and value == value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number, a string, or lists and tables of these, or one truth value."""
+    if type(value) in (list, dict):
+        parts = value.values() if type(value) is dict else value
+        return all(_is_plain(each) and type(each) is not bool for each in parts)
+    return type(value) in (str, bool) or _is_number(value)
+
+
+def _words(hint: Any) -> str:
+    """Return the allowed values of a type in words."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return ", or ".join(dict.fromkeys(_words(each) for each in inner if each is not type(None)))
+    if origin in (tuple, list, Sequence):
+        same = origin is not tuple or inner[1:] == (Ellipsis,)
+        return f"a list of {_words(inner[0])}" if same else f"[{', '.join(map(_words, inner))}]"
+    if origin in (dict, Mapping):
+        return f"a table of {_words(inner[1])}"
+    if origin is Callable:
+        return "nothing in a file: write the problem in Python"
+    return _WORDS.get(hint, "numbers, strings, or lists and tables of them")

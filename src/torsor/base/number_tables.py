@@ -1,0 +1,351 @@
+"""Number tables in text files: lines, heads, separators and numbers; errors name the file, the line and the column."""
+
+import csv
+import math
+import re
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import add
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Array
+from torsor.base.decimals import number_in
+from torsor.base.errors import ModelError, listing
+from torsor.base.files import read_limited
+
+MAX_BYTES = 1_000_000_000  # of a file
+MAX_LINES = 50_000_000
+MAX_NUMBERS = 100_000_000  # of a table: 800 MB
+MAX_COLUMNS = 20_000
+MISSING = {"", "nan", "na", "n/a", "#n/a", "null", "none", "-nan", "+nan"}  # cells without a number, in small letters
+INFINITE = {sign + word for sign in ("", "+", "-") for word in ("inf", "infinity")}
+TABS_OR_BLANKS = ""  # separator: tabs in lines that have some, so that empty cells keep their places, or blanks
+Head = str | int
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Columns(NamedTuple):
+    """Columns of a table: ``values`` (N, k) for each name, and the ``lines`` (N,) of the file that the rows are in."""
+
+    values: dict[str, Array]
+    lines: NDArray[np.intp]
+
+
+class Row(NamedTuple):
+    """A line of a table: its number in the file, and its text."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """The rows of numbers of a text file: ``width`` columns between separators, with ``heads`` if there are any.
+
+    Example:
+        >>> rows = [Row(7, "0;1,5"), Row(8, "1;")]
+        >>> NumberTable("log.csv", rows, ";", 2, decimal_comma=True).numbers(missing=True).tolist()
+        [[0.0, 1.5], [1.0, nan]]
+        >>> NumberTable("log.csv", rows, ";", 2).numbers()
+        Traceback (most recent call last):
+        torsor.ModelError: log.csv: line 7, column 1: '1,5' is no number; ...
+    """
+
+    where: str
+    rows: Sequence[Row]
+    separator: str
+    width: int
+    heads: Sequence[str] = field(default=())
+    decimal_comma: bool = False
+
+    def numbers(
+        self,
+        places: Sequence[int] | None = None,
+        names: Sequence[Head] | None = None,
+        *,
+        powers: Sequence[int] = (),
+        missing: bool = False,
+        short: bool = False,
+        fix: str = "complete or remove the line",
+    ) -> Array:
+        """Return the numbers (N, columns) at ``places``, by default of all columns, times 10**power of each column.
+
+        Cells without a number are refused, or NaN with ``missing``; infinities are refused, or kept. Rows with fewer
+        cells than columns are refused, or completed by NaN with ``short``. ``names`` and ``fix`` are for messages.
+        """
+        places = range(self.width) if places is None else places
+        names = (self.heads or places) if names is None else names
+        check_size(len(self.rows), self.width, self.where)
+        if self.rows and not any(powers):
+            found = self._by_numpy(places)
+            if found is not None and (missing or np.isfinite(found).all()):
+                return found
+        table = np.full((len(self.rows), len(places)), np.nan)
+        powers = powers or [0] * len(places)
+        suffixes = [f"e{power}" if power else "" for power in powers]
+        for k, row in enumerate(self.rows):
+            cells = self.cells(row)
+            if short and len(cells) < self.width:
+                cells += [""] * (self.width - len(cells))
+            if max(places, default=0) >= len(cells) or min(places, default=0) < 0:
+                j = next(j for j, place in enumerate(places) if not 0 <= place < len(cells))
+                text = f"line {row.line} has {len(cells)} columns, and none for {names[j]!r}"
+                counted = "; columns are counted from 0" if isinstance(names[j], int) else ""
+                repair = f"complete the line, or remove it{counted}"
+                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
+            chosen = [cells[place] for place in places]
+            numbers = _quick_numbers(chosen, suffixes) if "_" not in row.text and row.text.isascii() else None
+            if numbers is None:
+                numbers = [
+                    self._number(cell, power, row.line, name, missing, fix)
+                    for cell, power, name in zip(chosen, powers, names, strict=True)
+                ]
+            table[k] = numbers
+            self._check_width(row, cells)
+        return table
+
+    def cells(self, row: Row) -> list[str]:
+        """Return the cells of a row, without the blanks around them."""
+        cells = cells_of(row, self.separator, self.where)
+        if self.separator == TABS_OR_BLANKS:
+            while len(cells) > self.width and not cells[-1]:
+                cells.pop()
+        return [cell.replace(",", ".") for cell in cells] if self.decimal_comma else cells
+
+    def _by_numpy(self, places: Sequence[int]) -> Array | None:
+        """Return the numbers by NumPy's reader, or None where a cell or the width of a row is not as usual."""
+        tabs = self.separator == TABS_OR_BLANKS and all("\t" in row.text for row in self.rows)
+        separator = "\t" if tabs else self.separator or " "
+        by_blanks = separator == " "
+        width = self.width
+        if any((len(row.text.split()) if by_blanks else row.text.count(separator) + 1) != width for row in self.rows):
+            return None
+        if min(places, default=0) < 0 or max(places, default=0) >= width:
+            return None
+        lines = [row.text for row in self.rows]
+        try:
+            return np.loadtxt(lines, delimiter=None if by_blanks else separator, usecols=places, ndmin=2, comments=None)
+        except ValueError:  # a cell is no number: reading cell by cell says which
+            return None
+
+    def _number(self, cell: str, power: int, line: int, name: Head, missing: bool, fix: str) -> float:
+        word = cell.lower()
+        if missing and word in MISSING:
+            return math.nan
+        if missing and word in INFINITE:
+            return float(word)
+        try:
+            value = number_in(cell, power)
+        except ValueError:
+            value = math.nan
+        if math.isfinite(value):
+            return value
+        if word not in MISSING | INFINITE:
+            fix = "write decimal points, and numbers alone; remove lines that are no rows"
+        text = f"line {line}, column {name!r}: {reprlib.repr(cell)} is no number"
+        allowed = "a finite number with a decimal point"
+        raise ModelError(text, value=name, where=self.where, allowed=allowed, fix=fix)
+
+    def _check_width(self, row: Row, cells: Sequence[str]) -> None:
+        if len(cells) == self.width:
+            return
+        fix = "write decimal points, not commas; one cell for each column"
+        if len(cells) == self.width + 1 and not cells[-1]:
+            fix = "remove the delimiter at the end of the lines, or add one to the heads"
+        text = f"line {row.line} has {len(cells)} columns, and the table has {self.width}"
+        raise ModelError(text, where=self.where, allowed=str(self.width), fix=fix)
+
+
+def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
+    """Return finite numbers with powers of ten as suffixes, or None where a cell has to be looked at alone."""
+    try:
+        numbers = [*map(float, map(add, cells, suffixes))]
+    except ValueError:
+        return None
+    return numbers if math.isfinite(sum(numbers)) else None
+
+
+def read_columns(
+    path: Path,
+    wanted: Mapping[str, Sequence[Head]],
+    delimiter: str | None = None,
+    *,
+    missing: bool = False,
+    fix: str = "complete or remove the line",
+) -> Columns:
+    r"""Return columns of a text file; ``wanted`` has heads, or numbers of columns from 0, for each name.
+
+    The ``delimiter`` is found in the first line if it is not given. Lines that begin with # are comments; one before
+    the numbers that has the heads may begin so. Every row must have as many cells as the first line. Cells without a
+    number are refused, or NaN with ``missing``.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = Path(folder, "log.csv")
+        ...     _ = log.write_text("ms;elbow\n0;0\n10;\n", encoding="utf-8")
+        ...     found = read_columns(log, {"q": ["elbow"]}, missing=True)
+        >>> found.values["q"].tolist(), found.lines.tolist()
+        ([[0.0], [nan]], [2, 3])
+    """
+    names = [each for chosen in wanted.values() for each in chosen]
+    table = read_table(path, delimiter, names)
+    if not table.rows:
+        raise ModelError("it has no rows of numbers", where=table.where, fix="write heads, and rows below them")
+    places = [_place(each, table.heads, table.where) for each in names]
+    numbers = table.numbers(places, names, missing=missing, fix=fix)
+    numbers[np.isinf(numbers)] = np.nan
+    ends = np.cumsum([len(chosen) for chosen in wanted.values()])[:-1]
+    values = dict(zip(wanted, np.split(numbers, ends, axis=1), strict=True))
+    return Columns(values, np.array([row.line for row in table.rows]))
+
+
+def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] = ()) -> NumberTable:
+    r"""Return the table of a text file, in whose head the ``wanted`` columns are.
+
+    The heads are in the first line that is no comment, or in a comment before it where that has numbers.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log = Path(folder, "log.csv")
+        ...     _ = log.write_text("t,elbow [deg]\n0,0\n", encoding="utf-8")
+        ...     read_table(log).heads
+        ['t', 'elbow [deg]']
+    """
+    where = str(path)
+    rows = text_rows(path, where, "a table with heads and rows of numbers")
+    start = next((k for k, row in enumerate(rows) if not _is_comment(row)), len(rows))
+    plain, comments = [row for row in rows if not _is_comment(row)], rows[:start][::-1]
+    separator = separator_of((plain or rows)[0].text, delimiter, where)
+    above = [cells_of(row._replace(text=row.text.lstrip("# \t")), separator, where) for row in comments]
+    if not plain:
+        return NumberTable(where, [], separator, len(above[0]), above[0])
+    first = cells_of(plain[0], separator, where)
+    if not _has_numbers(first, wanted):
+        return NumberTable(where, plain[1:], separator, len(first), first)
+    named = {each for each in wanted if isinstance(each, str)}
+    fitting = [each for each in above if len(each) == len(first)]
+    heads = max(fitting, key=lambda each: len(named & set(each)), default=[])
+    return NumberTable(where, plain, separator, len(first), heads)
+
+
+def text_rows(
+    path: Path, where: str, what: str, *, max_bytes: int = MAX_BYTES, other_encoding: str | None = None
+) -> list[Row]:
+    """Return the lines of a UTF-8 file that are not blank; ``what`` it should be is said where it is no text.
+
+    Without ``other_encoding``, for files that are not UTF-8, these are refused.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "walk.mot").write_bytes(bytes(range(256)))
+        ...     text_rows(Path(folder, "walk.mot"), "walk.mot", "a table")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: it is no text; allowed: a table as UTF-8 text; fix: unpack it, export it again as \
+text, or save it as UTF-8
+    """
+    content = read_limited(path, max_bytes)
+    if content.count(b"\n") + content.count(b"\r") > 2 * MAX_LINES:
+        raise ModelError("it has too many lines", where=where, allowed=f"{MAX_LINES} or fewer")
+    try:
+        if content.startswith(b"PK\x03\x04") or b"\0" in content:
+            raise ValueError
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            if other_encoding is None:
+                raise
+            text = content.decode(other_encoding)
+    except ValueError:
+        fix = "unpack it, export it again as text, or save it as UTF-8"
+        raise ModelError("it is no text", where=where, allowed=f"{what} as UTF-8 text", fix=fix) from None
+    rows = [Row(k, line) for k, line in enumerate(_LINE_END.split(text), start=1) if line.strip()]
+    if not rows:
+        raise ModelError("it is empty", where=where, allowed=what)
+    return rows
+
+
+def separator_of(line: str, given: str | None = None, where: str = "", *, otherwise: str = " ") -> str:
+    r"""Return the separator of a line: the given one, a semicolon, a tab or a comma that it has, or ``otherwise``.
+
+    Example:
+        >>> separator_of("t;q"), separator_of("t, q"), separator_of("t q")
+        (';', ',', ' ')
+    """
+    if given is None:
+        return next((each for each in (";", "\t", ",") if each in line), otherwise)
+    if not isinstance(given, str) or len(given) != 1 or given in '\r\n"':
+        raise ModelError(f"delimiter is {given!r}", value=given, where=where, allowed='one character, such as ";"')
+    return given
+
+
+def cells_of(row: Row, separator: str, where: str) -> list[str]:
+    r"""Return the cells of a line, without the blanks around them.
+
+    Example:
+        >>> cells_of(Row(1, "1\t0.5\t\t2 "), TABS_OR_BLANKS, ""), cells_of(Row(1, "1   0.5 2"), TABS_OR_BLANKS, "")
+        (['1', '0.5', '', '2'], ['1', '0.5', '2'])
+    """
+    if separator == TABS_OR_BLANKS:
+        cells = row.text.split("\t") if "\t" in row.text.strip() else row.text.split()
+    elif separator == " ":
+        cells = row.text.split()
+    else:
+        try:
+            cells = next(csv.reader([row.text], delimiter=separator), [])
+        except csv.Error as error:
+            raise ModelError(f"line {row.line}: {error}", where=where, fix="correct the line") from None
+    return [cell.strip() for cell in cells]
+
+
+def check_size(rows: int, columns: int, where: str) -> None:
+    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory.
+
+    Example:
+        >>> check_size(10, 10**6, "walk.mot")
+        Traceback (most recent call last):
+        torsor.ModelError: walk.mot: 10 rows of 1000000 columns; allowed: 20000 columns and 100000000 numbers; \
+fix: check the line of names, or split the file
+    """
+    if columns > MAX_COLUMNS or rows * columns > MAX_NUMBERS:
+        text, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"
+        raise ModelError(text, where=where, allowed=allowed, fix="check the line of names, or split the file")
+
+
+def _is_comment(row: Row) -> bool:
+    return row.text.lstrip().startswith("#")
+
+
+def _has_numbers(cells: list[str], wanted: Sequence[Head]) -> bool:
+    """Return whether the first line is a row of numbers: in the columns that are wanted by their number, or in all."""
+    if {each for each in wanted if isinstance(each, str)} & set(cells):
+        return False
+    if cells == ["", *map(str, range(len(cells) - 1))]:  # heads of a table with an index, as pandas writes them
+        return False
+    numbered = [cells[each] for each in wanted if isinstance(each, int) and 0 <= each < len(cells)]
+    return any(_is_number(cell) or cell.lower() in MISSING - {""} for cell in numbered or cells)
+
+
+def _place(chosen: Head, heads: Sequence[str], where: str) -> int:
+    """Return the number of a column."""
+    if isinstance(chosen, int):
+        return chosen
+    if list(heads).count(chosen) != 1:
+        what = "no column" if chosen not in heads else "several columns"
+        allowed = listing(heads, most=20) if heads else "heads in the first line, or numbers of columns from 0"
+        raise ModelError(f"{what} {chosen!r}", value=chosen, where=where, allowed=allowed)
+    return list(heads).index(chosen)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(number_in(text))
+    except ValueError:
+        return False

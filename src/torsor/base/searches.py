@@ -1,0 +1,54 @@
+"""Many searches at once: those that are not finished take steps together, and the finished ones are set aside."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torsor.base.arrays import Flags
+
+Indices = NDArray[np.intp]
+State = list[Any]  # arrays of one entry for each search
+
+
+def advance(
+    state: State,
+    step: Callable[[State, Indices], State],
+    finished: Callable[[int, State, Indices], Flags | None],
+    most: int,
+    ends: Mapping[int, NDArray[Any]],
+    leaving: float = 0.0,
+) -> Flags:
+    """Let searches take at most ``most`` steps, and return which of them (K,) are finished.
+
+    The arrays of a ``state`` have one entry for each search. ``step(state, todo)`` returns the next one of the searches
+    ``todo``, ``finished(k, state, todo)`` which of them are finished after step k, or None; it may replace arrays of
+    the state. Those with the numbers in ``ends`` are written to the arrays there. Finished searches are set aside when
+    they are more than a fraction ``leaving`` of those that are left: to select is slower than to compute few more.
+
+    Example:
+        >>> end = np.zeros(2)
+        >>> halved, small = lambda state, todo: [state[0] / 2], lambda k, state, todo: state[0] < 1
+        >>> advance([np.array([1.0, 8.0])], halved, small, most=2, ends={0: end}).tolist(), end.tolist()
+        ([True, False], [0.5, 2.0])
+    """
+    todo = np.arange(len(state[0]))
+    done = np.zeros(len(todo), dtype=bool)
+    for k in range(1, most + 1 if len(todo) else 0):
+        state = step(state, todo)
+        out = finished(k, state, todo)
+        gone = 0 if out is None else np.count_nonzero(out)
+        if k == most or gone == len(todo):
+            done[todo] = False if out is None else out
+            for at, end in ends.items():
+                end[todo] = state[at]
+            break
+        if out is None or gone <= leaving * len(todo):
+            continue
+        leave, stay = np.flatnonzero(out), np.flatnonzero(~out)
+        done[todo[leave]] = True
+        for at, end in ends.items():
+            end[todo[leave]] = state[at][leave]
+        todo, state = todo[stay], [each[stay] for each in state]
+    return done
