@@ -25,12 +25,7 @@ def folder_of_examples() -> Path:
 
 
 def title_of(path: Path) -> str:
-    """Return what an example is about: the heading of a tutorial, or the first sentence of its text.
-
-    Example:
-        >>> title_of(folder_of_examples() / "01_bearing_loads.py")
-        'Tutorial 1. Bearing loads of a UR5'
-    """
+    """Return what an example is about: the heading of a tutorial, or the first sentence of its text."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[0].startswith("# %%"):
         return f"Tutorial {lines[1].removeprefix('# # ')}"

@@ -89,12 +89,7 @@ def _run(arguments: Namespace, console: Console) -> int:
 
 
 def number_or_list(values: list[float] | None) -> float | list[float] | None:
-    """Return the numbers of an option: one for all coordinates, or a list with one for each.
-
-    Example:
-        >>> number_or_list([2.0]), number_or_list([1.0, 2.0]), number_or_list(None)
-        (2.0, [1.0, 2.0], None)
-    """
+    """Return the numbers of an option: one for all coordinates, or a list with one for each."""
     return values[0] if values is not None and len(values) == 1 else values
 
 

@@ -32,12 +32,7 @@ MOST = 40  # rows of a table
 
 
 def is_recording(name: str) -> bool:
-    """Whether a name is that of a recording, by its suffix.
-
-    Example:
-        >>> is_recording("walk.TRC"), is_recording("arm.urdf")
-        (True, False)
-    """
+    """Whether a name is that of a recording, by its suffix."""
     return Path(name).suffix.lower() in SUFFIXES
 
 

@@ -50,12 +50,7 @@ COMMANDS = {
 
 
 def command(name: str) -> Command:
-    """Return a command; its module is imported here.
-
-    Example:
-        >>> command("count").examples[0]
-        'torsor count stanford'
-    """
+    """Return a command; its module is imported here."""
     match name:
         case "info":
             from torsor.cli.info import COMMAND
@@ -180,12 +175,7 @@ def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
 
 
 def _named(kind: type, text: str) -> object:
-    """Return a name or path of the command line; an empty path would be the folder in which the command runs.
-
-    Example:
-        >>> str(_named(Path, "arm.toml"))
-        'arm.toml'
-    """
+    """Return a name or path of the command line; an empty path would be the folder in which the command runs."""
     if not text:
         raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
     return kind(text)
@@ -222,17 +212,7 @@ def _is_mistake(error: Exception) -> bool:
 
 
 def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
-    """Return a message of the library with the options of the command in place of the arguments of the library.
-
-    Example:
-        >>> given = argparse.Namespace(steps=3, flags={"steps": "--steps", "binary": "--no-binary"})
-        >>> _in_options(ModelError(argument="steps", value=3, allowed="1 or 2", fix="`steps=2`"), given)
-        '--steps is 3; allowed: 1 or 2; fix: --steps 2'
-        >>> _in_options(ModelError("no compiler", fix="`binary=False`"), given)
-        'no compiler; fix: --no-binary'
-        >>> _in_options(ModelError(argument="steps", value=7, where="walk.toml"), given)
-        'walk.toml: steps is 7'
-    """
+    """Return a message of the library with the options of the command in place of the arguments of the library."""
     if not isinstance(message, Message):
         return str(message)
     fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
@@ -246,12 +226,7 @@ def _in_options(message: Exception | Warning | str, arguments: argparse.Namespac
 
 
 def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
-    """Return a text with the arguments between backquotes, as in `steps=2`, as options.
-
-    Example:
-        >>> _code_in_options("give `steps=2` or `start=`", {"steps": "--steps"})
-        'give --steps 2 or `start=`'
-    """
+    """Return a text with the arguments between backquotes, as in `steps=2`, as options."""
     parts = text.split("`")
     for k in range(1, len(parts), 2):
         name, _, value = parts[k].partition("=")

@@ -32,10 +32,6 @@ class Quantity:
     """Numbers ``values`` (..., *axes): ``axes`` has the names along each axis of one state.
 
     ``units`` is one unit for all entries, one for each entry of the first axis, or empty where they differ otherwise.
-
-    Example:
-        >>> Quantity("energy", np.array([1.0, 2.0]), (), ["J"]).columns()
-        ['energy [J]']
     """
 
     name: str
@@ -108,13 +104,7 @@ def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | 
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed.
-
-    Example:
-        >>> check_output(Path("out.txt"), [".npz", ".csv"])
-        Traceback (most recent call last):
-        torsor.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
-    """
+    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed."""
     if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
@@ -125,13 +115,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
 
 
 def check_folder(folder: Path | None) -> None:
-    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must.
-
-    Example:
-        >>> check_folder(Path("no", "such"))
-        Traceback (most recent call last):
-        torsor.ModelError: no/such: its folder does not exist; fix: make the folder first
-    """
+    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must."""
     if folder is None:
         return
     if folder.is_dir():
@@ -143,13 +127,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> None:
-    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read.
-
-    Example:
-        >>> check_apart([Path("walk.csv"), None, Path("./walk.csv")])
-        Traceback (most recent call last):
-        torsor.ModelError: walk.csv: two outputs have this name; allowed: a file for each
-    """
+    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read."""
     read, written = {Path(each).resolve() for each in inputs if each is not None}, set[Path]()
     for path in outputs:
         if path is None or path == STANDARD_OUTPUT:
@@ -162,11 +140,7 @@ def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> N
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise ModelError if matplotlib is missing or cannot write a figure to that path; without a suffix it adds .png.
-
-    Example:
-        >>> check_plot(Path("walk.png"))
-    """
+    """Raise ModelError if matplotlib is missing or cannot write a figure there; without a suffix it adds .png."""
     if path is None:
         return
     try:

@@ -191,14 +191,7 @@ def _save(path: Path, result: MotionResult, report: Report, console: Console) ->
 
 
 def status_of_motion(result: MotionResult) -> int:
-    """Return the exit status of a predicted motion.
-
-    Example:
-        >>> from torsor import motion
-        >>> problem = motion.PROBLEMS["two-link-time"]()
-        >>> status_of_motion(problem.solve()), status_of_motion(problem.solve(iterations=2, check=False))
-        (0, 4)
-    """
+    """Return the exit status of a predicted motion."""
     if result.status.startswith("stopped by Ctrl-C"):
         return STOPPED
     if not result.is_solved or not result.is_feasible:

@@ -148,9 +148,5 @@ def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
     return written
 
 
-_EXAMPLES = (
-    "torsor reproduce",
-    "torsor reproduce khalil/eq-57",
-    "torsor reproduce --all --quick --report out.html",
-)
+_EXAMPLES = ("torsor reproduce", "torsor reproduce khalil/eq-57", "torsor reproduce --all --quick --report out.html")
 COMMAND = Command(_add_arguments, _run, REPRODUCED, _EXAMPLES)

@@ -47,10 +47,6 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
     A folder does not: it may be that of an earlier export.
-
-    Example:
-        >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
-        2
     """
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
@@ -81,11 +77,6 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
     """Raise ModelError if an option is given without as many finite numbers as one of the ``counts``.
 
     ``last`` are words about the last of these counts.
-
-    Example:
-        >>> check_numbers(torsor.library.two_link(), "--target", [1.0], 2)
-        Traceback (most recent call last):
-        torsor.ModelError: two_link: count of numbers after --target is 1; allowed: 2
     """
     if values is None:
         return
@@ -139,12 +130,7 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the posture in which a robot is shown: the neutral one, loops closed; of a parallel robot, its home.
-
-    Example:
-        >>> home_of(torsor.library.two_link()).tolist()
-        [0.0, 0.0]
-    """
+    """Return the posture in which a robot is shown: the neutral one, loops closed; of a parallel robot, its home."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
     return np.asarray(robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral())
@@ -156,13 +142,7 @@ def names(robot: Robot, letter: str) -> tuple[str, ...]:
 
 
 def unit_of(robot: Robot, letter: str) -> list[str]:
-    """Return the units of the numbers of a letter.
-
-    Example:
-        >>> from torsor import library
-        >>> unit_of(library.two_link(), "a"), unit_of(library.two_link(), "tau")
-        (['rad/s^2', 'rad/s^2'], ['N m', 'N m'])
-    """
+    """Return the units of the numbers of a letter."""
     positions, rates = units(robot)
     if letter == "q":
         return positions

@@ -92,12 +92,7 @@ def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 
 def package_name(robot: str) -> str:
-    """Return the name of the package of a robot: lower-case letters, digits and single underscores.
-
-    Example:
-        >>> package_name("UR5e (left)"), package_name("3-link")
-        ('ur5e_left_dynamics', 'robot_3_link_dynamics')
-    """
+    """Return the name of the package of a robot: lower-case letters, digits and single underscores."""
     own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_LONGEST].strip("_")
     return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
 

@@ -59,12 +59,7 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
 
 
 def parse_xml_text(content: bytes, source: str) -> Element:
-    """Return the root element of the text of an XML document; ``source`` is its name in messages.
-
-    Example:
-        >>> parse_xml_text(b"<robot name='arm'/>", "arm.xacro").get("name")
-        'arm'
-    """
+    """Return the root element of the text of an XML document; ``source`` is its name in messages."""
     return _parsed(content, source)
 
 
@@ -144,22 +139,12 @@ def _without_comments(content: bytes) -> bytes:
 
 
 def numbers(values: Any) -> str:
-    """Return numbers as text, each with the fewest digits that read back to the same number.
-
-    Example:
-        >>> numbers([1.0, 0.1, -0.0, 1e-7])
-        '1 0.1 0 1e-07'
-    """
+    """Return numbers as text, each with the fewest digits that read back to the same number."""
     return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in np.ravel(values))
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element; attributes are text or numbers, and those that are None are not written.
-
-    Example:
-        >>> add_element(ET.Element("link"), "origin", xyz=[0, 0, 0.5], rpy=None).attrib
-        {'xyz': '0 0 0.5'}
-    """
+    """Add an element; attributes are text or numbers, and those that are None are not written."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:

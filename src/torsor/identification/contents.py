@@ -57,12 +57,7 @@ def drive_table(drives: Drives) -> Table:
 
 
 def others_note(drives: Drives) -> str:
-    """Return how many laws were tried and not chosen, and which of them came closest; "" for none.
-
-    Example:
-        >>> others_note(Drives((), np.empty(0), np.empty((0, 0)), {"arm": {"cubic": 7.0, "load": 2.5}}))
-        '2 laws were not chosen; closest: arm.load (BIC would rise by 2.5), arm.cubic (7); all: JSON and HTML report'
-    """
+    """Return how many laws were tried and not chosen, and which of them came closest; "" for none."""
     rises = {
         f"{drive}.{law}": rise
         for drive, laws in drives.changes.items()
@@ -91,22 +86,12 @@ def residual_table(
 
 
 def short(value: float) -> str:
-    """Return a number with five digits; "0" for rounding.
-
-    Example:
-        >>> short(1e-13), short(1.234567)
-        ('0', '1.2346')
-    """
+    """Return a number with five digits; "0" for rounding."""
     return "0" if abs(value) < 1e-12 else f"{value:.5g}"
 
 
 def percent_text(value: float) -> str:
-    """Return a percentage with three digits.
-
-    Example:
-        >>> percent_text(12.345), percent_text(np.inf)
-        ('12.3', '> 10000')
-    """
+    """Return a percentage with three digits."""
     return f"{value:.3g}" if value < 1e4 else "> 10000"
 
 
@@ -353,12 +338,7 @@ def _interval(value: float, deviation: float) -> str:
 
 
 def unit_of(robot: MeasuredRobot, name: str) -> str:
-    """Return the unit of a parameter of a robot.
-
-    Example:
-        >>> [unit_of(torsor.library.stanford(), name) for name in ("link2.mx", "link2.Jxy", "joint3.viscous")]
-        ['kg m', 'kg m²', 'N s/m']
-    """
+    """Return the unit of a parameter of a robot."""
     part, _, kind = name.rpartition(".")
     if kind in _TURNING:
         return (_SLIDING if force_units(robot).get(part) == "N" else _TURNING)[kind]

@@ -24,12 +24,7 @@ from torsor.robot.robot import Robot
 
 
 def robot_arrays(robot: MeasuredRobot) -> dict[str, Any]:
-    """Return the arrays of a file that hold a robot.
-
-    Example:
-        >>> sorted(robot_arrays(closed_robot(torsor.library.three_rrr())))
-        ['parallel_robot', 'robot', 'start']
-    """
+    """Return the arrays of a file that hold a robot."""
     if not isinstance(robot, ClosedRobot):
         return {"robot": as_bytes(robot_text(robot))}
     assert robot.closing is not None

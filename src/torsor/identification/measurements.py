@@ -340,13 +340,7 @@ def _check_robot(robot: object, where: str) -> MeasuredRobot:
 
 
 def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:
-    """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> len(measurements_of(robot, (np.zeros((9, 2)),) * 4))
-        9
-    """
+    """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau)."""
     if isinstance(data, Trajectory):
         data = Measurements.from_trajectory(data)
     elif isinstance(data, (tuple, list)) and len(data) == 4:

@@ -80,12 +80,6 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str,
 
     Known parameters keep their prior value. So do friction and rotor inertias that are zero in the prior and not among
     the ``columns`` of the base parameters: no motion excites them. ``mass`` (kg) is the sum of all masses, if known.
-
-    Example:
-        >>> estimate = Estimate(np.eye(3, 10), np.array([2.5, 0.1, 0.2]), 1e3 * np.eye(3))
-        >>> prior = Prior(inertial(np.diag([1.0, 1.0, 1.0, 2.0])), np.arange(3), np.ones(10, bool), 1)
-        >>> nearest_physical(estimate, prior, 1e-3, "ball")[:3].round(6).tolist()
-        [2.5, 0.1, 0.2]
     """
     problem = _problem(estimate, prior, where)
     if mass is not None:
@@ -264,10 +258,6 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     """Warn where physical parameters leave far more of the forces tau (N, n) than those without constraints.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
-
-    Example:
-        >>> arm, ones = torsor.library.planar_chain(1), np.ones((9, 1))
-        >>> check_distance(arm, ones, 0.01 * ones, 0.02 * ones, None)
     """
     sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (tau, free, physical))
     size, before, after = (np.maximum(each, 1e-300) for each in sizes)

@@ -41,13 +41,7 @@ from torsor.robot.robot import Robot
 
 
 def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], ca.SX]:
-    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) of parameters that are d larger in these columns.
-
-    Example:
-        >>> inputs, tau = symbolic_forces(torsor.library.two_link(), [0, 3])
-        >>> [each.numel() for each in inputs], tau.numel()
-        ([2, 2, 2, 2], 2)
-    """
+    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) of parameters that are d larger in these columns."""
     q, v, a = (ca.SX.sym(name, robot.nv) for name in ("q", "v", "a"))
     d = ca.SX.sym("d", len(columns))
     tau = robot.function("inverse_dynamics")(q, v, a)
@@ -55,14 +49,7 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
 
 
 class EstimatedDynamics:
-    """Bias forces and mass matrices of a robot whose parameters in some ``columns`` (b) of its regressor are changed.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> h, M = EstimatedDynamics(arm, [0]).terms(np.ones((1, 2)), np.ones((1, 2)), np.zeros(1))
-        >>> bool(np.allclose(M[0], arm.mass_matrix([1, 1])))
-        True
-    """
+    """Bias forces and mass matrices of a robot with changed parameters in some ``columns`` (b) of its regressor."""
 
     def __init__(self, robot: Robot, columns: Sequence[int]) -> None:
         n, b = robot.nv, len(columns)

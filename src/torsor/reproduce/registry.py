@@ -14,12 +14,7 @@ TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_pr
 
 
 def deciding_test(erratum: Erratum) -> str:
-    """Return the id of the test that decides.
-
-    Example:
-        >>> deciding_test(ERRATA[0]).rpartition("[")[2]
-        'lie/section-4]'
-    """
+    """Return the id of the test that decides."""
     return f"{TEST}[{erratum.name}]"
 
 
@@ -31,12 +26,7 @@ def _compute(erratum: Erratum) -> Outcome:
 
 
 def percent(error: float) -> str:
-    """Return a relative error as text, with two digits.
-
-    Example:
-        >>> percent(0.4321), percent(1.012), percent(1900.0)
-        ('43 %', '100 %', '1900 times')
-    """
+    """Return a relative error as text, with two digits."""
     return f"{_rounded(100 * error)} %" if error < 10 else f"{_rounded(error)} times"
 
 

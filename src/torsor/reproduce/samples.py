@@ -54,12 +54,7 @@ class Standard(NamedTuple):
 
 @cache
 def standard() -> Standard:
-    """Return the chain of Barman 2020.
-
-    Example:
-        >>> standard().robot.joint_names
-        ('joint1', 'joint2', 'joint3', 'joint4')
-    """
+    """Return the chain of Barman 2020."""
     rng, n = np.random.default_rng(1), len(JOINTS)
     m, r, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
@@ -90,12 +85,7 @@ class Modified(NamedTuple):
 
 @cache
 def modified() -> Modified:
-    """Return the chain of Guarino Lo Bianco 2009.
-
-    Example:
-        >>> modified().robot.nv
-        4
-    """
+    """Return the chain of Guarino Lo Bianco 2009."""
     rng, n = np.random.default_rng(2), len(JOINTS)
     m, c, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
@@ -129,12 +119,7 @@ class Screws(NamedTuple):
 
 @cache
 def screws() -> Screws:
-    """Return the chain of the Lie-algebra notes.
-
-    Example:
-        >>> screws().data.S.shape
-        (4, 6)
-    """
+    """Return the chain of the Lie-algebra notes."""
     rng, n = np.random.default_rng(3), len(JOINTS)
     m, _, inertia = _bodies(rng, n)
     M = np.array([make_pose(from_rpy(rng.uniform(-1, 1, 3)), rng.uniform(-SIZE, SIZE, 3)) for _ in range(n)])
@@ -174,12 +159,7 @@ class Tree(NamedTuple):
 
 @cache
 def tree(n: int = 6) -> Tree:
-    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic.
-
-    Example:
-        >>> tree().floating.nv
-        12
-    """
+    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic."""
     rng = np.random.default_rng(4)
     m, c, inertia = _bodies(rng, n)
     parents = np.array([-1, *((j - 1) // 2 for j in range(1, n))])

@@ -304,12 +304,7 @@ def _numbers(model: Model) -> str:
 
 
 def _string(text: str) -> str:
-    r"""Return a literal of C; bytes of UTF-8 and special characters are octal.
-
-    Example:
-        >>> _string('q."ö"')
-        '"q.\\042\\303\\266\\042"'
-    """
+    """Return a literal of C; bytes of UTF-8 and special characters are octal."""
     octal = {ord(c) for c in '"\\?'}
     return '"' + "".join(chr(b) if 31 < b < 127 and b not in octal else f"\\{b:03o}" for b in text.encode()) + '"'
 

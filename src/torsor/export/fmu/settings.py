@@ -72,12 +72,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
-    """Return the quantities that are named, "pose:hand" or "kinetic_energy"; "joint_wrenches" is that of all links.
-
-    Example:
-        >>> [each.place for each in chosen(torsor.library.two_link(), ["joint_wrenches", "pose:link2"])]
-        ['link1', 'link2', 'link2']
-    """
+    """Return the quantities that are named, "pose:hand" or "kinetic_energy"; "joint_wrenches" is that of all links."""
     found: list[Chosen] = []
     for given in several(names):
         name, colon, place = given.partition(":") if isinstance(given, str) else ("", "", "")

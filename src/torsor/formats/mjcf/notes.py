@@ -61,12 +61,7 @@ def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[
 
 
 def read_note(data: str, path: Path) -> Note:
-    """Return what a note says; one that cannot be read, such as that of another program, is a warning.
-
-    Example:
-        >>> read_note('{"base": "pedestal"}', Path("arm.xml")).base
-        'pedestal'
-    """
+    """Return what a note says; one that cannot be read, such as that of another program, is a warning."""
     finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
     try:
         content = json.loads(data)

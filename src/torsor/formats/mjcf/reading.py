@@ -38,12 +38,7 @@ _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms that have neither rgba nor a materi
 
 
 def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order.
-
-    Example:
-        >>> pose_of([0.1, 0.2, 0.3], [1, 0, 0, 0])[:3, 3].tolist()
-        [0.1, 0.2, 0.3]
-    """
+    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order."""
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 

@@ -183,12 +183,7 @@ class Geoms:
 
 
 def placed(T: Array) -> dict[str, Any]:
-    """Return the attributes of a pose; zero positions and identity rotations are not written.
-
-    Example:
-        >>> placed(np.eye(4))
-        {'pos': None, 'quat': None}
-    """
+    """Return the attributes of a pose; zero positions and identity rotations are not written."""
     turned = not np.array_equal(T[:3, :3], np.eye(3))
     return {
         "pos": T[:3, 3] if T[:3, 3].any() else None,

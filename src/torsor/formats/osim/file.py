@@ -52,12 +52,7 @@ def text_in(element: ET.Element, key: str) -> str:
 
 
 def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) -> bool:
-    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it.
-
-    Example:
-        >>> flag_in(Path("a.osim"), ET.fromstring("<Coordinate><locked>TRUE</locked></Coordinate>"), "locked")
-        True
-    """
+    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it."""
     text = text_in(element, key).lower()
     if text and text not in FLAGS:
         raise ModelError(f"<{key}> is {text[:40]!r}", where=where_is(path, element), allowed="true, false, 1, 0")

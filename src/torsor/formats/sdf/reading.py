@@ -64,12 +64,6 @@ class Unread:
 
     Its kinds are "acting", what may act on the motion, "harmless", what does not, and "assumed", numbers that the file
     leaves to the defaults of SDF.
-
-    Example:
-        >>> unread = Unread("robot.sdf", strict=False)
-        >>> unread.note("<cable>", None)
-        >>> list(unread.found["acting"])
-        ['<cable>']
     """
 
     def __init__(self, source: str, strict: bool):

@@ -257,13 +257,6 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
 
     ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
-
-    Example:
-        >>> parts = capsule_parts(Shape("capsule", (0.1, 0.5), name="arm"), 0)
-        >>> [(part.shape, part.name) for part in parts]
-        [('cylinder', 'arm/capsule0'), ('sphere', 'arm/capsule0/low'), ('sphere', 'arm/capsule0/high')]
-        >>> joined_capsules(parts)[0].name
-        'arm'
     """
     radius, length = capsule.size
     if not length:

@@ -155,11 +155,7 @@ def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> C
 def check_excitable(robot: Any) -> None:
     """Raise ModelError if ``excite`` has no motions for a robot.
 
-    Example:
-        >>> check_excitable(torsor.library.four_bar())
-        Traceback (most recent call last):
-        torsor.ModelError: four_bar: excite: closed loops: excite has no motions for them; fix: choose motions \
-of the drives yourself, and look at them with first_look
+    of the drives yourself, and look at them with first_look
     """
     if not isinstance(robot, Robot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")

@@ -31,16 +31,7 @@ FAST = 1.5  # of a velocity limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return what is suspicious in the signals of a log, with lines and numbers.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
-        >>> q = np.column_stack([np.sin(t), 0 * t])
-        >>> log = of_arrays("log", t, q, np.column_stack([np.cos(t), np.ones(500)]), None, None, arm)
-        >>> [each.kind for each in signal_findings(arm, log)]
-        ['still', 'constant']
-    """
+    """Return what is suspicious in the signals of a log, with lines and numbers."""
     found = [*_missing(log), *_times(log)]
     log = log.kept(log.complete)
     if len(log) < 3:
@@ -49,15 +40,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return the joints of a log that never move, the forces that never change, and steps as of another unit.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, t = torsor.library.planar_chain(1), np.arange(500) * 1e-2
-        >>> log = of_arrays("log", t, 0 * t[:, None], np.cos(t)[:, None], None, None, arm)
-        >>> [str(each)[:60] for each in motionless(arm, log)]
-        ["log: q of 'joint1': it spans 0 rad in 500 samples: the joint"]
-    """
+    """Return the joints of a log that never move, the forces that never change, and steps as of another unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -66,12 +49,7 @@ def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def quantum(values: Array) -> float:
-    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none.
-
-    Example:
-        >>> round(quantum(np.round(np.sin(np.arange(900) / 90) / 0.01) * 0.01), 9)
-        0.01
-    """
+    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none."""
     levels = np.unique(values)
     span = float(levels[-1] - levels[0])
     if len(levels) < 3 or len(levels) > 0.5 * len(values):
@@ -274,12 +252,6 @@ def rate_findings(
     """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
-
-    Example:
-        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
-        >>> v = np.column_stack([np.cos(t), -2 * np.sin(2 * t)])
-        >>> [each.kind for each in rate_findings(arm, "log", "v", np.degrees(v), v, 1e-2)]
-        ['rate', 'rate']
     """
     x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
     sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
@@ -345,17 +317,7 @@ COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
-    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> from torsor.identification.logs.preparing import prepare
-        >>> arm, t = torsor.library.ur5(), np.arange(2000) * 1e-3
-        >>> q = 90 * np.sin(2 * np.pi * np.outer(t, np.linspace(0.5, 1.0, 6)))
-        >>> log = of_arrays("log", t, q, q, None, None, arm)
-        >>> [each.kind for each in motion_findings(arm, log, prepare(arm, [log], LogMap({}, cutoff=20.0)))]
-        ['degrees']
-    """
+    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates."""
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 

@@ -42,12 +42,7 @@ def snapshots(axes: Any, x: Array, y: Array, shown: Array) -> None:
 
 
 def peaks(values: Array, least: float) -> int:
-    """Return the number of maxima of a curve that stand out from the valleys beside them by ``least`` of its range.
-
-    Example:
-        >>> peaks(np.array([0.0, 1.0, 0.2, 0.9, 0.0]), 0.1)
-        2
-    """
+    """Return the number of maxima of a curve that stand out from the valleys beside them by ``least`` of its range."""
     margin, count, low, high, is_rising = least * np.ptp(values), 0, values[0], values[0], True
     for value in values[1:]:
         low, high = min(low, value), max(high, value)

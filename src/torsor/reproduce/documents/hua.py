@@ -32,12 +32,7 @@ N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (
 
 @cache
 def law() -> control.Controller:
-    """Return the controller of the library; the paper prints no gains, these were fitted to its errors.
-
-    Example:
-        >>> law().robot.name
-        'elastic_arm'
-    """
+    """Return the controller of the library; the paper prints no gains, these were fitted to its errors."""
     return control.mixed(library.elastic_arm(), lambda t: N * [0.5 * ca.sin(0.5 * math.pi * t)], **GAINS)
 
 

@@ -114,13 +114,7 @@ class Rates(NamedTuple):
 
 
 def force_rates(
-    robot: Robot,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    qddd: Vector,
-    tip: Tip | None = None,
-    form: Form = CORRECTED,
+    robot: Robot, q: Vector, qd: Vector, qdd: Vector, qddd: Vector, tip: Tip | None = None, form: Form = CORRECTED
 ) -> Rates:
     """Return forces, reactions and their rates: (3) to (21)."""
     N = len(robot.m)

@@ -78,12 +78,7 @@ def transforms(robot: Robot, theta: Vector, form: Form = CORRECTED) -> tuple[lis
 
 
 def compact(
-    robot: Robot,
-    theta: Vector,
-    dtheta: Vector,
-    ddtheta: Vector,
-    F_tip: ArrayLike | None = None,
-    form: Form = CORRECTED,
+    robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None, form: Form = CORRECTED
 ) -> Motion:
     """Return the motion in the compact form of section 4; F_tip is the wrench of link n on its environment."""
     n, V, Vd = len(robot.m), [], []

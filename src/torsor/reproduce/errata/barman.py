@@ -17,12 +17,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> list[list[Array]]:
-    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone.
-
-    Example:
-        >>> [each.shape for each in by_complex_steps()[0]]
-        [(4, 4), (4, 4), (4, 4)]
-    """
+    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone."""
     data, _, state, load, _ = standard()
     found: list[list[list[Array]]] = [[[] for _ in range(3)] for _ in range(3)]
     for which in range(3):

@@ -15,12 +15,7 @@ JOINTS = 4  # of the sample
 
 
 def library_rows(external: Array | None = None) -> Array:
-    """Return the rows of eq. 30 by the library: loads without their springs, then elastic motors with them.
-
-    Example:
-        >>> library_rows().shape
-        (6,)
-    """
+    """Return the rows of eq. 30 by the library: loads without their springs, then elastic motors with them."""
     robot, (q, v, a) = mixed().robot, mixed().state
     tau = robot.inverse_dynamics(q, v, a, external=external)
     return np.asarray(tau - np.where(np.arange(robot.nv) < JOINTS, robot.spring_force(q), 0.0))

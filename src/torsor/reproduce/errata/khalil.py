@@ -29,12 +29,7 @@ def _legs() -> Decision:
 
 
 def elastic_case() -> tuple[Array, Array]:
-    """Return accelerations and forces of the tree with two elastic joints, by the hybrid dynamics of the library.
-
-    Example:
-        >>> [each.shape for each in elastic_case()]
-        [(6,), (6,)]
-    """
+    """Return accelerations and forces of the tree with two elastic joints, by the hybrid dynamics of the library."""
     _, robot, (q, v, a), *_ = tree()
     robot = robot.without_friction()
     weak = [replace(each, rotor_inertia=0.0) if K else each for each, K in zip(robot.joints, ELASTIC, strict=True)]
@@ -60,12 +55,7 @@ def _elastic(place: str) -> Decision:
 
 @cache
 def free_base() -> tuple[Array, Array]:
-    """Return the base's acceleration minus gravity (classical, in base axes) and the joints' forces, by the library.
-
-    Example:
-        >>> [each.shape for each in free_base()]
-        [(6,), (6,)]
-    """
+    """Return the base's acceleration minus gravity (classical, in base axes) and the joints' forces, by the library."""
     _, _, (q, v, a), _, _, base, floating = tree()
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])

@@ -26,13 +26,7 @@ def _adjoint() -> Decision:
 
 
 def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
-    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state.
-
-    Example:
-        >>> data, state = planar()
-        >>> lie.components(data, *state).tau.round(5).tolist()
-        [17.47502, 3.00221]
-    """
+    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state."""
     homes = np.array([np.eye(4), np.eye(4)])
     homes[:, 0, 3] = 0.5, 1.5
     axes = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -1, 0]], dtype=float)
@@ -42,12 +36,7 @@ def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
 
 
 def lagrange(state: tuple[Array, Array, Array]) -> Array:
-    """Return the torques of the planar arm from its Lagrangian, in closed form.
-
-    Example:
-        >>> lagrange(planar()[1]).round(5).tolist()
-        [17.47502, 3.00221]
-    """
+    """Return the torques of the planar arm from its Lagrangian, in closed form."""
     (q1, q2), (v1, v2), (a1, a2) = state
     c2, h, own = np.cos(q2), 0.5 * np.sin(q2), 0.08 + 0.25
     M = np.array([[2 * own + 1 + c2, own + 0.5 * c2], [own + 0.5 * c2, own]])
@@ -141,12 +130,7 @@ class Expansion(NamedTuple):
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
-    """Return the vectors of section 10, those of the first two joints, at a position of all joints.
-
-    Example:
-        >>> expansion(screws().data, np.zeros(4)).R.shape
-        (3, 3)
-    """
+    """Return the vectors of section 10, those of the first two joints, at a position of all joints."""
     A, T = lie.transforms(data, theta)
     (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
     return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2)

@@ -34,13 +34,7 @@ def readout(shot: Shot) -> str:
 
 
 def bars(drives: Drives) -> str:
-    """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table.
-
-    Example:
-        >>> one = Drives(("<joint>",), ("N m",), np.array([5.0]), np.array([10.0]))
-        >>> "&lt;joint&gt;" in bars(one), "5 / 10 N m" in bars(one), "width:50%" in bars(one)
-        (True, True, True)
-    """
+    """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table."""
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
     head = (
         ""

@@ -52,12 +52,7 @@ class Arrows:
 
 
 def along(vectors: Array) -> Array:
-    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3).
-
-    Example:
-        >>> along(np.array([[0.0, 0.0, -2.0], [0.0, 0.0, 1.0]])).tolist()
-        [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
-    """
+    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
     found = np.stack(

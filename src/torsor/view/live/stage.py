@@ -22,13 +22,7 @@ from torsor.view.scene import Scene, timeline
 
 @dataclass
 class Clock:
-    """Time (s) from 0 to ``duration``, ``speed`` times as fast as real time while ``playing``; ``loop`` starts again.
-
-    Example:
-        >>> clock = Clock(2.0, playing=True, speed=0.5)
-        >>> clock.advance(1.0), clock.time
-        (True, 0.5)
-    """
+    """Time (s) from 0 to ``duration``, ``speed`` times real time while ``playing``; ``loop`` starts again."""
 
     duration: float
     playing: bool = False

@@ -28,13 +28,7 @@ ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size 
 
 
 class Numbers:
-    """A block of bytes that grows; an array that it has already is not stored again.
-
-    Example:
-        >>> numbers = Numbers()
-        >>> numbers.add([1.0, 2.0]), numbers.add([1.0, 2.0])["at"], len(numbers.base64())
-        ({'type': 'f4', 'at': 0, 'shape': [2]}, 0, 12)
-    """
+    """A block of bytes that grows; an array that it has already is not stored again."""
 
     def __init__(self) -> None:
         self._block = bytearray()
@@ -55,13 +49,7 @@ class Numbers:
         return base64.b64encode(self._block).decode()
 
     def read(self, reference: dict[str, Any]) -> NDArray[Any]:
-        """Return an array that was stored.
-
-        Example:
-            >>> numbers = Numbers()
-            >>> numbers.read(numbers.add([[1.0, 2.0]])).tolist()
-            [[1.0, 2.0]]
-        """
+        """Return an array that was stored."""
         shape = reference["shape"]
         count = int(np.prod(shape))
         return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
@@ -73,12 +61,7 @@ MOST = 2000  # samples of a motion
 
 
 def packed(poses: Array) -> Array:
-    """Return poses (..., 4, 4) as positions and quaternions x, y, z, w (..., 7).
-
-    Example:
-        >>> packed(np.eye(4)).tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    """
+    """Return poses (..., 4, 4) as positions and quaternions x, y, z, w (..., 7)."""
     return np.concatenate([poses[..., :3, 3], to_quaternion(poses[..., :3, :3])], axis=-1)
 
 

@@ -43,11 +43,6 @@ def showing_shapes(robot: Robot) -> Robot:
     """Return the robot with its collision shapes as visuals.
 
     A mesh is drawn as it is, not as its convex hull.
-
-    Example:
-        >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
-        >>> [visual.shape for visual in showing_shapes(arm).links[1].visuals]
-        ['capsule']
     """
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
@@ -362,13 +357,6 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
 
     Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
     no arrow, None no force at all.
-
-    Example:
-        >>> from torsor.view.scene import Scene, timeline
-        >>> arm = torsor.library.two_link()
-        >>> pushed = torsor.simulate(arm, duration=0.1, external=[[0.0] * 6, [0, 0, 0, 0, 5.0, 0]])
-        >>> arrows(timeline(pushed), Scene.of(arm)).shape
-        (101, 1, 7)
     """
     weight = line.robot.mass * (float(np.linalg.norm(line.robot.gravity)) or G) or 1.0
     scale = LONG * scene.size / weight
