@@ -11,8 +11,6 @@ from rich.text import Text
 from torsor.base.errors import MotionError, SimulationError, printable
 from torsor.base.startup import STOPPED
 
-# Exit statuses of the command line, by outcome.
-
 DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3, 4, 5, 70
 
 _EVERYWHERE = {

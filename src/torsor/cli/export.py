@@ -14,8 +14,6 @@ from torsor.cli.states import add_robot, given_robot
 from torsor.compiler import DTYPES
 from torsor.robot.parallel import ParallelRobot
 
-# The options of ``torsor export --to fmi``: what is in a functional mock-up unit.
-
 FMI_OPTIONS = ("names", "version", "inverse", "parameters", "external", "q0", "v0", "step", "binary")
 """The arguments of ``torsor.export.fmi`` that the command line has, as names of attributes."""
 

@@ -25,8 +25,6 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-# What ``torsor info`` shows of recordings of people: markers, ground forces, tables, and skeletons of OpenSim.
-
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
 MOST = 40  # rows of a table
 

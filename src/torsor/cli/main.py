@@ -20,8 +20,6 @@ from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
 from torsor.cli.outputs import check_output
 
-# The commands by name, with what ``torsor --help`` says of each; a command's file is imported when it is asked for.
-
 COMMANDS = {
     "info": "show the links, joints and frames of a robot, or what a recording of a person holds",
     "dynamics": "compute forces, accelerations, matrices, reactions, energies ... at a state or over a table of states",

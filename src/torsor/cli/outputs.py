@@ -20,8 +20,6 @@ from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_opened, check_target, replacing, write_npz
 from torsor.base.points import SUFFIXES
 
-# Quantities with the names and units of their entries: as tables of the terminal, as .csv, .npz and JSON.
-
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table
 NAMES = 14  # characters for the names of rows in tables that are wider than the terminal

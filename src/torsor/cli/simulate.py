@@ -23,8 +23,6 @@ from torsor.simulation import METHODS, SUFFIXES, Contact, Limits, Trajectory, si
 from torsor.simulation.contact import KINDS, OWN
 from torsor.spatial import from_rpy, make_pose
 
-# The controllers of ``torsor simulate``: their options, and the law that these describe.
-
 CONTROLLERS = ("pd", "computed-torque", "gravity")
 _GAINS = ("kp", "kd", "bandwidth")
 # What each controller takes; --target and --reference are its reference.
@@ -130,8 +128,6 @@ def _positions(path: JointPath, x: ca.SX) -> ca.SX:
     cubes = [jump * ca.fmax(x - knot, 0) ** 3 for jump, knot in zip(jumps, knots, strict=False)]
     return sum((ca.SX(ca.DM(0)) + each for each in (*terms, *cubes)), start=ca.SX.zeros(len(third[0]), 1))
 
-
-# The options of contact and limits of ``torsor simulate``.
 
 _PLACES = ("slope", "no_ground", "shapes", "pair")
 _BOTH = ("stiffness", "friction")  # the numbers of ``Contact`` that are options of both kinds

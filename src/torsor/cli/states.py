@@ -20,8 +20,6 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-# The argument ROBOT, which several commands have: a file, or a robot of the library.
-
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""

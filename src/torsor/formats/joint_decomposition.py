@@ -91,9 +91,6 @@ def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: fl
     return replace(coupling, coefficients=coefficients, offset=coupling.offset - factor * c)
 
 
-# Joints that formats describe as one: slides and turns between two frames, with massless links between them.
-
-
 def joint_chain(
     steps: Sequence[Joint | Array], parent: str, child: str, before: Array, after: Array, unused: Callable[[str], str]
 ) -> tuple[list[Link], list[Joint]]:

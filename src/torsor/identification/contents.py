@@ -160,8 +160,6 @@ def summary(found: Any) -> Summary:
     return Summary(f"Identified {found.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
 
 
-# Figures of an identification: measured and predicted forces, with the band of the residuals.
-
 MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 
 

@@ -10,7 +10,6 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 
 # Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS).
-
 MAX_WEIGHT_ITERATIONS = 30  # at most; the weights converge within about five
 NOISE_TOLERANCE = 1e-6  # relative change of the noise
 RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
@@ -94,7 +93,6 @@ def _raise_unidentifiable(names: list[str], where: str) -> None:
 
 
 # Robust estimation: residuals that are far outside of the noise count less (Huber 1964) or not at all (bisquare).
-
 MEDIAN = 1.4826  # standard deviation over the median of the absolute value, of normal noise
 
 

@@ -214,8 +214,6 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-# Why no physical parameters were found: mistakes that the data show, each with its evidence and its fix.
-
 MOST = 3  # findings that are named
 MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
 FIX = (

@@ -177,9 +177,6 @@ def vector(values: ArrayLike) -> str:
     return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"
 
 
-# Runs an item: its rows, its figure, how long it took; an error is a failure, and Ctrl-C skips it.
-
-
 @dataclass(frozen=True)
 class Result:
     """What came out of an item: None in place of an outcome and a verdict if it was skipped."""

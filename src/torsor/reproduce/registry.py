@@ -8,8 +8,6 @@ from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
 
-# Misprints as items, and the page of errata.
-
 TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_printed_form_does_not"
 
 

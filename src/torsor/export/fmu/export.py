@@ -31,8 +31,6 @@ from torsor.export.fmu.settings import Settings
 from torsor.export.fmu.variables import CLOSING, STEP, Variable, is_structured, used
 from torsor.robot.robot import Robot
 
-# The library of an FMU for this machine: C sources through the compiler of the system.
-
 _COMPILERS = ("cc", "gcc", "clang")
 _OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
 # Names of a system in FMI 3 and 2, and the suffix of its libraries.
@@ -92,8 +90,6 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
         raise ModelError(f"{program[0]} fails: {said}", where=where, fix=fix)
     return library.read_bytes()
 
-
-# The files that say what is in an FMU: modelDescription.xml, buildDescription.xml (FMI 3) and a page for people.
 
 TOOL = "Torsor"
 """The program that writes descriptions, as they name it."""
@@ -231,8 +227,6 @@ def _document(root: ET.Element) -> str:
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
-
-# The C sources of an FMU: the functions of the robot, its numbers, and the interface, which is the same for all.
 
 KERNELS = "kernels"
 _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")}

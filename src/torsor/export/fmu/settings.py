@@ -16,8 +16,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import normalised
 
-# What an FMU may give besides positions, velocities, accelerations and forces: reactions, poses, twists, energies.
-
 _XYZ = ("x", "y", "z")
 
 

@@ -12,8 +12,6 @@ from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
 from torsor.simulation.integration import STABILISATION
 
-# Units as FMI writes them: names in the style of Modelica, and exponents of the base units.
-
 UNITS: dict[str, dict[str, int]] = {
     "s": {"s": 1},
     "1/s": {"s": -1},
@@ -137,8 +135,6 @@ def is_structured(name: str) -> bool:
     """Return whether a name is within the grammar of structured names, which knows ASCII only."""
     return name.isascii() and "`" not in name
 
-
-# The variables of the FMU of a robot: time and step, parameters, inputs, states, their rates, outputs.
 
 STEP = "step"
 """The name of the parameter that is the longest step of co-simulation."""

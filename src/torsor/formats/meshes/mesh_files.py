@@ -53,8 +53,6 @@ def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[
     return np.array((found.text or "").split(), dtype=float)
 
 
-# Surfaces as .obj files: text that MuJoCo, ROS and mesh editors read.
-
 _LEAST = 4  # vertices: MuJoCo refuses fewer
 
 
@@ -71,7 +69,6 @@ def obj_content(surface: Triangles) -> bytes:
 
 
 # Colours in mesh files: of materials, and of vertices and faces. No texture is read.
-
 Color = tuple[float, float, float, float]
 MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
 LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
@@ -185,7 +182,6 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
 
 
 # The folders where meshes of a robot file may lie: a file from a stranger must not name any file of the machine.
-
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the folder of a description inside of its package: meshes are beside it, ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a model of Gazebo

@@ -28,8 +28,6 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
-# Geoms of a model that MuJoCo compiled: visuals where they are seen, collision shapes where they touch something.
-
 # Numbers of mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
 _SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.

@@ -25,8 +25,6 @@ from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Vis
 from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
-# Mesh files of an MJCF file that is written: those that MuJoCo reads, and copies (.obj) of those that it does not.
-
 Color = tuple[float, float, float, float]
 _MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
@@ -111,8 +109,6 @@ def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
             raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
     return found
 
-
-# Geoms of an MJCF file that is written: visuals, which touch nothing, and collision shapes, which MuJoCo hides.
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
 _COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default

@@ -35,8 +35,6 @@ from torsor.formats.search_path import given_folders
 from torsor.formats.xml import FLAGS, Element, parse_xml
 from torsor.spatial import to_rpy
 
-# Values in the elements of .osim files: names, texts, numbers, places.
-
 
 def name_of(path: Path, element: ET.Element) -> str:
     """Return the name of an element, which it must have."""

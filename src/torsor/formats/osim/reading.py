@@ -32,8 +32,6 @@ from torsor.mechanism.curves import IDENTITY, Cam, Curve
 from torsor.mechanism.names import claim_name
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
-# Surfaces of OpenSim's bodies as visuals: meshes with their files, boxes, spheres and cylinders.
-
 _UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
 
 

@@ -17,8 +17,6 @@ from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import FLAGS, Element, parse_xml
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
-# Texts of SDF elements as numbers, flags and poses, with errors that name file, line and element.
-
 
 def where_of(element: Any, source: str, owner: str = "") -> str:
     """Return file, line and owner of an element, for messages."""

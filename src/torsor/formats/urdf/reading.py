@@ -159,8 +159,6 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield from ((f"frame><{child.tag}", child) for child in element)
 
 
-# Motors in URDF: gear ratio, rotor inertia and elasticity from <transmission> elements.
-
 # Drake's and our own elements of the rotor, each with the elements of its gear ratio, the first that is there.
 # Drake does not read <mechanicalReduction>, which its files give as 1.
 _ROTORS = {

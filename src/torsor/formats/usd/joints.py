@@ -268,8 +268,6 @@ def _mimicked(prim: Any, axis: str) -> tuple[list[Any], float, float] | None:
     return None
 
 
-# Joints of USD that close loops: cut joints between two frames, with the z axes of the house.
-
 _TURNS = {"rotX", "rotY", "rotZ"}
 
 

@@ -162,8 +162,6 @@ def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
     return float(given) if given.ndim == 0 else given
 
 
-# What the readers of the parts of a USD stage share: the stage, its units, bodies by prim, and what is left out.
-
 _LARGEST_UNIT = 1e20  # m or kg: that of light years is 1e16
 EARTH = 9.81  # m/s^2, where a scene gives none
 

@@ -28,8 +28,6 @@ from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
 from torsor.spatial import axis_frame, make_pose, to_quaternion
 
-# Prims of a USD stage that is written: names, places, exact numbers in customData, and surfaces.
-
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
 _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
 _SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")

@@ -76,7 +76,6 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
 
 
 # Minimisation of a smooth function within its domain: BFGS with a line search that stays inside.
-
 SHORTEST = 1e-10  # fraction of a step at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach
 

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Finite Fourier series with exact derivatives.
-
-
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
     """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
 

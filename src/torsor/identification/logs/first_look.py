@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# What a first look at a log found: suspicious things, signals, and what can be identified.
-
-
 class Signal(NamedTuple):
     """One coordinate of a log: spans of q, largest v, a and force, the step and the noise of the encoder, SI units.
 
@@ -86,8 +83,6 @@ class Look:
         """The kinds of the findings, each once."""
         return tuple(dict.fromkeys(each.kind for each in self.findings))
 
-
-# The figure of a first look: positions, forces with those of the model, and spectra, one row for each coordinate.
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
 POINTS = 2000  # of a curve over time
@@ -161,8 +156,6 @@ def _gaps(axes: Any, times: Any) -> None:
         for k in np.flatnonzero(steps > 5 * np.median(steps[steps > 0])):
             axes.axvspan(known[k], known[k + 1], color=GAP, linewidth=0)
 
-
-# The first look at a log as text, and as plain values for JSON.
 
 LONGEST = 8  # names of parameters in a line
 HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")

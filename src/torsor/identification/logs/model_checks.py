@@ -307,8 +307,6 @@ def _forces_swapped(i: int, k: int) -> Callable[[Motion], Motion]:
     return lambda m: m._replace(tau=_order(m.tau, i, k))
 
 
-# What can be identified from measurements: the base parameters that they show, with the deviations to expect.
-
 NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
 PART = 1e-3  # of a parameter in directions that no sample shows
 GOOD, WEAK = 10.0, 100.0  # percent
@@ -365,8 +363,6 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     condition = float(np.linalg.cond(padded[:, :b] * scale)) if kept.all() else float("inf")
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
-
-# What the model says of a log: mistakes of columns, delay, signs, scale, what is left, and what can be identified.
 
 MOST = 5000  # samples from which deviations are computed; more count by their number
 

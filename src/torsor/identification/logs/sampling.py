@@ -125,9 +125,6 @@ def _resolution(times: Array) -> float:
     return 0.0
 
 
-# Segments of a log: runs without gaps, at equal steps, that are differentiated alone.
-
-
 class Segment(NamedTuple):
     """A run without gaps at equal steps: ``times`` (T,), ``q``, ``v``, ``a``, ``tau`` and ``saturated`` (T, n).
 

@@ -229,8 +229,6 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     return int(edges[2 * k]), int(lengths[k])
 
 
-# Checks of measured velocities and accelerations against the derivatives of positions: unit, sign, order, delay.
-
 LIKE = 0.9  # correlation from which one signal is the derivative of another
 UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
 KNOWN = {
@@ -310,8 +308,6 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
         part = 0.5 * float(sizes[k - 1] - sizes[k + 1]) / float(bend) if bend < 0 else 0.0
     return k + part - count, found[k]
 
-
-# Checks of the prepared motion of a log: degrees, coarse encoders, and measured velocities that are none.
 
 COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
 

@@ -19,7 +19,6 @@ from torsor.reproduce.samples import standard
 from torsor.robot.robot import Robot
 
 # Barman 2020, chapter IV: the motions of two arms of two links, with least time and with time and effort.
-
 QUARTER = math.pi / 2
 LENGTH = 0.4  # of each link (m)
 SHOWN = np.linspace(0.0, 1.0, 11)  # of the duration, in pictures of a motion
@@ -340,9 +339,6 @@ def _sensitivities() -> Outcome:
     return Outcome(rows)
 
 
-# Tables
-
-
 def _table(robot: Robot, rows: Sequence[tuple[str, str, str, str]]) -> Outcome:
     """Compare a printed table (theta, d, a, alpha, in quarter turns and links) with the poses of the library."""
     size = {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
@@ -373,9 +369,6 @@ def _data(robot: Robot, centres: Sequence[tuple[str, str]], limits: Sequence[str
 
 TURNS = (("0", "0", "L1", "0"), ("0", "0", "L2", "0"))
 SLIDES = (("π/2", "L1", "0", "π/2"), ("π/2", "0", "L2", "0"))
-
-
-# Splines
 
 
 def _splines() -> Outcome:

@@ -53,8 +53,6 @@ def peaks(values: Array, least: float) -> int:
     return count + int(is_rising and high > low + margin)
 
 
-# Figures that define symbols: frames of random robots in each convention, and the forces on a link, in balance.
-
 COLOURS = ("#c1403d", "#2c8c4a", "#2f6db3")  # of the axes x, y, z
 TRIAD = 0.16  # m, length of a drawn axis
 

@@ -258,7 +258,6 @@ ITEMS.append(
 
 
 # Barman 2020, eqs. 5.1 to 5.10: objective and constraints of the walking problem, measured on the predicted walk.
-
 TIGHT = 1e-4  # scaled violation below which a constraint holds, as the solver has it
 
 

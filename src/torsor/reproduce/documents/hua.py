@@ -20,7 +20,6 @@ from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 # Hua et al. 2022, section IV: the controller, its error equations, and the Lyapunov function along the closed loop.
-
 GAINS: dict[str, Any] = {
     "K_D": (38.0, 33.5, 16.0),
     "Lambda": (10.8, 10.2, 7.05),

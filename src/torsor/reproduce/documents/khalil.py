@@ -182,7 +182,6 @@ BASE_ITEMS = [
 
 
 # Khalil 2010, section 5: the inverse dynamics of a Gough-Stewart platform, leg by leg.
-
 TWIST = np.array([0.4, 0.2, -0.3, 0.2, -0.3, 0.15])  # (angular, linear) of the platform, in its axes
 ACCELERATION = np.array([-0.6, 0.9, 0.7, 1.0, 0.5, -0.8])
 SHIFT = np.array([0.05, -0.04, 0.06, 0.1, -0.05, 0.08])  # pose, from home

@@ -15,7 +15,6 @@ from torsor.reproduce.errata.erratum import Decision, Erratum, decide, error, wo
 from torsor.reproduce.samples import tree
 
 # Misprints of Khalil 2010: parallel robots, elastic joints, and a base that moves.
-
 ELASTIC = np.array([0.0, 100.0, 0.0, 50.0, 0.0, 0.0])  # stiffness of the tree's joints
 BENT = np.array([0.0, 0.1, 0.0, -0.2, 0.0, 0.0])  # and their deflections
 

@@ -11,8 +11,6 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
 
-# The numbers beside the picture, as HTML: forces of drives against their limits, energies, the error of closure.
-
 MOST = 80  # rows of a table
 STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
 LOUD, CALM, QUIET = "#d9480f", "#1c7ed6", "#868e96"  # above the limit, below it, without one

@@ -20,7 +20,6 @@ from urllib.parse import urlsplit
 from torsor.base.errors import ModelError, missing, warn
 
 # The page that the viewer serves: viser's, with a script before it that spares browsers without a graphics card.
-
 HEAD = "<head>"
 _alone = threading.Lock()
 

@@ -17,8 +17,6 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene, timeline
 
-# The common time of all motions that are played.
-
 
 @dataclass
 class Clock:
@@ -59,7 +57,6 @@ class Clock:
 
 
 # The ground: a square of lines. viser's own grid computes every pixel of it, which takes long without a card.
-
 SQUARES = 15  # to each side
 BOLD = 5  # every fifth line
 LOOKS = {"fine": ((0.85, 0.85, 0.87), 1.0), "bold": ((0.65, 0.65, 0.68), 1.5)}  # colour, pixels
@@ -94,8 +91,6 @@ class Ground:
             along = self.level[:, across]
             lines.position = tuple(-float(along @ way % period) * along)
 
-
-# One of the robots or motions that a viewer shows: what it draws, and where.
 
 MOST = 4000  # samples of a motion that are shown: those of a browser in a minute
 

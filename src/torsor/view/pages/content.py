@@ -22,8 +22,6 @@ from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timelin
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
 
-# The numbers of a page: arrays in one block of bytes, to which its JSON refers.
-
 ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
 
 
@@ -54,8 +52,6 @@ class Numbers:
         count = int(np.prod(shape))
         return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
 
-
-# Motions in a page: poses of links, centre of mass, energies, forces of drives, reactions, forces of the ground.
 
 MOST = 2000  # samples of a motion
 
@@ -140,8 +136,6 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
     return np.asarray(turned.reshape(*wrenches.shape[:-1], 6))
 
 
-# The surfaces of a robot in a page: each shape once, and the maps that place it on links.
-
 SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
 LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
 SOLIDS = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
@@ -220,8 +214,6 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
         place += each.count
     return found
 
-
-# Robots whose coordinates are moved by sliders in a page: start, ranges, and the kinematics as JavaScript.
 
 FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
 CLOSING = ("closure_error", "closure_jacobian")

@@ -13,8 +13,6 @@ from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import axis_frame, make_pose
 
-# Flexible links as they bend: rods between the nodes of their modes, which move with the modal coordinates.
-
 MOST = 150  # nodes of finite elements that are drawn
 STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
 LAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
@@ -120,8 +118,6 @@ def _shortest_tree(points: Array) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-# The surfaces of boxes, balls and cylinders: viewers draw all of one kind at once.
-
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
 """The surfaces of solids of size 1: edges of a box, radius of a ball, radius and length of a cylinder along z."""
 
@@ -226,8 +222,6 @@ def ellipsoid(link: Link) -> Triangles | None:
     solid = ellipsoid_solid(link)
     return None if solid is None else surface_of(solid)
 
-
-# How thick rods between joints are drawn.
 
 SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
 

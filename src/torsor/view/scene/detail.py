@@ -13,7 +13,6 @@ from torsor.view.scene.bodies import UNITS
 from torsor.view.scene.scene import Scene, Shown
 
 # Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
-
 SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
 HALVINGS = 9  # steps of the search for the size of the cells
 

@@ -32,8 +32,6 @@ from torsor.view.scene.bodies import (
     surface_of,
 )
 
-# Collision shapes as what is drawn: a robot whose visuals are its shapes.
-
 COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
 GROUND = (0.6, 0.62, 0.65, 0.4)
 SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
@@ -60,8 +58,6 @@ def _visual(shape: Shape) -> Visual:
         return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
     return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)
 
-
-# How a robot stands in a picture: its first posture, and which way is up.
 
 UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
 
@@ -344,8 +340,6 @@ def palette(robot: Robot, index: int) -> Color:
     red, green, blue = (0.35 + 0.45 * phase).tolist()
     return red, green, blue, 1.0
 
-
-# Forces of the ground and of the environment as arrows of a length in a picture.
 
 LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
 G = 9.81  # m/s^2, where the robot has no weight
