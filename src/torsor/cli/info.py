@@ -207,8 +207,7 @@ def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Ar
         raise ModelError(found, argument="states", where=robot.name, fix="add columns 'tau NAME' to the table")
     v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
     tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
-    times = states.get("time", np.arange(len(q), dtype=float))
-    write_report(path, Trajectory(robot, times, q, v, a, tau))
+    write_report(path, Trajectory(robot, states.get("time", np.arange(len(q), dtype=float)), q, v, a, tau))
 
 
 def _as_dict(robot: Robot) -> dict[str, Any]:

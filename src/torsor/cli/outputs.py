@@ -48,8 +48,7 @@ class Quantity:
 
     def rows(self) -> Array:
         """Return the entries as (states, entries)."""
-        count = int(np.prod([len(each) for each in self.axes], dtype=int))
-        return self.values.reshape(-1, count)
+        return self.values.reshape(-1, int(np.prod([len(each) for each in self.axes], dtype=int)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

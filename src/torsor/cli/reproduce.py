@@ -128,8 +128,7 @@ def _print(result: "Result", console: Console) -> None:
         for row in result.outcome.rows:
             verdict = "" if row.verdict is None else row.verdict.value
             colour = COLOURS.get(verdict, "default")
-            cells = (escape(each) for each in row[:4])
-            table.add_row(*cells, f"[{colour}]{verdict}[/]" if verdict else "")
+            table.add_row(*(escape(each) for each in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)

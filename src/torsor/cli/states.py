@@ -24,8 +24,7 @@ from torsor.simulation import Trajectory
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""
     files = "a .urdf, .sdf, .xml, .xacro, .usda, .osim, .toml or .yaml file, robot_descriptions:NAME"
-    files_or_names = f"{files}, or {', '.join(robot_names())}"
-    parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
+    parser.add_argument("robot", metavar="ROBOT", help=f"{files}, or {', '.join(robot_names())}")
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
     parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")
     help_snap = "make angles of a file exact that are within X rad of multiples of pi/12 (1e-5 for files with 1.5708)"

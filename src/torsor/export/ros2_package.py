@@ -144,8 +144,7 @@ def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
 
 def _blanks(robot: Robot, name: str) -> dict[str, str]:
     """Return what is filled into the files: names, and a state with its forces, by which the package tests itself."""
-    rng = np.random.default_rng(0)
-    q, v, a = rng.uniform(-1.0, 1.0, (3, robot.nv))
+    q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, robot.nv))
     tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
     number = re.match(r"\d+\.\d+\.\d+", __version__)
     return {

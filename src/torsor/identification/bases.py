@@ -35,8 +35,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
         if joint.kind.name == "free" and parent < 0
         for k in range(at.v.start, at.v.stop)
     ]
-    first = robot.joints[:6]
-    kinds = sorted(joint.kind.name for joint in first)
+    kinds = sorted(joint.kind.name for joint in robot.joints[:6])
     chain = list(robot.parents[:6]) == list(range(-1, 5)) and not any(link.mass for link in robot.links[:5])
     return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
 

@@ -77,8 +77,7 @@ class Closing:
 
     def _followed(self, drives: Array, times: Array | None) -> Array:
         closure = self.mechanism.closed.closure
-        units = closure.scales[2][closure.active]
-        steps = np.abs(np.diff(drives, axis=0) / units).max(axis=1, initial=0.0)
+        steps = np.abs(np.diff(drives, axis=0) / closure.scales[2][closure.active]).max(axis=1, initial=0.0)
         first = np.flatnonzero(np.append(True, steps > STEP))
         ends = [*first[1:].tolist(), len(drives)]
         q = np.empty((len(drives), self.mechanism.nq))

@@ -44,8 +44,7 @@ def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, f
 
 def drive_table(drives: Drives) -> Table:
     """Return the table of the terms of drives; the last column is the rise of the criterion without the law."""
-    head = f"rise of {drives.criterion.upper()} without it"
-    columns = ("identified", "deviation", "%", "shape", head)
+    columns = ("identified", "deviation", "%", "shape", f"rise of {drives.criterion.upper()} without it")
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         worth = drives.changes.get(term.drive, {}).get(term.law)

@@ -194,8 +194,7 @@ def _end(quiet: Flags) -> int:
     """
     loud = np.flatnonzero(~quiet) + 1
     ends = np.concatenate([[0], loud])
-    following = np.concatenate([loud, [2 * len(quiet) + QUIET]])
-    enough = following - ends > ends + QUIET
+    enough = np.concatenate([loud, [2 * len(quiet) + QUIET]]) - ends > ends + QUIET
     return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
 
 
@@ -213,8 +212,7 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     # Relative to white noise: eigenvalues of L^-1 S L^-T, with white = L L^T.
     scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
     L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
-    half = np.linalg.solve(L, S)
-    values, vectors = np.linalg.eigh(np.linalg.solve(L, half.T))
+    values, vectors = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, S).T))
     root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
     return np.asarray(root @ root.T)
 
@@ -232,8 +230,7 @@ def free_part(count: int, lag: int, unknowns: int) -> float:
 
     The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
     """
-    independent = max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
-    return 1 - unknowns / independent
+    return 1 - unknowns / max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
 
 
 def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:

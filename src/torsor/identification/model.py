@@ -33,8 +33,7 @@ def stretches(times: Array | None, count: int) -> list[slice]:
     steps = np.diff(times)
     usual = float(np.median(steps))
     breaks = np.flatnonzero(np.abs(steps - usual) > EQUAL * abs(usual)) + 1
-    ends = [0, *breaks.tolist(), count]
-    return [slice(start, stop) for start, stop in pairwise(ends)]
+    return [slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), count])]
 
 
 def factor_of(times: Array | None, bandwidth: float, where: str) -> int:

@@ -99,8 +99,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     start, mask = given.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    identifiable = np.isin(np.arange(len(given)), prior.columns)
-    mask[first:] &= identifiable[first:] | (given[first:] > 0)
+    mask[first:] &= np.isin(np.arange(len(given)), prior.columns)[first:] | (given[first:] > 0)
     links, priors = [], []
     for i in range(count):
         ten = slice(10 * i, 10 * i + 10)
@@ -120,8 +119,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
-    known = np.where(mask, 0.0, given)
-    c = estimate.root @ estimate.beta - A @ known
+    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, given)
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
@@ -144,8 +142,7 @@ def _repair(P: Array, mass: float) -> Array | None:
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
     if values[0] > DEFINITE * values[-1]:
         return None
-    least = max(1e-3 * values[-1], 1e-3 * mass, 1e-9)
-    clipped = (vectors * np.maximum(values, least)) @ vectors.T
+    clipped = (vectors * np.maximum(values, max(1e-3 * values[-1], 1e-3 * mass, 1e-9))) @ vectors.T
     return np.asarray(clipped * np.outer(scale, scale))
 
 

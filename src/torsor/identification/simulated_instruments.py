@@ -8,10 +8,9 @@ The controller of the real robot is not known. A computed-torque controller of t
 The reference (q_d, v_d, a_d) are the measured positions after a zero-phase filter of the same bandwidth, the one with
 which the model explains the forces best, whatever its parameters are. So the simulated motion has neither the noise of
 the forces nor that of the encoders beyond this bandwidth, which causes the bias of least squares: noise of
-accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays.
-An estimate that this controller cannot hold, with mass matrices that are not positive definite, follows the reference
-exactly, as under a controller of its own.
-Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
+accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays. An
+estimate that this controller cannot hold, with mass matrices that are not positive definite, follows the reference
+exactly, as under a controller of its own. Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
 """
 
 from collections.abc import Sequence

@@ -29,8 +29,7 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
         ("q", q[:, positions], low, high),
         ("v", v[:, rates], -robot.velocity_limit[rates], robot.velocity_limit[rates]),
     ):
-        names = [robot.coordinate_names[k] for k in rates]
-        _check_limits(robot, name, names, values, (least, most))
+        _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
     _check_turns(robot, [robot.position_names[k] for k in positions], q[:, positions], (low, high))
 
 

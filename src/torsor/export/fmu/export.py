@@ -364,15 +364,13 @@ def fmi(
 def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     """Return the content of each file in the FMU, by its path."""
     identifier = words(model.robot.name)[:_LONGEST]
-    own = {each.name: each.value for each in model.settings.free}
-    about = about_robot(model.robot, (), own)
+    about = about_robot(model.robot, (), {each.name: each.value for each in model.settings.free})
     where = model.robot.name
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
     # The token is a hash of everything else: what differs has another.
-    blank = model_description(model, identifier, "", fmi, sources)
-    token = _token(blank, *texts.values())
+    token = _token(model_description(model, identifier, "", fmi, sources), *texts.values())
     texts = with_token(texts, model, identifier, token, fmi)
     members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)

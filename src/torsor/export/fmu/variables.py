@@ -56,8 +56,7 @@ def unit_of(mechanism: Mechanism, parameter: Free) -> str:
 def _unit(mechanism: Mechanism, number: Number) -> str:
     if number.field in _FIELDS:
         return _FIELDS[number.field]
-    turns = mechanism.joints[number.index].kind.turns
-    return _DRIVES[number.field][not turns[number.component]]
+    return _DRIVES[number.field][not mechanism.joints[number.index].kind.turns[number.component]]
 
 
 def least_of(parameter: Free) -> float | None:

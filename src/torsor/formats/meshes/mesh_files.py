@@ -291,8 +291,7 @@ def _layer(pxr: Any, identifier: str, path: Path) -> Any:
 
 def _line(error: object) -> str:
     """Return an error of USD on one line, without the place in its source."""
-    text = " ".join(str(error).split())
-    return re.sub(r"^.*? in file \S+ : ", "", text)[:300]
+    return re.sub(r"^.*? in file \S+ : ", "", " ".join(str(error).split()))[:300]
 
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
@@ -338,8 +337,7 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
     """Return the surface of a prim of the type Mesh, and how many corners each of its faces has."""
-    names = ("points", "faceVertexCounts", "faceVertexIndices")
-    given = [prim.GetAttribute(name).Get() for name in names]
+    given = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
     points, counts, corners = (np.array([] if each is None else each) for each in given)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
     try:

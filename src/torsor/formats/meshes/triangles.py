@@ -77,8 +77,7 @@ def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
     """
     points = np.asarray(profile, dtype=float)
     angles = 2 * np.pi * np.arange(around) / around
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    rings = points[:, None, :1] * circle
+    rings = points[:, None, :1] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
     here = np.arange(around)
     there = (here + 1) % around
@@ -119,6 +118,5 @@ def capsule(radius: float, length: float) -> Triangles:
 
 def arrow(length: float, radius: float) -> Triangles:
     """Return an arrow from the origin along z; its head is a cone of up to a third of its length."""
-    head = min(length / 3, 6 * radius)
-    neck = length - head
+    neck = length - min(length / 3, 6 * radius)
     return turned([(0.0, 0.0), (radius, 0.0), (radius, neck), (2.5 * radius, neck), (0.0, length)])

@@ -237,14 +237,13 @@ def read_mjcf(
 
     The links are the bodies with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes. A
     body with several joints gets a massless link ``body/joint`` after each but the last. Positions of hinges and slides
-    are MuJoCo's ``qpos``;
-    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Geoms that can
-    collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism, but their force limits,
-    armature and damping are added to the joints.
-    Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
-    which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
-    read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded
-    to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
+    are MuJoCo's ``qpos``; quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes
+    postures. Geoms that can collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism,
+    but their force limits, armature and damping are added to the joints. Active equality constraints become loops
+    (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``), which hold exactly; the joints with
+    actuators, also by fixed tendons, are then the active coordinates. Meshes are read only where an inertia follows
+    from them. ``base="floating"`` adds a free joint to the one body that is welded to the world. A ``ModelWarning``
+    names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
     """
     # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
     root = parse_xml(path, strict) if root is None else root

@@ -133,8 +133,7 @@ class Geoms:
 
     def add_visual(self, body: ET.Element, visual: Visual) -> None:
         """Add a visual to a body; a mesh without a colour has those of its file."""
-        color = None if visual.color is None else (*visual.color, 1.0)[:4]
-        self._add(body, visual, color, _VISUAL)
+        self._add(body, visual, None if visual.color is None else (*visual.color, 1.0)[:4], _VISUAL)
 
     def add_shape(self, body: ET.Element, shape: Shape) -> None:
         """Add a collision shape to a body."""

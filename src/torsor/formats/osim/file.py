@@ -270,8 +270,7 @@ def read_osim(path: str | Path) -> OsimModel:
     path = Path(path)
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
-    root = parse_xml(path)
-    model = _model(path, root)
+    model = _model(path, parse_xml(path))
     described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
     bodies = _bodies(path, described)
     frames = Frames(path, model, bodies)

@@ -235,8 +235,7 @@ def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
             found = f"the placement frame {frame.name!r} has no pose in its model"
             raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside of the model")
         seen.add(id(at))
-        base = at.base
-        pose, at = _product(at.pose, pose), base
+        pose, at = _product(at.pose, pose), at.base
     return pose
 
 

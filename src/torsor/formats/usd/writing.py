@@ -215,8 +215,7 @@ class _Writer:
         for joint in m.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which USD cannot express"
             raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml")
-        up = "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z"
-        pxr.UsdGeom.SetStageUpAxis(parts.stage, up)
+        pxr.UsdGeom.SetStageUpAxis(parts.stage, "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z")
         root = parts.define("", m.name, "Xform")
         parts.stage.SetDefaultPrim(root)
         pxr.UsdPhysics.ArticulationRootAPI.Apply(root)

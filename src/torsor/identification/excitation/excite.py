@@ -216,8 +216,7 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     n, basis = design.robot.nv, design.series.basis
     F = design.series.sampled(FINE * design.series.harmonics)
     for _ in range(CANDIDATES):
-        x = rng.normal(size=(basis.shape[1], n))
-        free = basis @ x
+        free = basis @ rng.normal(size=(basis.shape[1], n))
         free[0] = _middle(design, rng)
         C = design.coefficients(np.asarray(basis.T @ free).ravel())
         C[1:] *= rng.uniform(0.5, 0.9, size=n) * _largest_scale(design, C, F)

@@ -86,13 +86,11 @@ def _samples(robot: Robot, given: Any) -> Measured:
     data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
     weights = np.ones_like(data.tau) if data.weights is None else data.weights
     # Weights are relative: those of a coordinate have the mean square 1 where they are positive.
-    largest = np.maximum(weights.max(axis=0), 1e-300)
-    weights = weights / largest
+    weights = weights / np.maximum(weights.max(axis=0), 1e-300)
     squares = (weights**2).sum(axis=0) / np.maximum((weights > 0).sum(axis=0), 1)
     weights = weights / np.sqrt(np.where(squares > 0, squares, 1.0))
     residuals = given.residuals if isinstance(given, Identified) else None
-    acting = data.tau + environment_forces(robot, data.q, data.external)
-    return Measured(data, acting, weights, residuals)
+    return Measured(data, data.tau + environment_forces(robot, data.q, data.external), weights, residuals)
 
 
 def _check_same(robot: Robot, other: MeasuredRobot) -> None:
@@ -152,5 +150,4 @@ def deviations_of(information: Array) -> Array:
     values, U = np.linalg.eigh(information / np.outer(scale, scale))
     shown = values > NULL * max(float(values[-1]), 1e-300)
     deviations = np.sqrt((U[:, shown] ** 2 / values[shown]).sum(axis=1)) / scale
-    hidden = (U[:, ~shown] ** 2).sum(axis=1) > PART**2
-    return np.where(hidden, np.inf, deviations)
+    return np.where((U[:, ~shown] ** 2).sum(axis=1) > PART**2, np.inf, deviations)

@@ -102,8 +102,7 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
     """Yield the force of which common parameters leave far more than its own, which leave the part ``left`` (n,)."""
-    fit = model.of(motion.q, motion.v, motion.a)
-    common = fit.together(motion.tau)
+    common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
     if common[worst] > max(APART, TIMES * left[worst]):
         name = model.robot.coordinate_names[worst]

@@ -170,8 +170,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (NEAR, -NEAR))
     rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + NEAR] - t[thin - NEAR])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
-    deviation = _deviation(residuals / noise, rates / noise, x.size)
-    return Delay(best, deviation, left(0.0), left(best))
+    return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
 
 
 def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:

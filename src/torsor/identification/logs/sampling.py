@@ -42,8 +42,7 @@ class Sampling(NamedTuple):
 
     def segments(self, count: int) -> list[slice]:
         """Return the rows of each segment of a log of ``count`` rows."""
-        ends = [0, *self.gaps.tolist(), count]
-        return [slice(first, last) for first, last in pairwise(ends)]
+        return [slice(first, last) for first, last in pairwise([0, *self.gaps.tolist(), count])]
 
 
 def sampling_of(times: Array, gap: float | None = None) -> Sampling:
@@ -52,8 +51,7 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
     forward = steps[steps > 0]
     step = float(np.median(forward)) if forward.size else 0.0
     longest = GAP * step if gap is None else gap
-    gaps = np.flatnonzero((steps > longest) | (steps <= 0)) + 1
-    whole = Sampling(step, gaps, "equal", 0.0)
+    whole = Sampling(step, np.flatnonzero((steps > longest) | (steps <= 0)) + 1, "equal", 0.0)
     parts = [times[part] for part in whole.segments(len(times))]
     inside = np.concatenate([np.diff(part) for part in parts]) if parts else steps
     if not inside.size or not step:

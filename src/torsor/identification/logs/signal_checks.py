@@ -170,8 +170,7 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
-        same = (np.diff(x) == 0) & fast[1:]
-        first, count = _longest_run(same)
+        first, count = _longest_run((np.diff(x) == 0) & fast[1:])
         if count >= HELD and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
             text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
             yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)

@@ -63,8 +63,7 @@ def packed(poses: Array) -> Array:
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
     """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
-    wanted = np.ceil((line.times[-1] - line.times[0]) * rate) + 1
-    return line.every(int(np.clip(wanted, 2, MOST)))
+    return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MOST)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
@@ -130,8 +129,7 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
     """Return wrenches (T, n, 6) at frames of links, in their axes, as moments about places and forces in base axes."""
     arms = np.array([each["place"] for each in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
-    moment = wrenches[..., :3] - np.cross(arms, force)
-    both = np.stack([moment, force], axis=-2)
+    both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
     turned = np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both)
     return np.asarray(turned.reshape(*wrenches.shape[:-1], 6))
 

@@ -29,8 +29,7 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
     cluster = cluster.reshape(-1)
     faces = cluster[surface.faces]
     a, b, c = (faces[:, k] for k in range(3))
-    kept = (a != b) & (b != c) & (c != a)
-    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[kept]))
+    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[(a != b) & (b != c) & (c != a)]))
 
 
 def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Array:
@@ -53,8 +52,7 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
 def _tidied(surface: Triangles) -> Triangles:
     """Return a surface without vertices that no face uses, and without faces that are there twice."""
     _, first = np.unique(np.sort(surface.faces, axis=1), axis=0, return_index=True)
-    faces = surface.faces[np.sort(first)]
-    used, faces_of_used = np.unique(faces, return_inverse=True)
+    used, faces_of_used = np.unique(surface.faces[np.sort(first)], return_inverse=True)
     return Triangles(surface.vertices[used], faces_of_used.reshape(-1, 3))
 
 

@@ -179,8 +179,7 @@ class Scene:
         bent = tuple(beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
         fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
-        moved = _moved(tree, bent, loads)
-        return cls(tree, (*_shown(tree, meshes), *moved, *fixed), (*bent, *loads))
+        return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
@@ -201,8 +200,7 @@ class Scene:
         """Return the poses (..., places + 1, 4, 4) of the base, all links and the movers in base axes, q (..., nq)."""
         positions = np.asarray(q, dtype=float)
         moving = self.tree.poses(positions)
-        base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
-        links = np.concatenate([base, moving], axis=-3)
+        links = np.concatenate([np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4)), moving], axis=-3)
         return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
