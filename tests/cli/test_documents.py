@@ -42,7 +42,7 @@ def test_every_command_has_json_and_refuses_a_place_before_it_starts(
         "export": "two_link x",
         "ik": "two_link --target link2 0.5 0 0",
         "equations": "two_link mass_matrix",
-    } | dict.fromkeys(("reproduce", "bench", "cache", "doctor", "demo", "examples"), "")
+    } | dict.fromkeys(("reproduce", "cache", "doctor", "demo", "examples"), "")
     for name in COMMANDS:
         given = [name, *needed.get(name, "two_link").split()]
         for place, words in (

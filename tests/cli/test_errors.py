@@ -189,7 +189,7 @@ def test_a_broken_file_is_the_users_mistake(
         (["simulate", "two_link", "--tau", "-1e-3"], "count of numbers after --tau is 1; allowed: 2"),
         (["simulate", "two_link", "--plot", "arm.gif2"], "the suffix is '.gif2'"),
         (["simulate", "two_link", "--output", "arm.txt"], "the suffix is '.txt'; allowed: .npz, .csv"),
-        (["bench", "--json", "no/such/folder.json"], "its folder does not exist"),
+        (["cache", "--json", "no/such/folder.json"], "its folder does not exist"),
         (["export", "two_link", "c", "--name", "a b"], "--name is 'a b'; allowed: letters"),
     ],
 )
@@ -216,7 +216,7 @@ def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
     shown = subprocess.run([sys.executable, "-c", inside], capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[-1] == "[]"
     assert "70   internal error" in shown
-    for command in ("info", "count", "simulate", "predict", "export", "bench", "cache", "demo"):
+    for command in ("info", "count", "simulate", "predict", "export", "cache", "demo"):
         assert f"\n    {command} " in shown
 
 

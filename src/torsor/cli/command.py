@@ -79,11 +79,12 @@ class PlainConsole(Console):
 class Command:
     """One command: ``torsor NAME ...``, the object ``COMMAND`` of the file ``NAME.py``.
 
-    ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
-    (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
-    succeeded, or another exit status of ``torsor.cli.command``. ``statuses`` are those that not all commands have, or
-    with another meaning, and their words in ``--help``, which also shows ``examples``: whole command lines.
-    ``options`` names the option of each argument of the library that has another name than its option.
+    ``add_arguments`` declares its options besides ``--json`` and ``--debug``, which all have. ``run`` does the work and
+    prints to the console; it raises a ``ModelError`` (or ``MotionError``, ``SimulationError``, ``OSError``) for a
+    mistake of the user, and returns None when it succeeded, or another exit status of ``torsor.cli.command``.
+    ``statuses`` are those that not all commands have, or with another meaning, and their words in ``--help``, which
+    also shows ``examples``: whole command lines. ``options`` names the option of each argument of the library that has
+    another name than its option.
     """
 
     add_arguments: Callable[[ArgumentParser], None]

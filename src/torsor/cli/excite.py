@@ -12,7 +12,7 @@ from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
@@ -86,11 +86,6 @@ def _run(arguments: Namespace, console: Console) -> int:
     write_json(arguments, console, motion.to_dict())
     print_paths(console, arguments.output, arguments.points, arguments.plot)
     return DONE if motion.status == "done" else STOPPED
-
-
-def number_or_list(values: list[float] | None) -> float | list[float] | None:
-    """Return the numbers of an option: one for all coordinates, or a list with one for each."""
-    return values[0] if values is not None and len(values) == 1 else values
 
 
 def _expected(motion: Excitation) -> Table:

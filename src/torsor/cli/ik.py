@@ -11,7 +11,7 @@ from rich.table import Table
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.mechanism.mechanism import units
 from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
@@ -28,7 +28,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "collision shapes stay this far apart; which of them: docs/shapes.md"
     parser.add_argument("--clearance", type=float, metavar="M", help=text)
     parser.add_argument("--allowed", metavar="FILE", help="an .srdf file with the pairs of links that may touch")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -16,7 +16,7 @@ from torsor import view
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, ModelWarning, listing, printable
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_report, print_paths, write_json
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states, warn_of_zeros
 from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
 from torsor.human.recordings.recording import runs
@@ -27,11 +27,6 @@ from torsor.simulation import Trajectory
 
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
 MOST = 40  # rows of a table
-
-
-def is_recording(name: str) -> bool:
-    """Whether a name is that of a recording, by its suffix."""
-    return Path(name).suffix.lower() in SUFFIXES
 
 
 def show_recording(name: str, console: Console) -> dict[str, Any]:
@@ -143,12 +138,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     add_report(parser)
     add_states(parser, "q")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     check_report(arguments.report)
-    if is_recording(arguments.robot):
+    if Path(arguments.robot).suffix.lower() in SUFFIXES:
         _show_recording(arguments, console)
         return
     given = given_robot(arguments)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from torsor.base.arrays import Array
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, add_json, check_output, print_paths, write_json, write_quantities
+from torsor.cli.outputs import Quantity, check_output, print_paths, write_json, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
@@ -25,7 +25,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("places", nargs="*", metavar="PLACE", help=text)
     add_states(parser, "q v")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

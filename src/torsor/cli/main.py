@@ -18,7 +18,7 @@ from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
-from torsor.cli.outputs import check_output
+from torsor.cli.outputs import add_json, check_output
 
 COMMANDS = {
     "info": "show the links, joints and frames of a robot, or what a recording of a person holds",
@@ -84,8 +84,6 @@ def command(name: str) -> Command:
             from torsor.cli.export import COMMAND
         case "view":
             from torsor.cli.view import COMMAND
-        case "bench":
-            from torsor.cli.bench import COMMAND
         case "cache":
             from torsor.cli.cache import COMMAND
         case "warm":
@@ -161,9 +159,11 @@ def _parser(wanted: str) -> argparse.ArgumentParser:
 
 
 def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
-    parser.epilog = _examples(own) + statuses_help(own.statuses)
+    examples = ["examples:", *(f"  {each}" for each in own.examples), "", ""] if own.examples else []
+    parser.epilog = "\n".join(examples) + statuses_help(own.statuses)
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
+    add_json(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     for action in parser._actions:
         if action.type is Path or (action.type is None and not action.option_strings):
@@ -177,10 +177,6 @@ def _named(kind: type, text: str) -> object:
     if not text:
         raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
     return kind(text)
-
-
-def _examples(command: Command) -> str:
-    return "\n".join(["examples:", *(f"  {each}" for each in command.examples), "", ""]) if command.examples else ""
 
 
 def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:

@@ -9,7 +9,7 @@ from rich.console import Console
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground forces"
@@ -50,7 +50,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a figure to this file: .png, .pdf or .svg")
     text = "write a report to this .html file: tables, the figure, likely mistakes, the motion in 3D; it opens offline"
     parser.add_argument("--report", type=Path, metavar="FILE", help=text)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -190,7 +190,7 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
 
 
 def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
-    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``, and ``--json``."""
+    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``."""
     text = f"write the motion: a table of {columns} (.csv), or all of it (.npz)"
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
     text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
@@ -198,7 +198,6 @@ def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
     text = "rows and points a second (default: 100)"
     parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
-    add_json(parser)
 
 
 def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:

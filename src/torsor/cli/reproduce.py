@@ -12,7 +12,7 @@ from rich.table import Table
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, REPRODUCED, Command
-from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
+from torsor.cli.outputs import check_folder, check_output, print_paths, write_json
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result
@@ -33,7 +33,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json"
     )
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:

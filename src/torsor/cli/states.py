@@ -85,6 +85,11 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
         raise ModelError(found, where=robot.name, allowed="finite numbers")
 
 
+def number_or_list(values: list[float] | None) -> float | list[float] | None:
+    """Return the numbers of an option: one for all coordinates, or a list with one for each."""
+    return values[0] if values is not None and len(values) == 1 else values
+
+
 LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "forces"}
 _COLUMN = re.compile(r"(?:held )?(\S+) (.*?)(?: \[([^]]*)\])?")
 _TIME = re.compile(r"time(?: \[([^]]*)\])?")

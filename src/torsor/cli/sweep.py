@@ -10,7 +10,7 @@ from rich.markup import escape
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, SWEPT, Command
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
+from torsor.cli.outputs import check_output, print_paths, write_json
 
 SHOWN = 5  # errors that are printed
 
@@ -28,7 +28,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     again = "with --resume, compute failed cases again"
     parser.add_argument("--retry-failed", action="store_true", help=again)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file too (.csv)")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:

@@ -1,8 +1,10 @@
 """What MuJoCo has no place for: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and does not read.
 
-| key | value | |---|---| | ``base`` | the body that is the base of the robot; without it, the base is ``world`` | |
-``links`` | by joint, ``name`` and ``pose`` in its body of the massless link after it, before the body's next joint | |
-``meshes`` | visuals and collision shapes whose mesh files MuJoCo cannot read, each with its ``body`` |
+| key | value |
+|---|---|
+| ``base`` | the body that is the base of the robot; without it, the base is ``world`` |
+| ``links`` | by joint, ``name`` and ``pose`` in its body of the massless link after it, before the body's next joint |
+| ``meshes`` | visuals and collision shapes whose mesh files MuJoCo cannot read, each with its ``body`` |
 """
 
 import json

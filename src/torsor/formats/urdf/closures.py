@@ -2,10 +2,12 @@
 
 URDF has no loops. Such a file lists them, with the motors and the joints that URDF has no words for:
 
-| key | value | |---|---| | ``closed_loop`` | pairs of frames (links or joints) that coincide | | ``type`` | for each
-pair, ``6d`` (welded) or ``3d`` (the origins coincide) | | ``name_mot`` | the joints with motors, or a part of their
-names | | ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y),
-``FIXED`` |
+| key | value |
+|---|---|
+| ``closed_loop`` | pairs of frames (links or joints) that coincide |
+| ``type`` | for each pair, ``6d`` (welded) or ``3d`` (the origins coincide) |
+| ``name_mot`` | the joints with motors, or a part of their names |
+| ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y), ``FIXED`` |
 """
 
 from collections.abc import Sequence
