@@ -37,11 +37,11 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     """
     content = read_limited(path)
     try:
-        return _parsed(content, path.name)
+        return parse_xml_text(content, path.name)
     except _NotWellFormedError as error:
         for repaired, what in _repairs(content):
             try:
-                root = _parsed(repaired, path.name)
+                root = parse_xml_text(repaired, path.name)
             except _NotWellFormedError:
                 continue
             found = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
@@ -58,16 +58,12 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
         raise ModelError(error.what, where=error.where, fix=error.fix) from None
 
 
-def parse_xml_text(content: bytes, source: str) -> Element:
-    """Return the root element of the text of an XML document; ``source`` is its name in messages."""
-    return _parsed(content, source)
-
-
 class _NotWellFormedError(ModelError):
     """The file is not XML, though it may be nearly XML."""
 
 
-def _parsed(content: bytes, source: str) -> Element:
+def parse_xml_text(content: bytes, source: str) -> Element:
+    """Return the root element of the text of an XML document; ``source`` is its name in messages."""
     parser, count = expat.ParserCreate(), 0
     parser.buffer_text = True
 

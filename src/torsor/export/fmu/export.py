@@ -28,7 +28,7 @@ from torsor.compiler.source import MARK, About, comment, words
 from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
-from torsor.export.fmu.variables import CLOSING, STEP, Variable, is_structured, used
+from torsor.export.fmu.variables import CLOSING, STEP, Variable, used
 from torsor.robot.robot import Robot
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -100,7 +100,7 @@ _LOG = "logStatusError"
 def model_description(model: Model, identifier: str, token: str, fmi: int, sources: Sequence[str]) -> str:
     """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
-    plain = all(is_structured(each.name) for each in model.variables)
+    plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
     root = ET.Element(
         "fmiModelDescription",
         {
@@ -242,11 +242,6 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
         return texts | {path.name: path.read_text(encoding="ascii") for path in (header, source)}
 
 
-def with_token(texts: dict[str, str], model: Model, identifier: str, token: str, fmi: int) -> dict[str, str]:
-    """Return the files with another token, which is in one of them."""
-    return texts | {"robot.h": _header(model, identifier, token, fmi)}
-
-
 def _kernels(model: Model, fmi: int) -> list[str]:
     """Return the names of the functions; FMI 2 has no adjoint derivatives."""
     return [name for name in model.functions if name != "adjoint" or fmi > 2]
@@ -371,7 +366,7 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     sources = [name for name in texts if name.endswith(".c")]
     # The token is a hash of everything else: what differs has another.
     token = _token(model_description(model, identifier, "", fmi, sources), *texts.values())
-    texts = with_token(texts, model, identifier, token, fmi)
+    texts["robot.h"] = _header(model, identifier, token, fmi)
     members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
     members |= {f"sources/{name}": text for name, text in texts.items()}

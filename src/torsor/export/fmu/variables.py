@@ -130,11 +130,6 @@ def _quoted(part: str) -> str:
     return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"
 
 
-def is_structured(name: str) -> bool:
-    """Return whether a name is within the grammar of structured names, which knows ASCII only."""
-    return name.isascii() and "`" not in name
-
-
 STEP = "step"
 """The name of the parameter that is the longest step of co-simulation."""
 

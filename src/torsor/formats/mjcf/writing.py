@@ -18,7 +18,7 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.meshes.mesh_files import read_painted, split_prim
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
-from torsor.formats.mjcf.notes import link_entry, mesh_entry, write_note
+from torsor.formats.mjcf.notes import mesh_entry, write_note
 from torsor.formats.writing import MeshNames, Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
@@ -338,7 +338,7 @@ class _Writer:
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
             if joint.child != link.name and joint.child in self.carriers:
-                self.between[joint.name] = link_entry(joint.child, place)
+                self.between[joint.name] = {"name": joint.child, "pose": place[:3].tolist()}
         self._geoms(link)
 
     def _inertial(self, body: ET.Element, link: Link) -> None:

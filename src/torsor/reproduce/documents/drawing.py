@@ -1,6 +1,6 @@
 """What the figures share: the look of panels, and sketches of planar arms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,26 @@ def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:
         axes.plot(x, column, label=name, linewidth=1.6)
 
 
-def snapshots(axes: Any, x: Array, y: Array, shown: Array) -> None:
-    """Draw polygons with corners x, y (K, corners), from dark (first) to light (last)."""
+def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...]) -> Callable[[Any], None]:
+    """Return what draws the columns of y (T, n) over times x (T,) into a figure."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        curves(axes, x, y, names)
+        tidy(axes, title, "s", unit)
+
+    return draw
+
+
+def snapshots(figure: Any, x: Array, y: Array, shown: Array, *labels: str) -> None:
+    """Draw polygons with corners x, y (K, corners), from dark (first) to light (last); ``labels`` as in ``tidy``."""
     import matplotlib
 
-    colours = matplotlib.colormaps["viridis"]
+    axes, colours = figure.subplots(), matplotlib.colormaps["viridis"]
     for k, s in enumerate(shown):
         axes.plot(x[k], y[k], "o-", color=colours(0.9 * s), markersize=3.5, linewidth=1.8)
     axes.set_aspect("equal")
+    tidy(axes, *labels)
 
 
 def peaks(values: Array, least: float) -> int:
