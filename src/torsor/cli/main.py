@@ -16,6 +16,7 @@ from rich.markup import escape
 import torsor
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
+from torsor.base.lazy import subpackages
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
 from torsor.cli.outputs import add_json, check_output
@@ -47,58 +48,13 @@ COMMANDS = {
 }
 
 
+_module = subpackages("torsor.cli", *COMMANDS)
+
+
 def command(name: str) -> Command:
     """Return a command; its module is imported here."""
-    match name:
-        case "info":
-            from torsor.cli.info import COMMAND
-        case "dynamics":
-            from torsor.cli.dynamics import COMMAND
-        case "kinematics":
-            from torsor.cli.kinematics import COMMAND
-        case "ik":
-            from torsor.cli.ik import COMMAND
-        case "count":
-            from torsor.cli.count import COMMAND
-        case "equations":
-            from torsor.cli.equations import COMMAND
-        case "simulate":
-            from torsor.cli.simulate import COMMAND
-        case "predict":
-            from torsor.cli.predict import COMMAND
-        case "retime":
-            from torsor.cli.retime import COMMAND
-        case "measure":
-            from torsor.cli.measure import COMMAND
-        case "sweep":
-            from torsor.cli.sweep import COMMAND
-        case "excite":
-            from torsor.cli.excite import COMMAND
-        case "identify":
-            from torsor.cli.identify import COMMAND
-        case "reproduce":
-            from torsor.cli.reproduce import COMMAND
-        case "convert":
-            from torsor.cli.convert import COMMAND
-        case "export":
-            from torsor.cli.export import COMMAND
-        case "view":
-            from torsor.cli.view import COMMAND
-        case "cache":
-            from torsor.cli.cache import COMMAND
-        case "warm":
-            from torsor.cli.warm import COMMAND
-        case "doctor":
-            from torsor.cli.doctor import COMMAND
-        case "demo":
-            from torsor.cli.demo import COMMAND
-        case "examples":
-            from torsor.cli.examples import COMMAND
-        case "completion":
-            from torsor.cli.completion import COMMAND
-        case _:
-            raise KeyError(name)
-    return COMMAND
+    found: Command = _module(name).COMMAND
+    return found
 
 
 # By itself, argparse takes -1e-3 for an option.

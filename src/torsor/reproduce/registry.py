@@ -1,11 +1,13 @@
 """All documents and items, and how they are found by name."""
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from torsor.base.errors import ModelError
 from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
+from torsor.reproduce.errata.erratum import read_rows
 from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
 
 TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_printed_form_does_not"
@@ -55,40 +57,7 @@ class Document(NamedTuple):
     title: str
 
 
-DOCUMENTS = (
-    Document(
-        "lie",
-        "the Lie-algebra notes",
-        "without author",
-        "Recursive Newton-Euler Algorithm: Lie Algebra Formulation, working notes",
-    ),
-    Document(
-        "barman",
-        "Barman 2020",
-        "Shuvrodeb Barman",
-        "Recursive Newton-Euler Dynamics and Sensitivity Analysis for Dynamic Motion Planning, master's thesis, "
-        "Oklahoma State University",
-    ),
-    Document(
-        "guarino",
-        "Guarino Lo Bianco 2009",
-        "Corrado Guarino Lo Bianco",
-        "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach, IEEE Transactions "
-        "on Robotics",
-    ),
-    Document(
-        "khalil",
-        "Khalil 2010",
-        "Wisama Khalil",
-        "Dynamic Modeling of Robots using Recursive Newton-Euler Techniques, ICINCO 2010",
-    ),
-    Document(
-        "hua",
-        "Hua et al. 2022",
-        "Minh Tuan Hua, Mohammad Poursina and Filippo Sanfilippo",
-        "Dynamic Modelling of Mixed Rigid-Flexible Joint Robotic Manipulator Using Recursive Newton-Euler Formulation",
-    ),
-)
+DOCUMENTS = tuple(Document(**row) for row in read_rows(Path(__file__).with_name("documents.tsv")))
 ALIASES = {
     "lie-notes": "lie",
     "barman-2020": "barman",

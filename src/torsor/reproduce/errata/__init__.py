@@ -7,11 +7,10 @@ Example:
     True
 """
 
-from csv import QUOTE_NONE, DictReader
 from pathlib import Path
 
 from torsor.reproduce.errata import barman, guarino, hua, khalil, lie
-from torsor.reproduce.errata.erratum import Decision, Erratum
+from torsor.reproduce.errata.erratum import Decision, Erratum, read_rows
 
 __all__ = ["ERRATA", "Decision", "Erratum", "by_name"]
 
@@ -20,7 +19,6 @@ _DECISIONS = {
     for document in (lie, barman, guarino, khalil, hua)
     for name, decision in document.DECISIONS.items()
 }
-with Path(__file__).with_name("errata.tsv").open(encoding="utf-8", newline="") as _file:
-    _rows = DictReader(_file, delimiter="\t", quoting=QUOTE_NONE)
-    ERRATA = tuple(Erratum(**row, compare=_DECISIONS[row["name"]]) for row in _rows)
+_rows = read_rows(Path(__file__).with_name("errata.tsv"))
+ERRATA = tuple(Erratum(**row, compare=_DECISIONS[row["name"]]) for row in _rows)
 by_name = {each.name: each for each in ERRATA}

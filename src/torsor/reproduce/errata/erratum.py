@@ -1,8 +1,10 @@
 """A misprint: the equation as printed and as corrected, and the computation that decides between them."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +53,12 @@ class Erratum:
 @cache
 def _decided(erratum: Erratum) -> Decision:
     return erratum.compare()
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table with tabs, by the heads of its columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def error(found: Any, expected: Any) -> float:
