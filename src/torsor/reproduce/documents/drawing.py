@@ -42,15 +42,15 @@ def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...
     return draw
 
 
-def snapshots(figure: Any, x: Array, y: Array, shown: Array, *labels: str) -> None:
-    """Draw polygons with corners x, y (K, corners), from dark (first) to light (last); ``labels`` as in ``tidy``."""
+def snapshots(figure: Any, x: Array, y: Array, shown: Array, title: str, across: str, up: str) -> None:
+    """Draw polygons with corners x, y (K, corners), from dark (first) to light (last)."""
     import matplotlib
 
     axes, colours = figure.subplots(), matplotlib.colormaps["viridis"]
     for k, s in enumerate(shown):
         axes.plot(x[k], y[k], "o-", color=colours(0.9 * s), markersize=3.5, linewidth=1.8)
     axes.set_aspect("equal")
-    tidy(axes, *labels)
+    tidy(axes, title, across, up)
 
 
 def peaks(values: Array, least: float) -> int:
