@@ -10,6 +10,7 @@ from rich.table import Table
 
 from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
+from torsor.base.summary import titled_table
 from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list
@@ -93,10 +94,8 @@ def _expected(motion: Excitation) -> Table:
     found = motion.settings["expected"]
     rows = zip(found["parameters"], found["before"], found["after"], strict=True)
     gains = sorted(rows, key=lambda row: float("inf") if row[1] is None else row[1] / row[2], reverse=True)
-    title = "Expected deviations: parameters that gain most"
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for head in ("parameter (SI units)", "measured so far", "with the new motion"):
-        table.add_column(head, justify="left" if head.startswith("p") else "right", overflow="fold")
+    heads = ("parameter (SI units)", "measured so far", "with the new motion")
+    table = titled_table("Expected deviations: parameters that gain most", *heads, overflow="fold")
     for name, before, after in gains[:SHOWN]:
         known = "not determined" if before is None else f"{before:.2g}"
         table.add_row(escape(name), known, "not determined" if after is None else f"{after:.2g}")

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.arrays import Array
+from torsor.base.summary import titled_table
 from torsor.cli.command import Command
 from torsor.cli.outputs import Quantity, check_output, print_paths, write_json, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
@@ -85,10 +86,7 @@ def _print(console: Console, found: list[Quantity], places: list[str]) -> None:
 
 
 def _table(title: str, heads: list[str], found: list[Quantity], places: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    table.add_column("link or frame", overflow="fold")
-    for head in heads:
-        table.add_column(head, justify="right")
+    table = titled_table(title, "link or frame", *heads)
     for k, name in enumerate(places):
         numbers = np.concatenate([each.values[k] for each in found])
         table.add_row(escape(name), *(f"{value + 0.0:.6g}" for value in numbers.round(12)))

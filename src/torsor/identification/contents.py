@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from torsor.base.arrays import Array
 from torsor.base.documents import plain
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
-from torsor.base.summary import Summary
+from torsor.base.summary import Summary, titled_table
 from torsor.base.tables import Column
 from torsor.identification.closed_robot import MeasuredRobot, is_excitable, whole
 from torsor.identification.drives import Drives
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 MARK = " !"
 CLOSEST = 3  # laws that were not chosen, which the report names
+_table = partial(titled_table, overflow="fold")
 
 
 def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, float]], marked: Sequence[str]) -> Table:
     """Return the table of base parameters: rows of name, value as given, value, deviation, deviation in percent."""
-    table = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
+    table = _table(escape(title), "parameter (SI units)", "as given", "identified", "deviation", "%")
     for name, given, value, deviation, percent in rows:
         table.add_row(
             escape(name),
@@ -92,13 +94,6 @@ def short(value: float) -> str:
 def percent_text(value: float) -> str:
     """Return a percentage with three digits."""
     return f"{value:.3g}" if value < 1e4 else "> 10000"
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
-    return table
 
 
 # An identification as a table, as a document for other programs, and as the short table of notebooks.

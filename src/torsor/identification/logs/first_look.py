@@ -17,7 +17,7 @@ from torsor.base.checks import several
 from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
-from torsor.base.summary import as_text
+from torsor.base.summary import as_text, titled_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import (
     MeasuredRobot,
@@ -207,9 +207,7 @@ def length_of(look: Look) -> str:
 
 
 def _signal_table(look: Look) -> Table:
-    table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
-    for head in HEADS:
-        table.add_column(head, justify="left" if head == "coordinate" else "right")
+    table = titled_table("Signals (SI units)", *HEADS)
     for name, *cells in signal_rows(look):
         table.add_row(escape(name), *cells)
     return table
