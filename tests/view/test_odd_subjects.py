@@ -13,6 +13,7 @@ from node import needs_node, node
 from pages import decoded
 from refusals import refused, warned
 from torsor.base.errors import ModelError, ModelWarning
+from torsor.robot.closed_loops.closed import Closed
 from torsor.view.live.controls import readout
 from torsor.view.live.postures import Posture
 from torsor.view.live.stage import Subject
@@ -120,7 +121,7 @@ def test_loops_that_cannot_be_closed_are_shown_open_with_all_sliders(monkeypatch
     def fail(*_: object) -> None:
         raise ModelError("four_bar: the loops cannot be closed")
 
-    monkeypatch.setattr(torsor.Robot, "closed_positions", fail)
+    monkeypatch.setattr(Closed, "positions", fail)
     gaping = Posture(torsor.library.four_bar())
     assert gaping.note.startswith("Loops are open: four_bar")
     assert len(gaping.slides) == 3 and gaping.shot.closing is None

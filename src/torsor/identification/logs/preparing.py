@@ -310,13 +310,11 @@ def _delay(
     if not isinstance(given.delay, str):
         found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
         if not np.isfinite(found).all():
-            raise ModelError(
-                f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed="finite numbers, in s"
-            )
+            raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
         return found
     if given.delay != ESTIMATED:
         allowed = f'seconds, or "{ESTIMATED}"'
-        raise ModelError(f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed=allowed)
+        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=allowed)
     longest = longest_of(segments)
     if not longest.all_measured:
         raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")

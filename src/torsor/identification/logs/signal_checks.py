@@ -27,7 +27,6 @@ SPIKE = 40.0  # times the usual second difference
 FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
 SLOW = 0.5  # s: steps of a log from which no acceleration of a robot can be found
 BEYOND = 1.05  # of a limit
-FAST = 1.5  # of a velocity limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:

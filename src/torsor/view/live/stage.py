@@ -82,8 +82,8 @@ class Ground:
                 points = (flat if across == 0 else flat[..., ::-1]) @ level[:, :2].T + middle
                 look = {"thickness": width, "thickness_units": "screen"}
                 path = f"/ground/{name}/{axis}"
-                lines = server.scene.add_line_segments(path, points.astype(np.float32), color, **look)
-                self._nodes.append((across, every * self.cell, lines))
+                node = server.scene.add_line_segments(path, points.astype(np.float32), color, **look)
+                self._nodes.append((across, every * self.cell, node))
 
     def move(self, way: Array) -> None:
         """Let the ground pass under what walks in place and has come as far as ``way`` (3,): the lines repeat."""
