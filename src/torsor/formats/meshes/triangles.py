@@ -110,7 +110,12 @@ def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
 
 
 def capsule(radius: float, length: float) -> Triangles:
-    """Return a cylinder of this ``length`` with hemispheres at its ends, about the z axis, centred at the origin."""
+    """Return a cylinder of this ``length`` with hemispheres at its ends, about the z axis, centred at the origin.
+
+    Example:
+        >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
+        1.1
+    """
     count = AROUND // 4 + 1
     low = _arc(-np.pi / 2, 0.0, count, radius, -length / 2)
     return turned(np.concatenate([low, _arc(0.0, np.pi / 2, count, radius, length / 2)]))
