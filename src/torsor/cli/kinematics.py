@@ -72,8 +72,7 @@ def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[A
 
 
 def _angles(poses: Array) -> Array:
-    flat = poses.reshape(-1, 4, 4)
-    return np.array([to_rpy(each[:3, :3]) for each in flat]).reshape(*poses.shape[:-2], 3)
+    return np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
 
 
 def _print(console: Console, found: list[Quantity], places: list[str]) -> None:

@@ -25,8 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help=workers)
     parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of dask.distributed, as tcp://host:8786")
     parser.add_argument("--resume", action="store_true", help="go on with results that are there")
-    again = "with --resume, compute failed cases again"
-    parser.add_argument("--retry-failed", action="store_true", help=again)
+    parser.add_argument("--retry-failed", action="store_true", help="with --resume, compute failed cases again")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file too (.csv)")
 
 

@@ -103,8 +103,7 @@ class Motion:
     def column(self, term: Term) -> Array:
         """Return the column phi (N,) of a term along its direction."""
         c = np.array(term.direction)
-        warmth = self.warmth[..., int(np.argmax(np.abs(c)))]
-        signals = Signals(self.v @ c, self.a @ c, self.load @ c, warmth)
+        signals = Signals(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
         return np.asarray(LAWS[term.law].column(signals, term.shape))
 
     def columns(self, terms: Sequence[Term]) -> Array:

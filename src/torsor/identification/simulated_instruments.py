@@ -213,8 +213,7 @@ def simulated(
     tracking = Tracking.of(model, data, through.parts, found.values[:b])
     for _ in range(STEPS):
         reference, follows = tracking.motion(found.values[:b])
-        own = replace(equations, Z=through(reference.Y))
-        whole = extended(model, reference, own, through, wanted, method)
+        whole = extended(model, reference, replace(equations, Z=through(reference.Y)), through, wanted, method)
         previous, found = found, estimate(whole[0], method)
         if len(found.values) == len(previous.values):
             moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))

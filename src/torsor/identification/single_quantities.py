@@ -176,8 +176,7 @@ def identify_gravity(
     through = Filter.of(samples, bandwidth, robot.name)
     base = robot.inertial.base(among=among)
     motion = samples.q, samples.v, samples.a
-    model = Model(robot, base, *motion, external=samples.external)
-    equations = equations_of(model, samples, through, still)
+    equations = equations_of(Model(robot, base, *motion, external=samples.external), samples, through, still)
     # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
     none = robot.with_gravity([0.0, 0.0, 0.0]).inertial.regressor(*motion)
     along = [through(robot.with_gravity(axis).inertial.regressor(*motion) - none) for axis in np.eye(3)]

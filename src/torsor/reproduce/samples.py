@@ -79,8 +79,7 @@ def standard() -> Standard:
     force, moment = 10 * rng.normal(size=(2, 3))
     external, R = np.zeros((n, 6)), robot.poses(q)[k, :3, :3]
     external[k] = -np.concatenate([R.T @ moment + np.cross(lever, R.T @ force), R.T @ force])
-    load = barman.Load(k, force, moment, lever)
-    return Standard(data, robot, (q, v, a_), load, external)
+    return Standard(data, robot, (q, v, a_), barman.Load(k, force, moment, lever), external)
 
 
 class Modified(NamedTuple):

@@ -78,8 +78,7 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii", newline="\n")
     library = folder / "library"
-    sources = [name for name in texts if name.endswith(".c")]
-    command = [*program, *_OPTIONS, *sources, "-o", library.name, "-lm"]
+    command = [*program, *_OPTIONS, *[name for name in texts if name.endswith(".c")], "-o", library.name, "-lm"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it writes no library"

@@ -203,8 +203,7 @@ class _Builder:
             name = claim_name(name, self.joint_names)
             settings["coordinate"] = step.coordinate
         if line is None:
-            where = f"{self.model.source}: joint {name!r}"
-            cam = Cam.of(step.kind == "revolute", step.function, inner, where)
+            cam = Cam.of(step.kind == "revolute", step.function, inner, f"{self.model.source}: joint {name!r}")
             return Joint(name, "flexible", "", "", flexible=cam, **settings)
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)

@@ -391,8 +391,7 @@ class _Collector:
             if each.tag in ("model", "include"):
                 self._nested(each, scope, finder, depth + 1)
             elif each.tag in kinds:
-                at = getattr(self, f"_{each.tag}")(each, scope)
-                kinds[each.tag].append(Part(each, at, scope, finder))
+                kinds[each.tag].append(Part(each, getattr(self, f"_{each.tag}")(each, scope), scope, finder))
                 if sum(map(len, kinds.values())) > MOST_PARTS:
                     allowed = f"{MOST_PARTS} links, joints and frames"
                     raise ModelError("too many parts", where=self.path.name, allowed=allowed)

@@ -183,8 +183,7 @@ class _LinkReader:
         T = self.pose(inertial)
         R = T[:3, :3]
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        mass = number_of(inertial, "mass", 1.0, self.source, self.owner)
-        return mass, T[:3, 3], 0.5 * (inertia + inertia.T)
+        return number_of(inertial, "mass", 1.0, self.source, self.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
     def visuals(self) -> Iterator[Visual]:
         """Yield what is drawn; one that cannot be used is left out, with a warning."""

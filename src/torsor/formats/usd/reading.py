@@ -423,8 +423,7 @@ class _Reader:
             if k:  # on the body that has moved with the joints before
                 steps.append(inverse_pose(second[k - 1]) @ second[k])
             steps += self._steps(each, signs[k])
-        between = before[0], after[-1]
-        links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
+        links, made = joint_chain(steps, *ends, *before[0], after[-1], lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
             made = [
                 replace(

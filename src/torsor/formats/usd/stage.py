@@ -233,8 +233,7 @@ class Scene:
 
     def place(self, prim: Any) -> Place:
         """Return the pose of a prim in the stage, and its scale."""
-        M = np.array(self._cache.GetLocalToWorldTransform(prim)).T
-        return place_of(M, self.units, self.where(prim))
+        return place_of(np.array(self._cache.GetLocalToWorldTransform(prim)).T, self.units, self.where(prim))
 
     def place_in(self, prim: Any, body: Any) -> Place:
         """Return the pose of a prim in the axes of the body that it is below, and its scale, which may mirror it."""

@@ -292,8 +292,7 @@ def _sensitivities() -> Outcome:
     found, rows = barman.sensitivities(data, *state), list[Row]()
     for name, expected, ours, reaction in zip(("q", "q'", "q''"), found.tau[1:], free, of_wrenches, strict=True):
         rows.append(same(f"∂τ/∂{name} (3.93, 3.95)", expected, ours))
-        column = found.Fp[1 + len(rows) // 2]
-        rows.append(same(f"∂F/∂{name} (3.75)", column, reaction[:, 3:]))
+        rows.append(same(f"∂F/∂{name} (3.75)", found.Fp[1 + len(rows) // 2], reaction[:, 3:]))
     loaded = barman.sensitivities(data, *state, load)
     parts = zip((loaded.tau, loaded.Fp, loaded.Tp), by_complex_steps(), strict=True)
     worst = max(float(np.abs(a - b).max()) for part, steps in parts for a, b in zip(part[1:], steps, strict=True))

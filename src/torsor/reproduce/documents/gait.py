@@ -115,8 +115,7 @@ def _snapshots() -> Outcome:
         axes = figure.subplots()
         points = landmarks(walk.body, q[places])
         for k in range(POSTURES):
-            here = {name: each[k] for name, each in points.items()}
-            skeleton(axes, here, "side", 0.6 * k, scale=0.6)
+            skeleton(axes, {name: each[k] for name, each in points.items()}, "side", 0.6 * k, scale=0.6)
         axes.axhline(0.0, color="0.5", linewidth=1.0)
         axes.set(aspect="equal")
         tidy(axes, "Figure 5.2: one step, postures moved apart by 0.6 m", "m", "m")
@@ -128,8 +127,7 @@ def _angles() -> Outcome:
     walk, rows = stride(), list[Row]()
     likeness = walk.likeness()
     for joint in JOINTS:
-        name = f"{joint}_flexion"
-        found = likeness[name]
+        found = likeness[f"{joint}_flexion"]
         words = f"correlation {found.correlation:.2f}, RMS {found.rms:.1f} degrees"
         rows.append(claim(f"{joint} angle", "consistent with the literature", words, found.correlation > 0.8))
     return _three_panels(rows, {f"{joint} angle": walk.angle(f"{joint}_flexion") for joint in JOINTS}, "5.3", "degrees")
@@ -147,8 +145,7 @@ def _three_panels(rows: list[Row], shown: Mapping[str, Array], number: str, unit
 
 
 def _forces() -> Outcome:
-    walk = stride()
-    force = 100 * walk.force
+    force = 100 * stride().force
     stance = force[:, 1] > 1.0
     count, forward = peaks(force[stance, 1], 0.05), force[stance, 2]
     signs = "decelerates, then accelerates" if np.argmin(forward) < np.argmax(forward) else "accelerates first"
@@ -323,8 +320,7 @@ def _ends() -> list[Row]:
 
 def _left_knee() -> Array:
     result = stride().result
-    index = result.robot.coordinate_names.index("left_knee_flexion")
-    return np.asarray(result.at(result.times).q[:, index])
+    return np.asarray(result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")])
 
 
 BANDS = (

@@ -128,8 +128,7 @@ def _ends() -> Outcome:
     def draw(figure: Any) -> None:
         axes = figure.subplots(1, 2)
         for axis, values, title in zip(axes, move(t)[:2], ("positions", "velocities"), strict=True):
-            names = arm().coordinate_names if title == "velocities" else ("",) * 6
-            curves(axis, t, values, names)
+            curves(axis, t, values, arm().coordinate_names if title == "velocities" else ("",) * 6)
             tidy(
                 axis,
                 f"{title} of the move of Table III",

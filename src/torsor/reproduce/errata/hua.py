@@ -32,8 +32,7 @@ def _rows(place: str) -> Decision:
 def _crosses() -> Decision:
     """Compare the angular acceleration of the last link with and without the vector product of (5)."""
     _, robot, (q, v, a), _ = mixed()
-    coordinates = np.zeros((3, 2))
-    full = (np.r_[x, y] for x, y in zip((q, v, a), coordinates, strict=True))
+    full = (np.r_[x, y] for x, y in zip((q, v, a), np.zeros((3, 2)), strict=True))
     truth = robot.accelerations(*full)[-1, :3]
 
     def last(product: float) -> Array:
@@ -70,8 +69,7 @@ def _coriolis() -> Decision:
 
     def of_form(v: Array, w: Array) -> Array:  # C_1(q, v) w, linear in both
         def zeta(v: Array, w: Array) -> Array:
-            found = hua.inverse_dynamics(data, q, v, rest, theta, w, rest)
-            return hua.rows(data, found)[:JOINTS]
+            return hua.rows(data, hua.inverse_dynamics(data, q, v, rest, theta, w, rest))[:JOINTS]
 
         return np.asarray(zeta(v, w) - zeta(v, rest) - zeta(rest, w) + zeta(rest, rest))
 

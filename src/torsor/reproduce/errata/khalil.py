@@ -35,8 +35,7 @@ def elastic_case() -> tuple[Array, Array]:
     for joint, K, bent, at in zip(robot.joint_names, ELASTIC, BENT, q, strict=True):
         if K:
             springs = springs.with_spring(joint, float(K), rest=float(at - bent))
-    zero = np.zeros(robot.nv)
-    return springs.hybrid_dynamics(q, v, a, zero, forced=names, external=tree().external)
+    return springs.hybrid_dynamics(q, v, a, np.zeros(robot.nv), forced=names, external=tree().external)
 
 
 def _elastic(place: str) -> Decision:
@@ -85,8 +84,7 @@ def _base_at_rest() -> Decision:
     """Compare betac_0 with what a base without acceleration needs: H_1 + A_12 qdd."""
     data, _, (q, v, a), fe, me, base, _ = tree()
     _, needed = khalil.base_wrench(data, base, q, v, a, fe, me)
-    found = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
-    return decide(found.beta_0, -needed, needed)
+    return decide(khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base).beta_0, -needed, needed)
 
 
 def _fixed_frame() -> Decision:
@@ -188,8 +186,7 @@ def five_bar() -> tuple[Array, Array, Array, Array, Array]:
     A = robot.closed.jacobian(q)
     multipliers = np.linalg.lstsq(A[:, passive].T, of_tree[passive], rcond=None)[0]
     truth = of_tree[drives] - A[:, drives].T @ multipliers
-    G = robot.closed.velocities(q, np.eye(2)).T
-    return truth, of_tree, G, np.array(drives), np.array(passive)
+    return truth, of_tree, robot.closed.velocities(q, np.eye(2)).T, np.array(drives), np.array(passive)
 
 
 def _projected() -> Decision:

@@ -130,8 +130,7 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
     arms = np.array([each["place"] for each in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
     both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
-    turned = np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both)
-    return np.asarray(turned.reshape(*wrenches.shape[:-1], 6))
+    return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
 
 
 SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size

@@ -100,8 +100,7 @@ def _pairs(points: Array) -> NDArray[np.int64]:
         pairs = np.stack([order[:-1], order[1:]], axis=1)
     else:
         pairs = _shortest_tree(points)
-    apart = np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=-1)
-    return np.asarray(pairs[apart > 0], dtype=np.int64)
+    return np.asarray(pairs[np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=-1) > 0], dtype=np.int64)
 
 
 def _shortest_tree(points: Array) -> NDArray[np.int64]:
