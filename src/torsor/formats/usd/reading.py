@@ -423,7 +423,8 @@ class _Reader:
             if k:  # on the body that has moved with the joints before
                 steps.append(inverse_pose(second[k - 1]) @ second[k])
             steps += self._steps(each, signs[k])
-        links, made = joint_chain(steps, *ends, *before[0], after[-1], lambda name: scene.unused(name, "link"))
+        between = before[0], after[-1]
+        links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
             made = [
                 replace(
