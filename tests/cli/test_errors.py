@@ -189,6 +189,7 @@ def test_a_broken_file_is_the_users_mistake(
         (["simulate", "two_link", "--tau", "-1e-3"], "count of numbers after --tau is 1; allowed: 2"),
         (["simulate", "two_link", "--plot", "arm.gif2"], "the suffix is '.gif2'"),
         (["simulate", "two_link", "--output", "arm.txt"], "the suffix is '.txt'; allowed: .npz, .csv"),
+        (["cache", "--json", "no/such/folder.json"], "its folder does not exist"),
         (["export", "two_link", "c", "--name", "a b"], "--name is 'a b'; allowed: letters"),
     ],
 )

@@ -6,15 +6,7 @@ from torsor.base.checks import LARGEST
 
 
 def number_in(text: str, power: int = 0) -> float:
-    """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m.
-
-    Example:
-        >>> number_in("652.63", -3), number_in("1.5e2", -3)
-        (0.65263, 0.15)
-        >>> number_in("12,5")
-        Traceback (most recent call last):
-        ValueError: '12,5' is no number
-    """
+    """Return a number times 10**power, rounded once: "652.63" mm is the float64 nearest to 0.65263 m."""
     try:
         # float() also reads "1_000" and digits of other scripts, which no other program does.
         if "_" in text or not text.isascii():
@@ -51,10 +43,5 @@ def text_of(value: float, power: int = 0) -> str:
 
 
 def up_to(most: float) -> str:
-    """Return the words of a message for the largest number that is allowed; none if it is out of the ordinary.
-
-    Example:
-        >>> up_to(1e50), up_to(float("inf"))
-        (' up to 1e+50', '')
-    """
+    """Return the words of a message for the largest number that is allowed; none if it is out of the ordinary."""
     return f" up to {most:g}" if most <= LARGEST else ""

@@ -3,9 +3,12 @@
 import io
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torsor.base.errors import printable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 MOST_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
 STYLE = "border-collapse:collapse;margin:.4em 0"
@@ -24,6 +27,19 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
     file = io.StringIO()
     Console(file=file, width=width, color_system=None, force_jupyter=False).print(*tables, sep=separator)
     return file.getvalue()
+
+
+def titled_table(title: str, *columns: str, overflow: Any = "ellipsis") -> "Table":
+    """Return an empty table of Rich with its columns, the first to the left and the others to the right.
+
+    A long name in the first column is folded: cut off, it could stand for several. ``overflow`` is that of the others.
+    """
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="right" if k else "left", overflow=overflow if k else "fold")
+    return table
 
 
 class Summary(NamedTuple):

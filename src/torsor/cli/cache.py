@@ -6,13 +6,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.compiler import cache
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--clear", action="store_true", help="remove them")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

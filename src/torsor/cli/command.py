@@ -11,8 +11,6 @@ from rich.text import Text
 from torsor.base.errors import MotionError, SimulationError, printable
 from torsor.base.startup import STOPPED
 
-# Exit statuses of the command line, by outcome.
-
 DONE, MISTAKE, ARGUMENTS, NONE, UNFINISHED, ONLY_AT_NODES, INTERNAL = 0, 1, 2, 3, 4, 5, 70
 
 _EVERYWHERE = {
@@ -51,12 +49,7 @@ ALL = (
 
 
 def statuses_help(own: Mapping[int, str]) -> str:
-    """Return the list of exit statuses for ``--help``: those of all commands, and those of one with its own words.
-
-    Example:
-        >>> print(statuses_help({}).splitlines()[1])
-          0    the command succeeded
-    """
+    """Return the list of exit statuses for ``--help``: those of all commands, and those of one with its own words."""
     texts = sorted((_EVERYWHERE | dict(own)).items())
     return "\n".join(["exit status:", *(f"  {status:<4} {text}" for status, text in texts), ""])
 
@@ -65,10 +58,6 @@ def status_of_error(error: Exception) -> int:
     """Return the exit status of an error that is no internal one.
 
     A conflict of constraints is told from a search that ended without a motion.
-
-    Example:
-        >>> status_of_error(SimulationError("too fast")), status_of_error(ValueError("mass is -1"))
-        (3, 1)
     """
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
@@ -79,12 +68,7 @@ def status_of_error(error: Exception) -> int:
 
 
 class PlainConsole(Console):
-    r"""A console that shows control characters as escapes, in text and in the cells of tables.
-
-    Example:
-        >>> PlainConsole().print("arm\x1b[2J", markup=False)
-        arm\x1b[2J
-    """
+    """A console that shows control characters as escapes, in text and in the cells of tables."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Return text as Rich shows it, its control characters as escapes."""
@@ -95,16 +79,12 @@ class PlainConsole(Console):
 class Command:
     """One command: ``torsor NAME ...``, the object ``COMMAND`` of the file ``NAME.py``.
 
-    ``add_arguments`` declares its options. ``run`` does the work and prints to the console; it raises a ``ModelError``
-    (or ``MotionError``, ``SimulationError``, ``OSError``) for a mistake of the user, and returns None when it
-    succeeded, or another exit status of ``torsor.cli.command``. ``statuses`` are those that not all commands have, or
-    with another meaning, and their words in ``--help``, which also shows ``examples``: whole command lines.
-    ``options`` names the option of each argument of the library that has another name than its option.
-
-    Example:
-        >>> hello = Command(lambda parser: None, lambda _, console: console.print("hello"))
-        >>> hello.run(Namespace(), Console())
-        hello
+    ``add_arguments`` declares its options besides ``--json`` and ``--debug``, which all have. ``run`` does the work and
+    prints to the console; it raises a ``ModelError`` (or ``MotionError``, ``SimulationError``, ``OSError``) for a
+    mistake of the user, and returns None when it succeeded, or another exit status of ``torsor.cli.command``.
+    ``statuses`` are those that not all commands have, or with another meaning, and their words in ``--help``, which
+    also shows ``examples``: whole command lines. ``options`` names the option of each argument of the library that has
+    another name than its option.
     """
 
     add_arguments: Callable[[ArgumentParser], None]

@@ -7,7 +7,7 @@ from rich.console import Console
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import ModelError, missing
 from torsor.cli.command import Command, PlainConsole
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 
 # Shells, and where each looks for such a script.
 SHELLS = {
@@ -20,7 +20,6 @@ SHELLS = {
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=tuple(SHELLS), help="the shell that is to complete")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_apart, check_output, print_paths, write_json
+from torsor.cli.outputs import check_apart, check_output, print_paths, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.formats.writing import copies_folder
@@ -17,7 +17,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("path", metavar="FILE", type=Path, help=f"the file to write: {', '.join(WRITTEN)}")
     parser.add_argument("--force", action="store_true", help="replace the file, if there is one of this name")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -1,18 +1,13 @@
 """``torsor count``: the arithmetic operations of the algorithms of a robot."""
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 
 from rich.console import Console
 
 from torsor import view
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.cli.states import add_robot, given_robot
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    add_robot(parser)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -23,4 +18,4 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 _EXAMPLES = ("torsor count stanford", "torsor count two_link --json -")
-COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)
+COMMAND = Command(add_robot, _run, examples=_EXAMPLES)

@@ -9,14 +9,13 @@ from rich.markup import escape
 
 from torsor import library, view
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_plot, write_json
+from torsor.cli.outputs import check_plot, write_json
 from torsor.mechanism.mechanism import state_units
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     path = Path("demo.png")
     parser.add_argument("--output", type=Path, default=path, help="write the plot to this file (default: demo.png)")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -5,7 +5,7 @@ import platform
 import shutil
 import tempfile
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,7 +18,7 @@ from rich.table import Table
 
 import torsor
 from torsor.cli.command import DOCTORED, NONE, Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.compiler import cache
 from torsor.compiler.llvm.target import host
 
@@ -47,10 +47,6 @@ EXTRAS = {
     "torch": ("derivatives in PyTorch", "torch"),
     "cupy": ("NVIDIA cards", "gpu"),
 }
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:
@@ -202,4 +198,4 @@ def _checked(check: Callable[[], float]) -> tuple[str, float]:
 
 
 _EXAMPLES = ("torsor doctor", "torsor doctor --json -")
-COMMAND = Command(_add_arguments, _run, DOCTORED, _EXAMPLES)
+COMMAND = Command(lambda parser: None, _run, DOCTORED, _EXAMPLES)

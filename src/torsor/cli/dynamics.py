@@ -10,15 +10,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import (
-    Quantity,
-    add_json,
-    check_output,
-    print_paths,
-    print_quantity,
-    write_json,
-    write_quantities,
-)
+from torsor.cli.outputs import Quantity, check_output, print_paths, print_quantity, write_json, write_quantities
 from torsor.cli.states import (
     LETTERS,
     add_robot,
@@ -49,7 +41,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=text + ", ".join(QUANTITIES))
     add_states(parser, "q v a j tau")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from torsor.base.files import replacing
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
+from torsor.cli.outputs import check_output, print_paths, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.dynamics.recursions.places import AXES
 
@@ -26,7 +26,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--digits", type=int, default=6, help="digits of numbers in LaTeX; by default 6")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file; by default standard output")
     parser.add_argument("--axes", choices=AXES, default="local", help="of jacobian:hand and others; by default local")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

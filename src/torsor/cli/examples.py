@@ -11,7 +11,7 @@ from rich.markup import escape
 import torsor
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_folder, print_paths, write_json
+from torsor.cli.outputs import check_folder, print_paths, write_json
 
 PACKAGE = Path(torsor.__file__).parent
 
@@ -25,12 +25,7 @@ def folder_of_examples() -> Path:
 
 
 def title_of(path: Path) -> str:
-    """Return what an example is about: the heading of a tutorial, or the first sentence of its text.
-
-    Example:
-        >>> title_of(folder_of_examples() / "01_bearing_loads.py")
-        'Tutorial 1. Bearing loads of a UR5'
-    """
+    """Return what an example is about: the heading of a tutorial, or the first sentence of its text."""
     lines = path.read_text(encoding="utf-8").splitlines()
     if lines[0].startswith("# %%"):
         return f"Tutorial {lines[1].removeprefix('# # ')}"
@@ -40,7 +35,6 @@ def title_of(path: Path) -> str:
 def _add_arguments(parser: ArgumentParser) -> None:
     text = "copy them to this folder; without it, they are listed"
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help=text)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

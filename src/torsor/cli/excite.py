@@ -10,9 +10,10 @@ from rich.table import Table
 
 from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
+from torsor.base.summary import titled_table
 from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
@@ -88,25 +89,13 @@ def _run(arguments: Namespace, console: Console) -> int:
     return DONE if motion.status == "done" else STOPPED
 
 
-def number_or_list(values: list[float] | None) -> float | list[float] | None:
-    """Return the numbers of an option: one for all coordinates, or a list with one for each.
-
-    Example:
-        >>> number_or_list([2.0]), number_or_list([1.0, 2.0]), number_or_list(None)
-        (2.0, [1.0, 2.0], None)
-    """
-    return values[0] if values is not None and len(values) == 1 else values
-
-
 def _expected(motion: Excitation) -> Table:
     """Return the table of the parameters whose deviation falls most."""
     found = motion.settings["expected"]
     rows = zip(found["parameters"], found["before"], found["after"], strict=True)
     gains = sorted(rows, key=lambda row: float("inf") if row[1] is None else row[1] / row[2], reverse=True)
-    title = "Expected deviations: parameters that gain most"
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for head in ("parameter (SI units)", "measured so far", "with the new motion"):
-        table.add_column(head, justify="left" if head.startswith("p") else "right", overflow="fold")
+    heads = ("parameter (SI units)", "measured so far", "with the new motion")
+    table = titled_table("Expected deviations: parameters that gain most", *heads, overflow="fold")
     for name, before, after in gains[:SHOWN]:
         known = "not determined" if before is None else f"{before:.2g}"
         table.add_row(escape(name), known, "not determined" if after is None else f"{after:.2g}")

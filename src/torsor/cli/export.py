@@ -9,12 +9,10 @@ from rich.console import Console
 from torsor import export
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, print_paths, write_json
+from torsor.cli.outputs import print_paths, write_json
 from torsor.cli.states import add_robot, given_robot
 from torsor.compiler import DTYPES
 from torsor.robot.parallel import ParallelRobot
-
-# The options of ``torsor export --to fmi``: what is in a functional mock-up unit.
 
 FMI_OPTIONS = ("names", "version", "inverse", "parameters", "external", "q0", "v0", "step", "binary")
 """The arguments of ``torsor.export.fmi`` that the command line has, as names of attributes."""
@@ -74,7 +72,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     force = "replace files of an earlier export; without it an existing file is an error"
     parser.add_argument("--force", action="store_true", help=force)
     add_fmi_options(parser)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

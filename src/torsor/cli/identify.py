@@ -9,16 +9,7 @@ from rich.console import Console
 
 from torsor.base.errors import warn
 from torsor.cli.command import CHECKED, DONE, NONE, Command
-from torsor.cli.outputs import (
-    add_json,
-    add_report,
-    check_apart,
-    check_output,
-    check_plot,
-    check_report,
-    print_paths,
-    write_json,
-)
+from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
@@ -71,7 +62,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "write a report to this .html file: predictions, intervals, what could not be identified and why; with "
     text += "--check, the signals; it opens offline"
     add_report(parser, text)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:

@@ -10,8 +10,9 @@ from rich.table import Table
 
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
+from torsor.base.summary import titled_table
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.mechanism.mechanism import units
 from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
@@ -28,7 +29,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "collision shapes stay this far apart; which of them: docs/shapes.md"
     parser.add_argument("--clearance", type=float, metavar="M", help=text)
     parser.add_argument("--allowed", metavar="FILE", help="an .srdf file with the pairs of links that may touch")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -62,17 +62,14 @@ def _run(arguments: Namespace, console: Console) -> None:
             shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
-    table = Table(title_justify="left", title_style="bold", header_style="bold")
+    table = titled_table("Posture", "position", "value")
     if arguments.all:  # six columns
-        table.title = "Postures"
+        table = Table(title="Postures", title_justify="left", title_style="bold", header_style="bold")
         for name in names:
             table.add_column(name, justify="right", overflow="fold")
         for row in shown:
             table.add_row(*row)
     else:
-        table.title = "Posture"
-        table.add_column("position", overflow="fold")
-        table.add_column("value", justify="right")
         for name, value in zip(names, shown[0], strict=True):
             table.add_row(name, value)
     if len(q):

@@ -16,7 +16,7 @@ from torsor import view
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, ModelWarning, listing, printable
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, add_report, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_report, print_paths, write_json
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states, warn_of_zeros
 from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
 from torsor.human.recordings.recording import runs
@@ -25,20 +25,8 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-# What ``torsor info`` shows of recordings of people: markers, ground forces, tables, and skeletons of OpenSim.
-
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
 MOST = 40  # rows of a table
-
-
-def is_recording(name: str) -> bool:
-    """Whether a name is that of a recording, by its suffix.
-
-    Example:
-        >>> is_recording("walk.TRC"), is_recording("arm.urdf")
-        (True, False)
-    """
-    return Path(name).suffix.lower() in SUFFIXES
 
 
 def show_recording(name: str, console: Console) -> dict[str, Any]:
@@ -150,12 +138,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     add_report(parser)
     add_states(parser, "q")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     check_report(arguments.report)
-    if is_recording(arguments.robot):
+    if Path(arguments.robot).suffix.lower() in SUFFIXES:
         _show_recording(arguments, console)
         return
     given = given_robot(arguments)
@@ -214,8 +201,7 @@ def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Ar
         raise ModelError(found, argument="states", where=robot.name, fix="add columns 'tau NAME' to the table")
     v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
     tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
-    times = states.get("time", np.arange(len(q), dtype=float))
-    write_report(path, Trajectory(robot, times, q, v, a, tau))
+    write_report(path, Trajectory(robot, states.get("time", np.arange(len(q), dtype=float)), q, v, a, tau))
 
 
 def _as_dict(robot: Robot) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.arrays import Array
+from torsor.base.summary import titled_table
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, add_json, check_output, print_paths, write_json, write_quantities
+from torsor.cli.outputs import Quantity, check_output, print_paths, write_json, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
@@ -25,7 +26,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("places", nargs="*", metavar="PLACE", help=text)
     add_states(parser, "q v")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -72,8 +72,7 @@ def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[A
 
 
 def _angles(poses: Array) -> Array:
-    flat = poses.reshape(-1, 4, 4)
-    return np.array([to_rpy(each[:3, :3]) for each in flat]).reshape(*poses.shape[:-2], 3)
+    return np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
 
 
 def _print(console: Console, found: list[Quantity], places: list[str]) -> None:
@@ -86,10 +85,7 @@ def _print(console: Console, found: list[Quantity], places: list[str]) -> None:
 
 
 def _table(title: str, heads: list[str], found: list[Quantity], places: list[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    table.add_column("link or frame", overflow="fold")
-    for head in heads:
-        table.add_column(head, justify="right")
+    table = titled_table(title, "link or frame", *heads)
     for k, name in enumerate(places):
         numbers = np.concatenate([each.values[k] for each in found])
         table.add_row(escape(name), *(f"{value + 0.0:.6g}" for value in numbers.round(12)))

@@ -19,9 +19,7 @@ from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, S
 from torsor.base.lazy import subpackages
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
-from torsor.cli.outputs import check_output
-
-# The commands by name, with what ``torsor --help`` says of each; a command's file is imported when it is asked for.
+from torsor.cli.outputs import add_json, check_output
 
 COMMANDS = {
     "info": "show the links, joints and frames of a robot, or what a recording of a person holds",
@@ -49,15 +47,12 @@ COMMANDS = {
     "completion": "print a script that completes commands and options in a shell",
 }
 
+_module = subpackages("torsor.cli", *COMMANDS)
+
 
 def command(name: str) -> Command:
-    """Return a command; its module is imported here.
-
-    Example:
-        >>> command("count").examples[0]
-        'torsor count stanford'
-    """
-    found: Command = subpackages("torsor.cli", *COMMANDS)(name).COMMAND
+    """Return a command; its module is imported here."""
+    found: Command = _module(name).COMMAND
     return found
 
 
@@ -119,9 +114,11 @@ def _parser(wanted: str) -> argparse.ArgumentParser:
 
 
 def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
-    parser.epilog = _examples(own) + statuses_help(own.statuses)
+    examples = ["examples:", *(f"  {each}" for each in own.examples), "", ""] if own.examples else []
+    parser.epilog = "\n".join(examples) + statuses_help(own.statuses)
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
+    add_json(parser)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     for action in parser._actions:
         if action.type is Path or (action.type is None and not action.option_strings):
@@ -131,19 +128,10 @@ def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
 
 
 def _named(kind: type, text: str) -> object:
-    """Return a name or path of the command line; an empty path would be the folder in which the command runs.
-
-    Example:
-        >>> str(_named(Path, "arm.toml"))
-        'arm.toml'
-    """
+    """Return a name or path of the command line; an empty path would be the folder in which the command runs."""
     if not text:
         raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
     return kind(text)
-
-
-def _examples(command: Command) -> str:
-    return "\n".join(["examples:", *(f"  {each}" for each in command.examples), "", ""]) if command.examples else ""
 
 
 def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
@@ -173,17 +161,7 @@ def _is_mistake(error: Exception) -> bool:
 
 
 def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
-    """Return a message of the library with the options of the command in place of the arguments of the library.
-
-    Example:
-        >>> given = argparse.Namespace(steps=3, flags={"steps": "--steps", "binary": "--no-binary"})
-        >>> _in_options(ModelError(argument="steps", value=3, allowed="1 or 2", fix="`steps=2`"), given)
-        '--steps is 3; allowed: 1 or 2; fix: --steps 2'
-        >>> _in_options(ModelError("no compiler", fix="`binary=False`"), given)
-        'no compiler; fix: --no-binary'
-        >>> _in_options(ModelError(argument="steps", value=7, where="walk.toml"), given)
-        'walk.toml: steps is 7'
-    """
+    """Return a message of the library with the options of the command in place of the arguments of the library."""
     if not isinstance(message, Message):
         return str(message)
     fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
@@ -197,12 +175,7 @@ def _in_options(message: Exception | Warning | str, arguments: argparse.Namespac
 
 
 def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
-    """Return a text with the arguments between backquotes, as in `steps=2`, as options.
-
-    Example:
-        >>> _code_in_options("give `steps=2` or `start=`", {"steps": "--steps"})
-        'give --steps 2 or `start=`'
-    """
+    """Return a text with the arguments between backquotes, as in `steps=2`, as options."""
     parts = text.split("`")
     for k in range(1, len(parts), 2):
         name, _, value = parts[k].partition("=")

@@ -9,7 +9,7 @@ from rich.console import Console
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, check_apart, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.human.recordings import GroundForces, Markers, load, overground, read_osim
 
 KINDS = "a .trc or .c3d file with markers, and a .mot, .sto or .c3d file with ground forces"
@@ -19,38 +19,24 @@ TABLES = (".csv", ".mot", ".sto")
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help=KINDS)
     parser.add_argument("--mass", type=float, metavar="KG", help="mass of the person; not with --model")
-    parser.add_argument(
-        "--height", type=float, default=1.741, metavar="M", help="height of the person (default: 1.741)"
-    )
+    parser.add_argument("--height", type=float, default=1.741, metavar="M", help="of the person (default: 1.741)")
     parser.add_argument("--sex", choices=("male", "female"), default="male", help="tables of segments (default: male)")
-    parser.add_argument(
-        "--standing", type=Path, metavar="FILE", help="a standing trial: it sets the zero of all angles"
-    )
-    parser.add_argument(
-        "--model",
-        type=Path,
-        metavar="FILE",
-        help="a scaled skeleton of OpenSim (.osim), with its own joints and markers",
-    )
-    parser.add_argument(
-        "--axes", metavar="WORDS", help='axes of the files, such as "forward left up", for files that differ'
-    )
+    parser.add_argument("--standing", type=Path, metavar="FILE", help="a standing trial: the zero of all angles")
+    text = "a scaled skeleton of OpenSim (.osim), with its own joints and markers"
+    parser.add_argument("--model", type=Path, metavar="FILE", help=text)
+    text = 'axes of the files, such as "forward left up", for files that differ'
+    parser.add_argument("--axes", metavar="WORDS", help=text)
     parser.add_argument("--unit", choices=("m", "cm", "mm"), help="unit of the markers, if the file says another one")
     parser.add_argument("--treadmill", type=float, metavar="M/S", help="speed of the belt, which is added")
-    parser.add_argument(
-        "--cutoff", type=float, default=6.0, metavar="HZ", help="of the filter of the motion (default: 6)"
-    )
+    parser.add_argument("--cutoff", type=float, default=6.0, metavar="HZ", help="filter of the motion (default: 6)")
     parser.add_argument("--force-cutoff", type=float, metavar="HZ", help="filter the ground forces too (default: no)")
-    parser.add_argument(
-        "--csv", type=Path, metavar="FILE", help="write angles, moments, powers and forces to this table"
-    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write angles, moments, powers and forces to it")
     parser.add_argument("--mot", type=Path, metavar="FILE", help="write the angles to this .mot or .sto file")
     text = "masses of the segments too, from the ground forces; tables of anthropometry are the prior"
     parser.add_argument("--segments", action="store_true", help=text)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write a figure to this file: .png, .pdf or .svg")
     text = "write a report to this .html file: tables, the figure, likely mistakes, the motion in 3D; it opens offline"
     parser.add_argument("--report", type=Path, metavar="FILE", help=text)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

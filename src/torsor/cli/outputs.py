@@ -20,8 +20,6 @@ from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_opened, check_target, replacing, write_npz
 from torsor.base.points import SUFFIXES
 
-# Quantities with the names and units of their entries: as tables of the terminal, as .csv, .npz and JSON.
-
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table
 NAMES = 14  # characters for the names of rows in tables that are wider than the terminal
@@ -32,10 +30,6 @@ class Quantity:
     """Numbers ``values`` (..., *axes): ``axes`` has the names along each axis of one state.
 
     ``units`` is one unit for all entries, one for each entry of the first axis, or empty where they differ otherwise.
-
-    Example:
-        >>> Quantity("energy", np.array([1.0, 2.0]), (), ["J"]).columns()
-        ['energy [J]']
     """
 
     name: str
@@ -54,8 +48,7 @@ class Quantity:
 
     def rows(self) -> Array:
         """Return the entries as (states, entries)."""
-        count = int(np.prod([len(each) for each in self.axes], dtype=int))
-        return self.values.reshape(-1, count)
+        return self.values.reshape(-1, int(np.prod([len(each) for each in self.axes], dtype=int)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -108,13 +101,7 @@ def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | 
 
 
 def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed.
-
-    Example:
-        >>> check_output(Path("out.txt"), [".npz", ".csv"])
-        Traceback (most recent call last):
-        torsor.ModelError: out.txt: the suffix is '.txt'; allowed: .npz, .csv
-    """
+    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed."""
     if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
@@ -125,13 +112,7 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
 
 
 def check_folder(folder: Path | None) -> None:
-    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must.
-
-    Example:
-        >>> check_folder(Path("no", "such"))
-        Traceback (most recent call last):
-        torsor.ModelError: no/such: its folder does not exist; fix: make the folder first
-    """
+    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must."""
     if folder is None:
         return
     if folder.is_dir():
@@ -143,13 +124,7 @@ def check_folder(folder: Path | None) -> None:
 
 
 def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> None:
-    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read.
-
-    Example:
-        >>> check_apart([Path("walk.csv"), None, Path("./walk.csv")])
-        Traceback (most recent call last):
-        torsor.ModelError: walk.csv: two outputs have this name; allowed: a file for each
-    """
+    """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read."""
     read, written = {Path(each).resolve() for each in inputs if each is not None}, set[Path]()
     for path in outputs:
         if path is None or path == STANDARD_OUTPUT:
@@ -162,11 +137,7 @@ def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> N
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise ModelError if matplotlib is missing or cannot write a figure to that path; without a suffix it adds .png.
-
-    Example:
-        >>> check_plot(Path("walk.png"))
-    """
+    """Raise ModelError if matplotlib is missing or cannot write a figure there; without a suffix it adds .png."""
     if path is None:
         return
     try:
@@ -219,7 +190,7 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
 
 
 def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
-    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``, and ``--json``."""
+    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``."""
     text = f"write the motion: a table of {columns} (.csv), or all of it (.npz)"
     parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
     text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
@@ -227,7 +198,6 @@ def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
     text = "rows and points a second (default: 100)"
     parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
-    add_json(parser)
 
 
 def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:

@@ -9,16 +9,7 @@ from rich.console import Console
 from torsor.base.errors import ModelError, warn
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, Command
-from torsor.cli.outputs import (
-    add_json,
-    add_report,
-    check_apart,
-    check_output,
-    check_plot,
-    check_report,
-    print_paths,
-    write_json,
-)
+from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.cli.predictions import NAMED
 from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
@@ -30,7 +21,6 @@ from torsor.simulation.movie import KINDS, movie_path
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join(NAMED)
     parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
-    add_json(parser)
     parser.add_argument("--csv", type=Path, help="write the trajectory, of a walk the stride, to this table (.csv)")
     save = (
         "write the whole result to this .npz file; humans also as a movie (.mp4, .gif), walks for OpenSim (.mot, with "
@@ -191,14 +181,7 @@ def _save(path: Path, result: MotionResult, report: Report, console: Console) ->
 
 
 def status_of_motion(result: MotionResult) -> int:
-    """Return the exit status of a predicted motion.
-
-    Example:
-        >>> from torsor import motion
-        >>> problem = motion.PROBLEMS["two-link-time"]()
-        >>> status_of_motion(problem.solve()), status_of_motion(problem.solve(iterations=2, check=False))
-        (0, 4)
-    """
+    """Return the exit status of a predicted motion."""
     if result.status.startswith("stopped by Ctrl-C"):
         return STOPPED
     if not result.is_solved or not result.is_feasible:

@@ -12,7 +12,7 @@ from rich.table import Table
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, REPRODUCED, Command
-from torsor.cli.outputs import add_json, check_folder, check_output, print_paths, write_json
+from torsor.cli.outputs import check_folder, check_output, print_paths, write_json
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result
@@ -33,7 +33,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json"
     )
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:
@@ -128,8 +127,7 @@ def _print(result: "Result", console: Console) -> None:
         for row in result.outcome.rows:
             verdict = "" if row.verdict is None else row.verdict.value
             colour = COLOURS.get(verdict, "default")
-            cells = (escape(each) for each in row[:4])
-            table.add_row(*cells, f"[{colour}]{verdict}[/]" if verdict else "")
+            table.add_row(*(escape(each) for each in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)
@@ -148,9 +146,5 @@ def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
     return written
 
 
-_EXAMPLES = (
-    "torsor reproduce",
-    "torsor reproduce khalil/eq-57",
-    "torsor reproduce --all --quick --report out.html",
-)
+_EXAMPLES = ("torsor reproduce", "torsor reproduce khalil/eq-57", "torsor reproduce --all --quick --report out.html")
 COMMAND = Command(_add_arguments, _run, REPRODUCED, _EXAMPLES)

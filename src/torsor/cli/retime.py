@@ -13,9 +13,8 @@ from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
 from torsor.base.points import check_rate, instants
 from torsor.cli.command import DONE, Command
-from torsor.cli.excite import number_or_list
 from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot, states_of
+from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list, states_of
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
 from torsor.robot.robot import Robot

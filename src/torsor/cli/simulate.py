@@ -12,8 +12,8 @@ from torsor import view
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
 from torsor.cli.command import SIMULATED, Command
-from torsor.cli.outputs import add_json, add_report, check_output, check_plot, check_report, print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, check_numbers, given_robot, home_of
+from torsor.cli.outputs import add_report, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.states import add_robot, as_robot, check_numbers, given_robot, home_of, number_or_list
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
 from torsor.control.controller import Law
 from torsor.mechanism import Shape
@@ -22,8 +22,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation import METHODS, SUFFIXES, Contact, Limits, Trajectory, simulate
 from torsor.simulation.contact import KINDS, OWN
 from torsor.spatial import from_rpy, make_pose
-
-# The controllers of ``torsor simulate``: their options, and the law that these describe.
 
 CONTROLLERS = ("pd", "computed-torque", "gravity")
 _GAINS = ("kp", "kd", "bandwidth")
@@ -77,7 +75,7 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
     driven = robot.nv - len(robot.elastic)  # joints; a motor behind a spring has the gains of its joint
     for each in _GAINS:
         check_numbers(robot, f"--{each}", getattr(arguments, each), 1, driven)
-    gains = {each: _one_or_all(getattr(arguments, each)) for each in _GAINS if each in given}
+    gains: dict[str, Any] = {each: number_or_list(getattr(arguments, each)) for each in _GAINS if each in given}
     if name == "gravity":
         return gravity_compensation(robot, **gains)
     law = _reference(arguments, robot, q0)
@@ -90,10 +88,6 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
         if each not in gains:
             raise ModelError(f"the controller pd without --{each}", where=robot.name, fix=f"add --{each}")
     return gravity_pd(robot, law, **gains)
-
-
-def _one_or_all(numbers: list[float]) -> Any:
-    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _reference(arguments: Namespace, robot: Robot, q0: list[float] | None) -> Law:
@@ -130,8 +124,6 @@ def _positions(path: JointPath, x: ca.SX) -> ca.SX:
     cubes = [jump * ca.fmax(x - knot, 0) ** 3 for jump, knot in zip(jumps, knots, strict=False)]
     return sum((ca.SX(ca.DM(0)) + each for each in (*terms, *cubes)), start=ca.SX.zeros(len(third[0]), 1))
 
-
-# The options of contact and limits of ``torsor simulate``.
 
 _PLACES = ("slope", "no_ground", "shapes", "pair")
 _BOTH = ("stiffness", "friction")  # the numbers of ``Contact`` that are options of both kinds
@@ -206,7 +198,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, help="write the trajectory to this .npz or .csv file")
     parser.add_argument("--plot", type=Path, help="write a plot to this file")
     add_report(parser)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -20,14 +20,11 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-# The argument ROBOT, which several commands have: a file, or a robot of the library.
-
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options of reading it: ``--base``, ``--strict``, ``--snap``, ..."""
     files = "a .urdf, .sdf, .xml, .xacro, .usda, .osim, .toml or .yaml file, robot_descriptions:NAME"
-    files_or_names = f"{files}, or {', '.join(robot_names())}"
-    parser.add_argument("robot", metavar="ROBOT", help=files_or_names)
+    parser.add_argument("robot", metavar="ROBOT", help=f"{files}, or {', '.join(robot_names())}")
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="motion of the root link")
     parser.add_argument("--strict", action="store_true", help="refuse what files often have and is only warned of")
     help_snap = "make angles of a file exact that are within X rad of multiples of pi/12 (1e-5 for files with 1.5708)"
@@ -47,10 +44,6 @@ def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
 
     A folder does not: it may be that of an earlier export.
-
-    Example:
-        >>> given_robot(Namespace(robot="two_link", base="fixed")).nv
-        2
     """
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
@@ -81,11 +74,6 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
     """Raise ModelError if an option is given without as many finite numbers as one of the ``counts``.
 
     ``last`` are words about the last of these counts.
-
-    Example:
-        >>> check_numbers(torsor.library.two_link(), "--target", [1.0], 2)
-        Traceback (most recent call last):
-        torsor.ModelError: two_link: count of numbers after --target is 1; allowed: 2
     """
     if values is None:
         return
@@ -95,6 +83,11 @@ def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts
     if not all(map(math.isfinite, values)):
         found = f"{option} is {' '.join(f'{each:g}' for each in values)}"
         raise ModelError(found, where=robot.name, allowed="finite numbers")
+
+
+def number_or_list(values: list[float] | None) -> float | list[float] | None:
+    """Return the numbers of an option: one for all coordinates, or a list with one for each."""
+    return values[0] if values is not None and len(values) == 1 else values
 
 
 LETTERS = {"q": "positions", "v": "velocities", "a": "accelerations", "j": "jerks", "tau": "forces"}
@@ -139,12 +132,7 @@ def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> di
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
-    """Return the posture in which a robot is shown: the neutral one, loops closed; of a parallel robot, its home.
-
-    Example:
-        >>> home_of(torsor.library.two_link()).tolist()
-        [0.0, 0.0]
-    """
+    """Return the posture in which a robot is shown: the neutral one, loops closed; of a parallel robot, its home."""
     if isinstance(robot, ParallelRobot):
         return np.concatenate([robot.home, robot.leg_home])
     return np.asarray(robot.closed.positions(robot.neutral()) if robot.loops else robot.neutral())
@@ -156,13 +144,7 @@ def names(robot: Robot, letter: str) -> tuple[str, ...]:
 
 
 def unit_of(robot: Robot, letter: str) -> list[str]:
-    """Return the units of the numbers of a letter.
-
-    Example:
-        >>> from torsor import library
-        >>> unit_of(library.two_link(), "a"), unit_of(library.two_link(), "tau")
-        (['rad/s^2', 'rad/s^2'], ['N m', 'N m'])
-    """
+    """Return the units of the numbers of a letter."""
     positions, rates = units(robot)
     if letter == "q":
         return positions

@@ -10,7 +10,7 @@ from rich.markup import escape
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, SWEPT, Command
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
+from torsor.cli.outputs import check_output, print_paths, write_json
 
 SHOWN = 5  # errors that are printed
 
@@ -25,10 +25,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help=workers)
     parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of dask.distributed, as tcp://host:8786")
     parser.add_argument("--resume", action="store_true", help="go on with results that are there")
-    again = "with --resume, compute failed cases again"
-    parser.add_argument("--retry-failed", action="store_true", help=again)
+    parser.add_argument("--retry-failed", action="store_true", help="with --resume, compute failed cases again")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file too (.csv)")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> int:

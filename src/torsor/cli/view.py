@@ -13,7 +13,7 @@ from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, ModelWarning
 from torsor.base.result import Result
 from torsor.cli.command import Command, PlainConsole
-from torsor.cli.outputs import add_json, check_output, print_paths, write_json
+from torsor.cli.outputs import check_output, print_paths, write_json
 from torsor.cli.states import add_search, as_robot, given_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
 
@@ -36,7 +36,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
     text = "write a page that shows this offline to this .html file, and start no viewer; it needs no extra"
     parser.add_argument("--page", type=Path, metavar="FILE", help=text)
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_json, write_json
+from torsor.cli.outputs import write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.compiler import DTYPES, cache
 from torsor.robot.parallel import ParallelRobot
@@ -21,7 +21,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--names", nargs="+", default=None, metavar="NAME", help=text)
     parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
     parser.add_argument("--threads", default="1", metavar="N", help="threads of batches: a number or auto (default: 1)")
-    add_json(parser)
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -67,12 +67,7 @@ def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]
 
 
 def listed(names: Sequence[str], own: Sequence[str]) -> str:
-    """Return names with their units.
-
-    Example:
-        >>> listed(["joint1", "slide"], ["rad", "m"])
-        'joint1 (rad), slide (m)'
-    """
+    """Return names with their units."""
     return ", ".join(f"{name} ({unit})" for name, unit in zip(names, own, strict=True))
 
 

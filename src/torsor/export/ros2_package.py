@@ -92,12 +92,7 @@ def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 
 def package_name(robot: str) -> str:
-    """Return the name of the package of a robot: lower-case letters, digits and single underscores.
-
-    Example:
-        >>> package_name("UR5e (left)"), package_name("3-link")
-        ('ur5e_left_dynamics', 'robot_3_link_dynamics')
-    """
+    """Return the name of the package of a robot: lower-case letters, digits and single underscores."""
     own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_LONGEST].strip("_")
     return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
 
@@ -149,8 +144,7 @@ def _kernel_texts(robot: Robot, name: str) -> dict[str, str]:
 
 def _blanks(robot: Robot, name: str) -> dict[str, str]:
     """Return what is filled into the files: names, and a state with its forces, by which the package tests itself."""
-    rng = np.random.default_rng(0)
-    q, v, a = rng.uniform(-1.0, 1.0, (3, robot.nv))
+    q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, robot.nv))
     tau = np.array(robot.function("inverse_dynamics")(q, v, a)).ravel()
     number = re.match(r"\d+\.\d+\.\d+", __version__)
     return {

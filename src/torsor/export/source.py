@@ -121,9 +121,7 @@ def _functions(
 ) -> tuple[dict[str, ca.Function], About]:
     """Return the functions of algorithms by their names in exported source, and what to say of them."""
     if not isinstance(robot, Exportable):
-        raise ModelError(
-            f"robot is {robot!r}", value=robot, where="export", allowed="a Robot, Parametric or ParallelRobot"
-        )
+        raise ModelError(argument="robot", value=robot, where="export", allowed="a Robot, Parametric or ParallelRobot")
     listed = (names,) if isinstance(names, str) else names
     if isinstance(robot, ParallelRobot):
         if place is not None or loops is not None:

@@ -2,19 +2,14 @@
 
 | module | purpose |
 |---|---|
-| ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file |
-| ``toml/`` | TOML, the native format: ``reading``, ``schema`` (allowed keys), ``flexible`` links, ``writing`` |
-| ``urdf/`` | ``reading``, ``motors``, ``extras`` (Drake's elements), ``capsules``, ``closures`` (YAML), ``writing`` |
-| ``sdf/`` | ``reading``, ``models``, ``frames``, ``links``, ``joints``, ``values``, ``unread``, ``writing`` |
-| ``mjcf/`` | ``reading``, ``compiling`` (by MuJoCo), ``equality`` (loops), ``notes``, ``writing``, ``mesh_assets`` |
-| ``usd/`` | ``reading``, ``bodies``, ``joints``, ``loops``, ``scene``, ``stage`` (units), ``writing``, ``parts`` |
-| ``osim/`` | OpenSim: ``reading``, ``steps`` (of joints), ``visuals``, ``model``, ``file``, ``frames``, ``geometry`` |
-| ``xacro_files``, ``robot_descriptions`` | macros that become URDF or SDF; robots by name |
+| ``dispatch`` | ``read`` and ``write``: choose the reader or writer of a file; xacro; robots by name |
+| ``toml/``, ``urdf/``, ``sdf/``, ``mjcf/``, ``usd/`` | a format each: ``reading``, ``writing``, and what they need |
+| ``osim/`` | OpenSim, which is only read: ``file`` (elements), ``model``, ``reading`` |
+| ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | where ``package://`` and ``model://`` lead |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
 | ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
-| ``chains`` | for readers: joints that are several, one after the other |
-| ``writing``, ``mesh_copies``, ``joint_decomposition``, ``coupled_followers`` | for writers: files, simpler joints |
+| ``writing``, ``joint_decomposition`` | for writers: files, copies of meshes, joints as several simpler ones |
 
 To add a format ``abc``:
 

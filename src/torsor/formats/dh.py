@@ -121,7 +121,7 @@ def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> lis
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
     found = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
     if not isinstance(found, str) or found not in allowed:
-        raise ModelError(f"joint is {row.joint!r}", value=row.joint, where=where, allowed=", ".join(map(repr, allowed)))
+        raise ModelError(argument="joint", value=row.joint, where=where, allowed=", ".join(map(repr, allowed)))
     return found
 
 
@@ -179,7 +179,7 @@ class _Table:
             raise ModelError("an active joint is cut", where=where, fix="cut a passive joint of the loop")
         if not is_whole(row.closes) or row.closes not in self.links:
             allowed = f"-1 for the base, or a row without a cut joint: {', '.join(map(str, list(self.links)[1:]))}"
-            raise ModelError(f"closes is {row.closes!r}", value=row.closes, where=where, allowed=allowed)
+            raise ModelError(argument="closes", value=row.closes, where=where, allowed=allowed)
         a, b = f"{name}/a", f"{name}/b"
         self.frames += [Frame(a, self.links[parent].name, before), Frame(b, self.links[int(row.closes)].name, after)]
         self.loops.append(Loop(name, a, b, kind, source=where))
@@ -239,9 +239,7 @@ def read_mdh(
         gamma, b, alpha, d, theta, r = _numbers(row, MDHLink, ("gamma", "b", "alpha", "d", "theta", "r"), where)
         if not is_whole(row.parent) or row.parent not in table.links:
             fix = "number the links so that each comes after its antecedent, which must not be a cut joint"
-            raise ModelError(
-                f"parent is {row.parent!r}", value=row.parent, where=where, allowed=f"-1 to {index - 1}", fix=fix
-            )
+            raise ModelError(argument="parent", value=row.parent, where=where, allowed=f"-1 to {index - 1}", fix=fix)
         placement = _screw_z(gamma, b) @ _screw_x(alpha, d) @ _screw_z(theta, r)
         if row.closes is not None:
             cuts.append((index, int(row.parent), placement))

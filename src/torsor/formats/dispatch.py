@@ -45,12 +45,7 @@ _FOLDERS = ("PACKAGE_PATH", "REPOSITORY_PATH")
 
 
 def is_description(path: str | Path) -> bool:
-    """Return whether a robot is named by its module, not by a file.
-
-    Example:
-        >>> is_description("robot_descriptions:panda_description")
-        True
-    """
+    """Return whether a robot is named by its module, not by a file."""
     return str(path).startswith(SCHEME)
 
 

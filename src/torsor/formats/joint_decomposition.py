@@ -30,15 +30,6 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
     """Return a mechanism whose couplings are followers; raise ModelError for loops and couplings that cannot be.
 
     A joint that is passive and has no motor follows the other; if both could, the later one does.
-
-    Example:
-        >>> from torsor.mechanism import Link, build
-        >>> links = [Link("ground"), Link("a", 1.0, (1, 0, 0)), Link("b", 1.0, (1, 0, 0))]
-        >>> joints = [Joint("i", "revolute", "ground", "a"), Joint("j", "revolute", "a", "b")]
-        >>> belt = Coupling("belt", {"i": 1.0, "j": -2.0}, offset=0.5)
-        >>> follower = without_couplings(build("arm", links, joints, loops=[belt]), "arm", "URDF").joints[1]
-        >>> follower.coordinate, follower.ratio, follower.offset
-        ('i', 0.5, -0.25)
     """
     joints, couplings = list(mechanism.joints), list(mechanism.loops)
     while couplings:
@@ -100,9 +91,6 @@ def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: fl
     return replace(coupling, coefficients=coefficients, offset=coupling.offset - factor * c)
 
 
-# Joints that formats describe as one: slides and turns between two frames, with massless links between them.
-
-
 def joint_chain(
     steps: Sequence[Joint | Array], parent: str, child: str, before: Array, after: Array, unused: Callable[[str], str]
 ) -> tuple[list[Link], list[Joint]]:
@@ -111,12 +99,6 @@ def joint_chain(
     ``before`` and ``after`` (4 x 4) are the poses of the two frames on their links; they coincide when all ``steps``
     are at zero. The axes of the steps are in these frames; their parents and children are not used. A step may be a
     pose (4 x 4) that does not move; at least one is a joint. ``unused`` makes the name of a link unique.
-
-    Example:
-        >>> slide, turn = Joint("x", "prismatic", "", "", axis=(1, 0, 0)), Joint("angle", "revolute", "", "")
-        >>> links, joints = joint_chain([slide, turn], "ground", "cart", np.eye(4), np.eye(4), lambda name: name)
-        >>> [link.name for link in links], [(joint.parent, joint.child) for joint in joints]
-        (['cart/1'], [('ground', 'cart/1'), ('cart/1', 'cart')])
     """
     last = max(k for k, step in enumerate(steps) if isinstance(step, Joint))
     links, joints = list[Link](), list[Joint]()

@@ -16,13 +16,7 @@ _GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 @contextmanager
 def searching(folders: Sequence[str | Path]) -> Iterator[None]:
-    """Search these folders first, for packages and models, while a file is read.
-
-    Example:
-        >>> with searching([Path(__file__).parent.parent]):
-        ...     Finder(Path("arm.urdf")).find("package://formats/xml.py").name
-        'xml.py'
-    """
+    """Search these folders first, for packages and models, while a file is read."""
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
             raise ModelError(f"search has {str(folder)!r}", allowed="folders that exist")
@@ -45,12 +39,7 @@ def environment_folders() -> list[Path]:
 
 
 class Finder:
-    """The files that a description names; ``folders`` are those that it may take meshes from.
-
-    Example:
-        >>> Finder(Path("arm.urdf")).find("package://nowhere/hand.stl") is None
-        True
-    """
+    """The files that a description names; ``folders`` are those that it may take meshes from."""
 
     def __init__(self, path: Path):
         self.path, self.folders = path, own_folders(path)

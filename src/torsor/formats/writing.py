@@ -42,12 +42,7 @@ _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and
 
 
 def copies_folder(path: Path) -> Path:
-    """Return the folder of the copies of a description.
-
-    Example:
-        >>> copies_folder(Path("arm.urdf")).name
-        'arm_meshes'
-    """
+    """Return the folder of the copies of a description."""
     return path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
 
 
@@ -149,15 +144,7 @@ def _materials(file: Path, content: bytes) -> list[Path]:
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
-    """Write a file atomically: if making or writing the content fails, the old file stays as it was.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_file(folder + "/arm.toml", (".toml",), lambda: b"torsor = 1")
-        ...     [file.name for file in Path(folder).iterdir()]
-        ['arm.toml']
-    """
+    """Write a file atomically: if making or writing the content fails, the old file stays as it was."""
     path = Path(path)
     if path.suffix.lower() not in suffixes:
         found, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
@@ -231,15 +218,7 @@ class MeshNames:
 
 
 class Omissions:
-    """Properties that a format cannot express, with the names of their parts; one warning reports all of them.
-
-    Example:
-        >>> omissions = Omissions()
-        >>> omissions.note("velocity limits", "elbow")
-        >>> omissions.note("effort limits", "elbow", False)
-        >>> dict(omissions.found)
-        {'velocity limits': ['elbow']}
-    """
+    """Properties that a format cannot express, with the names of their parts; one warning reports all of them."""
 
     def __init__(self) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
@@ -272,12 +251,7 @@ class Omissions:
 
 
 def short_rpy(R: Array) -> Array:
-    """Return roll, pitch, yaw that give R to about the last digit, with few decimals where possible.
-
-    Example:
-        >>> short_rpy(from_rpy([0.1, 0.2, 0.3])).tolist()
-        [0.1, 0.2, 0.3]
-    """
+    """Return roll, pitch, yaw that give R to about the last digit, with few decimals where possible."""
     exact = to_rpy(R)
     short = np.array([round(float(angle), 14) for angle in exact])
     rpy = np.where(np.abs(short - exact) <= 2e-16, short, exact)  # 0.3, not 0.30000000000000004
@@ -287,5 +261,4 @@ def short_rpy(R: Array) -> Array:
     yaw = math.atan2(R[1, 0], R[0, 0])
     c, s = math.cos(yaw), math.sin(yaw)
     pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
-    return np.array([roll, pitch, yaw])
+    return np.array([math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw])

@@ -37,11 +37,11 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
     """
     content = read_limited(path)
     try:
-        return _parsed(content, path.name)
+        return parse_xml_text(content, path.name)
     except _NotWellFormedError as error:
         for repaired, what in _repairs(content):
             try:
-                root = _parsed(repaired, path.name)
+                root = parse_xml_text(repaired, path.name)
             except _NotWellFormedError:
                 continue
             found = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
@@ -58,21 +58,12 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
         raise ModelError(error.what, where=error.where, fix=error.fix) from None
 
 
-def parse_xml_text(content: bytes, source: str) -> Element:
-    """Return the root element of the text of an XML document; ``source`` is its name in messages.
-
-    Example:
-        >>> parse_xml_text(b"<robot name='arm'/>", "arm.xacro").get("name")
-        'arm'
-    """
-    return _parsed(content, source)
-
-
 class _NotWellFormedError(ModelError):
     """The file is not XML, though it may be nearly XML."""
 
 
-def _parsed(content: bytes, source: str) -> Element:
+def parse_xml_text(content: bytes, source: str) -> Element:
+    """Return the root element of the text of an XML document; ``source`` is its name in messages."""
     parser, count = expat.ParserCreate(), 0
     parser.buffer_text = True
 
@@ -144,22 +135,12 @@ def _without_comments(content: bytes) -> bytes:
 
 
 def numbers(values: Any) -> str:
-    """Return numbers as text, each with the fewest digits that read back to the same number.
-
-    Example:
-        >>> numbers([1.0, 0.1, -0.0, 1e-7])
-        '1 0.1 0 1e-07'
-    """
+    """Return numbers as text, each with the fewest digits that read back to the same number."""
     return " ".join(repr(float(value) + 0.0).removesuffix(".0") for value in np.ravel(values))
 
 
 def add_element(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
-    """Add an element; attributes are text or numbers, and those that are None are not written.
-
-    Example:
-        >>> add_element(ET.Element("link"), "origin", xyz=[0, 0, 0.5], rpy=None).attrib
-        {'xyz': '0 0 0.5'}
-    """
+    """Add an element; attributes are text or numbers, and those that are None are not written."""
     element = ET.SubElement(parent, tag)
     for key, value in attributes.items():
         if value is not None:

@@ -28,12 +28,6 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
 
     A free base is a free joint of the base, or three slides and three hinges one after the other with weightless links
     between them, as those of ``library.human`` and of skeletons of OpenSim.
-
-    Example:
-        >>> free_coordinates(torsor.library.quadruped()), free_coordinates(torsor.library.human())
-        ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])
-        >>> free_coordinates(torsor.library.ur5())
-        []
     """
     found = [
         k
@@ -41,8 +35,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
         if joint.kind.name == "free" and parent < 0
         for k in range(at.v.start, at.v.stop)
     ]
-    first = robot.joints[:6]
-    kinds = sorted(joint.kind.name for joint in first)
+    kinds = sorted(joint.kind.name for joint in robot.joints[:6])
     chain = list(robot.parents[:6]) == list(range(-1, 5)) and not any(link.mass for link in robot.links[:5])
     return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
 
@@ -52,12 +45,6 @@ def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[st
 
     {place: (N, 6)} are moment (N m) and force (N) of the environment at the origin of a link or frame, in its axes.
     ``Robot.wrench_at`` makes an array from forces in the axes of the base, or at other points; arrays can be added.
-
-    Example:
-        >>> robot = torsor.library.quadruped()
-        >>> q = np.tile(robot.neutral(), (3, 1))
-        >>> wrenches_of(robot, q, {"fl_foot": np.tile([0, 0, 0, 0, 0, 30.0], (3, 1))})[0, 3].round(9).tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
@@ -92,14 +79,7 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
 
 
 def environment_forces(robot: Dynamics, q: Array, external: Array | None) -> Array:
-    """Return the sum of J^T w (N, nv): what wrenches of the environment (N, L, 6) do along the coordinates.
-
-    Example:
-        >>> arm = torsor.library.planar_chain(1, length=1.0)
-        >>> push = arm.wrench_at([[0.0]], "link1", force=[0.0, 2.0, 0.0], point=[1.0, 0.0, 0.0])
-        >>> environment_forces(arm, np.zeros((1, 1)), push).round(9).tolist()
-        [[2.0]]
-    """
+    """Return the sum of J^T w (N, nv): what wrenches of the environment (N, L, 6) do along the coordinates."""
     if external is None:
         return np.zeros((len(q), robot.nv))
     rest = np.zeros(robot.nv)

@@ -198,8 +198,6 @@ def _solution(A: Array) -> Array | None:
     return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, A[:-1, -1] / lengths)) / lengths)
 
 
-# The equations with the columns of all terms: those that are asked for, and those that a criterion chooses.
-
 LOADS = 4  # fits in turn of the transmitted forces and of the friction that depends on them
 
 

@@ -46,12 +46,7 @@ class UnclosedError(ModelError):
 
 
 def sample_at(sample: int, times: Array | None) -> str:
-    """Return the words for a sample, with its time if ``times`` (N,) are known.
-
-    Example:
-        >>> sample_at(1, np.array([0.0, 0.1])), sample_at(1, None)
-        ('sample 1 (t = 0.1 s)', 'sample 1')
-    """
+    """Return the words for a sample, with its time if ``times`` (N,) are known."""
     return f"sample {sample}" if times is None else f"sample {sample} (t = {times[sample]:.6g} s)"
 
 
@@ -60,13 +55,6 @@ class Closing:
     """The assembly of a ``mechanism`` along motions of its drives, in the mode of the posture ``start`` (nq,).
 
     Positions that were found are kept, by those of the drives: parts of a motion have the mode that the whole has.
-
-    Example:
-        >>> robot = torsor.library.four_bar()
-        >>> crank = np.linspace(0.0, 6.0, 50)[:, None]
-        >>> q = Closing(robot, robot.closed.assemble([0.0])).positions(crank)
-        >>> q.shape, bool(abs(robot.closed.error(q)).max() < 1e-9)
-        ((50, 3), True)
     """
 
     mechanism: Robot
@@ -89,8 +77,7 @@ class Closing:
 
     def _followed(self, drives: Array, times: Array | None) -> Array:
         closure = self.mechanism.closed.closure
-        units = closure.scales[2][closure.active]
-        steps = np.abs(np.diff(drives, axis=0) / units).max(axis=1, initial=0.0)
+        steps = np.abs(np.diff(drives, axis=0) / closure.scales[2][closure.active]).max(axis=1, initial=0.0)
         first = np.flatnonzero(np.append(True, steps > STEP))
         ends = [*first[1:].tolist(), len(drives)]
         q = np.empty((len(drives), self.mechanism.nq))
@@ -152,13 +139,6 @@ class ClosedRobot(Mechanism):
     """The drives of the robot ``given``: one joint for each, with its limits; see the head of the module.
 
     ``closing`` assembles all joints. Arguments q, v and a of its methods are those of the drives (..., n).
-
-    Example:
-        >>> robot = torsor.library.four_bar()
-        >>> drives = closed_robot(robot)
-        >>> tau = robot.closed.inverse_dynamics(robot.closed.assemble([0.5]), [1], [2])
-        >>> drives.coordinate_names, bool(np.allclose(drives.inverse_dynamics([0.5], [1], [2]), tau))
-        (('crank_joint',), True)
     """
 
     given: Robot | ParallelRobot | None = None
@@ -193,13 +173,7 @@ class ClosedRobot(Mechanism):
         return found
 
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external: ArrayLike | None = None,
-        *,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, *, out: Out = None
     ) -> Array:
         """Return the forces (..., n) of the drives; ``external`` (..., L, 6) are wrenches on the mechanism's links."""
         return self.mechanism.closed.inverse_dynamics(self.positions(q), v, a, external, out=out)
@@ -326,12 +300,6 @@ class DriveParameters:
     """The parameters (p,) of a closed mechanism, in which the forces (..., n) of its drives are linear.
 
     Arguments q, v and a are those of the drives.
-
-    Example:
-        >>> drives = closed_robot(torsor.library.four_bar())
-        >>> tau = drives.inertial.regressor([0.5], [1], [2]) @ drives.inertial.values
-        >>> bool(np.allclose(drives.inverse_dynamics([0.5], [1], [2]), tau))
-        True
     """
 
     _drives: ClosedRobot
@@ -422,12 +390,6 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None) -> Me
 
     Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
     loops are closed from the first of them.
-
-    Example:
-        >>> type(measured_robot(torsor.library.two_link())).__name__
-        'Robot'
-        >>> measured_robot(torsor.library.delta()).coordinate_names[0]
-        'leg1/shoulder'
     """
     if not isinstance(robot, ParallelRobot) and not (isinstance(robot, Robot) and robot.loops):
         return robot
@@ -449,12 +411,6 @@ def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[A
     """Return q, v, a (..., n) of the drives of a closed robot, from those of them or of all coordinates.
 
     Positions of passive joints must agree with the closed loops. The motion of a tree is itself.
-
-    Example:
-        >>> bars = closed_robot(torsor.library.four_bar())
-        >>> q = bars.mechanism.closed.assemble([0.5])
-        >>> [x.tolist() for x in driven_motion(bars, q, np.ones(3), np.zeros(1))]
-        [[0.5], [1.0], [0.0]]
     """
     if not isinstance(robot, ClosedRobot):
         return q, v, a
@@ -465,12 +421,7 @@ def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[A
 
 
 def is_excitable(robot: MeasuredRobot) -> bool:
-    """Return whether ``excite`` has motions for a robot: one with plain coordinates, stiff joints and no loops.
-
-    Example:
-        >>> is_excitable(torsor.library.ur5()), is_excitable(torsor.library.quadruped())
-        (True, False)
-    """
+    """Return whether ``excite`` has motions for a robot: one with plain coordinates, stiff joints and no loops."""
     return not isinstance(robot, ClosedRobot) and not robot.loops and robot.nq == robot.nv and not robot.elastic
 
 
@@ -480,20 +431,10 @@ def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
 
 
 def whole(robot: MeasuredRobot) -> Robot:
-    """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism.
-
-    Example:
-        >>> len(whole(measured_robot(torsor.library.four_bar())).links)
-        3
-    """
+    """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism."""
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot
 
 
 def bodies_of(robot: MeasuredRobot) -> int:
-    """Return the number of links that have inertial parameters.
-
-    Example:
-        >>> bodies_of(measured_robot(torsor.library.four_bar()))
-        3
-    """
+    """Return the number of links that have inertial parameters."""
     return len(whole(robot).links)

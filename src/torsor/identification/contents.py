@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from torsor.base.arrays import Array
 from torsor.base.documents import plain
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
-from torsor.base.summary import Summary
+from torsor.base.summary import Summary, titled_table
 from torsor.base.tables import Column
 from torsor.identification.closed_robot import MeasuredRobot, is_excitable, whole
 from torsor.identification.drives import Drives
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 MARK = " !"
 CLOSEST = 3  # laws that were not chosen, which the report names
+_table = partial(titled_table, overflow="fold")
 
 
 def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, float]], marked: Sequence[str]) -> Table:
     """Return the table of base parameters: rows of name, value as given, value, deviation, deviation in percent."""
-    table = _table(title, "parameter (SI units)", "as given", "identified", "deviation", "%")
+    table = _table(escape(title), "parameter (SI units)", "as given", "identified", "deviation", "%")
     for name, given, value, deviation, percent in rows:
         table.add_row(
             escape(name),
@@ -44,8 +46,7 @@ def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, f
 
 def drive_table(drives: Drives) -> Table:
     """Return the table of the terms of drives; the last column is the rise of the criterion without the law."""
-    head = f"rise of {drives.criterion.upper()} without it"
-    columns = ("identified", "deviation", "%", "shape", head)
+    columns = ("identified", "deviation", "%", "shape", f"rise of {drives.criterion.upper()} without it")
     table = _table("Drives: friction beyond Coulomb and viscous, offsets, coupled motors", "term (SI units)", *columns)
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         worth = drives.changes.get(term.drive, {}).get(term.law)
@@ -57,12 +58,7 @@ def drive_table(drives: Drives) -> Table:
 
 
 def others_note(drives: Drives) -> str:
-    """Return how many laws were tried and not chosen, and which of them came closest; "" for none.
-
-    Example:
-        >>> others_note(Drives((), np.empty(0), np.empty((0, 0)), {"arm": {"cubic": 7.0, "load": 2.5}}))
-        '2 laws were not chosen; closest: arm.load (BIC would rise by 2.5), arm.cubic (7); all: JSON and HTML report'
-    """
+    """Return how many laws were tried and not chosen, and which of them came closest; "" for none."""
     rises = {
         f"{drive}.{law}": rise
         for drive, laws in drives.changes.items()
@@ -91,30 +87,13 @@ def residual_table(
 
 
 def short(value: float) -> str:
-    """Return a number with five digits; "0" for rounding.
-
-    Example:
-        >>> short(1e-13), short(1.234567)
-        ('0', '1.2346')
-    """
+    """Return a number with five digits; "0" for rounding."""
     return "0" if abs(value) < 1e-12 else f"{value:.5g}"
 
 
 def percent_text(value: float) -> str:
-    """Return a percentage with three digits.
-
-    Example:
-        >>> percent_text(12.345), percent_text(np.inf)
-        ('12.3', '> 10000')
-    """
+    """Return a percentage with three digits."""
     return f"{value:.3g}" if value < 1e4 else "> 10000"
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=escape(title), title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
-    return table
 
 
 # An identification as a table, as a document for other programs, and as the short table of notebooks.
@@ -174,8 +153,6 @@ def summary(found: Any) -> Summary:
     ]
     return Summary(f"Identified {found.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
 
-
-# Figures of an identification: measured and predicted forces, with the band of the residuals.
 
 MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 
@@ -353,12 +330,7 @@ def _interval(value: float, deviation: float) -> str:
 
 
 def unit_of(robot: MeasuredRobot, name: str) -> str:
-    """Return the unit of a parameter of a robot.
-
-    Example:
-        >>> [unit_of(torsor.library.stanford(), name) for name in ("link2.mx", "link2.Jxy", "joint3.viscous")]
-        ['kg m', 'kg m²', 'N s/m']
-    """
+    """Return the unit of a parameter of a robot."""
     part, _, kind = name.rpartition(".")
     if kind in _TURNING:
         return (_SLIDING if force_units(robot).get(part) == "N" else _TURNING)[kind]

@@ -12,12 +12,7 @@ ORDER = 6  # of the filter: the gain is 1/2 at the cutoff and 1/4097 an octave a
 
 
 def uniform_step(times: Array, where: str) -> float:
-    """Return the sampling period (s) of times (T,), which must increase by equal steps.
-
-    Example:
-        >>> uniform_step(np.array([0.0, 0.1, 0.2]), "arm")
-        0.1
-    """
+    """Return the sampling period (s) of times (T,), which must increase by equal steps."""
     step = float((times[-1] - times[0]) / (len(times) - 1)) if len(times) > 1 else 0.0
     if step <= 0 or np.abs(np.diff(times) - step).max() > 1e-3 * step:
         fix = "resample the positions at equal steps"
@@ -119,13 +114,6 @@ def motion_of(
     """Return filtered positions (T, nq), velocities and accelerations (T, nv) of positions q (T, nq) at times t (T,).
 
     Filter and arguments are those of ``differentiate``. Quaternions may change their sign from sample to sample.
-
-    Example:
-        >>> robot, t = torsor.library.free_flying_arm(), np.arange(200) * 0.01
-        >>> q = np.tile(robot.neutral(), (200, 1))
-        >>> q[:, 5], q[:, 6] = np.sin(t), np.cos(t)
-        >>> motion_of(robot, t, q, 10.0)[1][100].round(6).tolist()[:3]
-        [0.0, 0.0, 2.0]
     """
     positions = real_array(q, where, "q")
     if positions.ndim != 2 or positions.shape[1] != robot.nq:
@@ -153,15 +141,7 @@ def motion_of(
 
 
 def continuous(robot: MeasuredRobot, q: Array) -> Array:
-    """Return positions q (T, nq) whose quaternions do not change their sign from sample to sample.
-
-    Example:
-        >>> robot = torsor.library.quadruped()
-        >>> q = np.stack([robot.neutral(), robot.neutral()])
-        >>> q[1, 3:7] *= -1
-        >>> continuous(robot, q)[1, 3:7].tolist()
-        [0.0, 0.0, 0.0, 1.0]
-    """
+    """Return positions q (T, nq) whose quaternions do not change their sign from sample to sample."""
     found = q.copy()
     for four, _, _ in _turning(robot):
         flips = np.where(np.sum(q[1:, four] * q[:-1, four], axis=1) < 0, -1.0, 1.0)

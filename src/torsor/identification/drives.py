@@ -101,16 +101,9 @@ class Motion:
     warmth: Array
 
     def column(self, term: Term) -> Array:
-        """Return the column phi (N,) of a term along its direction.
-
-        Example:
-            >>> v = np.array([[2.0], [-3.0]])
-            >>> Motion(v, v, v, v).column(Term("joint1", "cubic", (1.0,))).tolist()
-            [8.0, -27.0]
-        """
+        """Return the column phi (N,) of a term along its direction."""
         c = np.array(term.direction)
-        warmth = self.warmth[..., int(np.argmax(np.abs(c)))]
-        signals = Signals(self.v @ c, self.a @ c, self.load @ c, warmth)
+        signals = Signals(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
         return np.asarray(LAWS[term.law].column(signals, term.shape))
 
     def columns(self, terms: Sequence[Term]) -> Array:
@@ -120,23 +113,12 @@ class Motion:
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:
-    """Return the columns (N, nv, k) of the regressor of terms with the laws phi (N, k): c phi.
-
-    Example:
-        >>> spread(np.array([[2.5]]), [Term("motor2", "viscous", (1.0, 0.5))])[..., 0].tolist()
-        [[2.5, 1.25]]
-    """
+    """Return the columns (N, nv, k) of the regressor of terms with the laws phi (N, k): c phi."""
     return np.asarray(phi[..., None, :] * np.array([term.direction for term in terms]).T)
 
 
 def tried(term: Term, motion: Motion) -> list[Term]:
-    """Return a term with each shape that its law may have; the term itself where the law has none.
-
-    Example:
-        >>> v = np.array([[2.0], [-3.0]])
-        >>> round(tried(Term("joint1", "stribeck", (1.0,)), Motion(v, v, v, v))[-1].shape, 9)
-        1.2
-    """
+    """Return a term with each shape that its law may have; the term itself where the law has none."""
     law = LAWS[term.law]
     top = float(np.abs(motion.v @ np.array(term.direction)).max(initial=0.0)) if law.relative else 1.0
     shapes = [shape * (top or 1.0) for shape in law.shapes] or [0.0]
@@ -144,13 +126,7 @@ def tried(term: Term, motion: Motion) -> list[Term]:
 
 
 def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], where: str) -> dict[str, Array]:
-    """Return the direction (nv,) of each drive: of the coordinates with these names, and of the motors of couplings.
-
-    Example:
-        >>> found = directions_of(["joint1", "joint2"], {"motor2": {"joint1": 1, "joint2": 1}}, "arm")
-        >>> found["motor2"].tolist()
-        [1.0, 1.0]
-    """
+    """Return the direction (nv,) of each drive: of the coordinates with these names, and of the motors of couplings."""
     found = dict(zip(names, np.eye(len(names)), strict=True))
     for motor, parts in couplings.items():
         if motor in found or not isinstance(parts, Mapping) or len(parts) < 2:
@@ -177,10 +153,6 @@ def asked_of(
 
     The first ``joints`` of the drives are coordinates, the others motors of several of them. Coordinates of a free base
     are ``undriven``: they get no laws, unless they are named.
-
-    Example:
-        >>> asked_of({"joint1": ["offset"], "joint2": "auto"}, ["joint1", "joint2"], 2, "arm")
-        ({'joint1': ('offset',)}, ('joint2',))
     """
     if not isinstance(friction, Mapping):
         # An offset of a motor, say, is one of its joints too: laws are for these, unless they are to be chosen.
@@ -208,11 +180,6 @@ def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, wher
     """Return temperatures (N,) or (N, nv) less their mean, for all coordinates (N, nv), and the mean.
 
     A ``mean`` that is given is used instead. Without temperatures they are zero.
-
-    Example:
-        >>> warmth, mean = warmth_of([20.0, 30.0], (2, 1), None, "arm")
-        >>> warmth.tolist(), mean
-        ([[-5.0], [5.0]], 25.0)
     """
     if temperature is None:
         return np.zeros(shape), 0.0
@@ -329,10 +296,5 @@ class Drives:
 
 
 def frictional(robot: Dynamics) -> Flags:
-    """Return which parameters (p,) of a robot are friction.
-
-    Example:
-        >>> int(frictional(torsor.library.two_link()).sum())
-        4
-    """
+    """Return which parameters (p,) of a robot are friction."""
     return np.array([name.endswith(FRICTION) for name in robot.inertial.names], dtype=bool)

@@ -10,7 +10,6 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 
 # Iteratively weighted least squares: the noise of each coordinate is estimated too (Gautier's IDIM-WLS).
-
 MAX_WEIGHT_ITERATIONS = 30  # at most; the weights converge within about five
 NOISE_TOLERANCE = 1e-6  # relative change of the noise
 RANK_TOLERANCE = 1e-8  # singular values of the regressor with unit columns, relative to the largest, that count as zero
@@ -39,11 +38,6 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     The noise of a coordinate is the standard deviation of its residuals; its degrees of freedom are its number of
     samples minus its part of the trace of the hat matrix. Noise and solution are iterated until they converge.
     Gautier 1997; Janot, Vandanjon and Gautier 2014.
-
-    Example:
-        >>> Y = np.stack([np.ones(9), np.arange(9.0)], -1)[:, None, :]
-        >>> fit(Y, Y @ [3.0, 2.0], np.ones((9, 1)), ("a", "b"), "line").values.round(9).tolist()
-        [3.0, 2.0]
     """
     counts = np.count_nonzero(weights, axis=0)
     b = Y.shape[-1]
@@ -99,7 +93,6 @@ def _raise_unidentifiable(names: list[str], where: str) -> None:
 
 
 # Robust estimation: residuals that are far outside of the noise count less (Huber 1964) or not at all (bisquare).
-
 MEDIAN = 1.4826  # standard deviation over the median of the absolute value, of normal noise
 
 
@@ -112,8 +105,7 @@ class Influence(NamedTuple):
 
 def _huber(limit: float) -> Influence:
     return Influence(
-        lambda u: np.minimum(1.0, limit / np.maximum(np.abs(u), 1e-300)),
-        lambda u: (np.abs(u) < limit).astype(float),
+        lambda u: np.minimum(1.0, limit / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < limit).astype(float)
     )
 
 
@@ -129,14 +121,7 @@ INFLUENCES = {"huber": _huber(1.345), "bisquare": _bisquare(4.685)}
 
 
 def scale_of(residuals: Array) -> Array:
-    """Return the noise (n,) of residuals (N, n) from their medians; residuals of 0 are those of excluded samples.
-
-    Example:
-        >>> noise = np.random.default_rng(0).normal(size=(4000, 1))
-        >>> noise[:400] = 100.0
-        >>> bool(scale_of(noise)[0] < 1.2)
-        True
-    """
+    """Return the noise (n,) of residuals (N, n) from their medians; residuals of 0 are those of excluded samples."""
     found = np.empty(residuals.shape[1])
     for j, own in enumerate(np.abs(residuals).T):
         found[j] = MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0
@@ -166,13 +151,6 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
     """Return the lag, in samples, where the autocorrelation of residuals (N, n) ends; 0 if they are white.
 
     The greatest of all coordinates counts. Residuals of 0 are those of excluded samples.
-
-    Example:
-        >>> noise = np.random.default_rng(0).normal(size=(2000, 1))
-        >>> correlation_time(noise, [slice(0, 2000)])
-        0
-        >>> correlation_time(noise[:-4] + noise[1:-3] + noise[2:-2] + noise[3:-1] + noise[4:], [slice(0, 1996)])
-        4
     """
     whole = max(part.stop - part.start for part in parts)
     most = max(int(LONGEST * whole), min(2 * QUIET, whole // 10))
@@ -199,13 +177,6 @@ def between(residuals: Array, counted: Flags) -> Array | None:
     """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
 
     Samples that are not ``counted`` (N, n) have the residual 0.
-
-    Example:
-        >>> noise = np.random.default_rng(0).normal(size=(2000, 2))
-        >>> between(noise, np.ones((2000, 2), dtype=bool)) is None
-        True
-        >>> between(noise @ [[1.0, 1.0], [0.0, 1.0]], np.ones((2000, 2), dtype=bool)).round(1).tolist()
-        [[1.0, 0.7], [0.7, 1.0]]
     """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
@@ -223,8 +194,7 @@ def _end(quiet: Flags) -> int:
     """
     loud = np.flatnonzero(~quiet) + 1
     ends = np.concatenate([[0], loud])
-    following = np.concatenate([loud, [2 * len(quiet) + QUIET]])
-    enough = following - ends > ends + QUIET
+    enough = np.concatenate([loud, [2 * len(quiet) + QUIET]]) - ends > ends + QUIET
     return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
 
 
@@ -234,11 +204,6 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     The flat-top kernel is twice the triangle of width 2 m less that of width m. A triangle of width m is the mean of
     products of sums over windows of m samples. Directions with less than a tenth of the variance of white noise are
     raised to it.
-
-    Example:
-        >>> scores = np.random.default_rng(0).normal(size=(5000, 1))
-        >>> (meat(scores, [slice(0, 5000)], 3) / 5000).round(1).tolist()
-        [[1.0]]
     """
     white = scores.T @ scores
     if lag == 0:
@@ -247,20 +212,13 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     # Relative to white noise: eigenvalues of L^-1 S L^-T, with white = L L^T.
     scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
     L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
-    half = np.linalg.solve(L, S)
-    values, vectors = np.linalg.eigh(np.linalg.solve(L, half.T))
+    values, vectors = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, S).T))
     root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
     return np.asarray(root @ root.T)
 
 
 def root_of(covariance: Array) -> Array:
-    """Return R (b, b) with R^T R = covariance^-1.
-
-    Example:
-        >>> R = root_of(np.array([[4.0, 1.0], [1.0, 1.0]]))
-        >>> bool(np.allclose(R.T @ R @ [[4.0, 1.0], [1.0, 1.0]], np.eye(2)))
-        True
-    """
+    """Return R (b, b) with R^T R = covariance^-1."""
     size = np.sqrt(np.diagonal(covariance))
     values, U = np.linalg.eigh(covariance / np.outer(size, size))
     # Rounding may make the smallest ones negative where the motion hardly tells parameters apart.
@@ -271,13 +229,8 @@ def free_part(count: int, lag: int, unknowns: int) -> float:
     """Return which part of the variance a fit leaves in ``count`` residuals that are correlated up to a ``lag``.
 
     The unknowns take their degrees of freedom from the independent samples: one in 4 m / 3 (Andrews 1991).
-
-    Example:
-        >>> free_part(900, 3, 45)
-        0.8
     """
-    independent = max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
-    return 1 - unknowns / independent
+    return 1 - unknowns / max(count / max(1.0, 4 * lag / 3), 2.0 * unknowns)
 
 
 def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
@@ -326,17 +279,7 @@ class Method:
 
 
 def estimate(equations: Equations, method: Method) -> Fit:
-    """Return the solution of the equations with its covariance.
-
-    Example:
-        >>> t = np.arange(9.0)
-        >>> Y = np.stack([np.ones(9), t], -1)[:, None, :]
-        >>> tau = Y @ [3.0, 2.0] + 0.01 * np.sin(50 * t)[:, None]
-        >>> tau[4] = 100.0
-        >>> line = Equations(Y, tau, np.ones((9, 1)), ("a", "b"), [slice(0, 9)], "line")
-        >>> estimate(line, Method(robust="bisquare")).values.round(1).tolist()
-        [3.0, 2.0]
-    """
+    """Return the solution of the equations with its covariance."""
     found = fit(equations.Y, equations.tau, equations.weights, equations.names, equations.where)
     influence = None
     for name in () if method.robust is None else ("huber", method.robust):

@@ -20,16 +20,9 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 
-# The robot of an identification on disk: a tree, or a closed mechanism with the posture from which it is closed.
-
 
 def robot_arrays(robot: MeasuredRobot) -> dict[str, Any]:
-    """Return the arrays of a file that hold a robot.
-
-    Example:
-        >>> sorted(robot_arrays(closed_robot(torsor.library.three_rrr())))
-        ['parallel_robot', 'robot', 'start']
-    """
+    """Return the arrays of a file that hold a robot."""
     if not isinstance(robot, ClosedRobot):
         return {"robot": as_bytes(robot_text(robot))}
     assert robot.closing is not None

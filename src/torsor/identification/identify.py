@@ -158,8 +158,7 @@ def identify(
     made = Identified(robot, base, *fitted, shown, predicted, parameters, settings, forces, found.lag).checked()
     if unseen is None:
         return made
-    warm = None if temperature is None else warmth[len(used) :] + mean
-    predicted = made.validate(unseen, temperature=warm)
+    predicted = made.validate(unseen, temperature=None if temperature is None else warmth[len(used) :] + mean)
     return replace(made, held_out=predicted.relative_residuals, unseen=predicted)
 
 

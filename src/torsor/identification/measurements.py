@@ -223,9 +223,7 @@ class Measurements:
             (['root/vz', 'fl_knee'], 97)
         """
         if not isinstance(robot, MeasuredRobot | ParallelRobot):
-            raise ModelError(
-                f"robot is {robot!r}", value=robot, where="measurements", allowed="a Robot or ParallelRobot"
-            )
+            raise ModelError(argument="robot", value=robot, where="measurements", allowed="a Robot or ParallelRobot")
         shown = measured_robot(robot)
         known = drives_of(shown, "weights", np.ones_like(self.tau) if self.weights is None else self.weights)
         if known.shape[1] != shown.nv:
@@ -335,18 +333,12 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
 def _check_robot(robot: object, where: str) -> MeasuredRobot:
     """Return a robot, or raise ModelError for anything else."""
     if not isinstance(robot, MeasuredRobot):
-        raise ModelError(f"robot is {robot!r}", value=robot, where=where, allowed="a Robot")
+        raise ModelError(argument="robot", value=robot, where=where, allowed="a Robot")
     return robot
 
 
 def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:
-    """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau).
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> len(measurements_of(robot, (np.zeros((9, 2)),) * 4))
-        9
-    """
+    """Return measurements of a robot from ``Measurements``, a ``Trajectory`` or a tuple (q, v, a, tau)."""
     if isinstance(data, Trajectory):
         data = Measurements.from_trajectory(data)
     elif isinstance(data, (tuple, list)) and len(data) == 4:

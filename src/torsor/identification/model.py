@@ -27,28 +27,17 @@ EQUAL = 1e-3  # fraction of a step by which steps may differ
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
-    """Return the parts of ``count`` samples whose ``times`` (N,) have equal steps: one part without times.
-
-    Example:
-        >>> stretches(np.array([0.0, 0.1, 0.2, 1.0, 1.1]), 5)
-        [slice(0, 3, None), slice(3, 5, None)]
-    """
+    """Return the parts of ``count`` samples whose ``times`` (N,) have equal steps: one part without times."""
     if times is None or count < 3:
         return [slice(0, count)]
     steps = np.diff(times)
     usual = float(np.median(steps))
     breaks = np.flatnonzero(np.abs(steps - usual) > EQUAL * abs(usual)) + 1
-    ends = [0, *breaks.tolist(), count]
-    return [slice(start, stop) for start, stop in pairwise(ends)]
+    return [slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), count])]
 
 
 def factor_of(times: Array | None, bandwidth: float, where: str) -> int:
-    """Return every which sample is kept for a ``bandwidth`` (Hz) of half the rate that is left.
-
-    Example:
-        >>> factor_of(np.arange(9) / 1000, 20.0, "arm")
-        25
-    """
+    """Return every which sample is kept for a ``bandwidth`` (Hz) of half the rate that is left."""
     if times is None:
         fix = "give the times of the samples: Measurements(..., times=t)"
         raise ModelError("a bandwidth without times of the samples", where=where, fix=fix)
@@ -63,11 +52,6 @@ def decimated(x: Array, parts: list[slice], factor: int) -> Array:
 
     The filter is a root-raised cosine: white noise is white after it too. Its gain is 0.71 at half the rate that is
     left. Each part loses ``LOBES`` samples of the new rate at both of its ends.
-
-    Example:
-        >>> line = np.arange(100.0)
-        >>> decimated(line, [slice(0, 100)], 5).round(9).tolist()[:3]
-        [19.5, 24.5, 29.5]
     """
     if factor == 1:
         return np.concatenate([x[part] for part in parts])
@@ -86,14 +70,7 @@ def decimated(x: Array, parts: list[slice], factor: int) -> Array:
 
 
 def kept(weights: Array, parts: list[slice], factor: int) -> Array:
-    """Return the weights (M, nv) of the decimated samples: 0 where any sample of the filter has the weight 0.
-
-    Example:
-        >>> weights = np.ones((100, 1))
-        >>> weights[50] = 0
-        >>> kept(weights, [slice(0, 100)], 5).ravel().tolist()
-        [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0]
-    """
+    """Return the weights (M, nv) of the decimated samples: 0 where any sample of the filter has the weight 0."""
     if factor == 1:
         return decimated(weights, parts, 1)
     size, found = 2 * LOBES, []
@@ -109,12 +86,7 @@ def kept(weights: Array, parts: list[slice], factor: int) -> Array:
 
 
 def decimated_parts(parts: list[slice], factor: int) -> list[slice]:
-    """Return where the samples of each part are after ``decimated``.
-
-    Example:
-        >>> decimated_parts([slice(0, 100), slice(100, 160)], 5)
-        [slice(0, 13, None), slice(13, 18, None)]
-    """
+    """Return where the samples of each part are after ``decimated``."""
     lost = 2 * LOBES - 1 if factor > 1 else 0
     counts = [max(0, (part.stop - part.start) // factor - lost) for part in parts]
     ends = np.concatenate([[0], np.cumsum(counts)]).tolist()

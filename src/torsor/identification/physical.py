@@ -80,12 +80,6 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str,
 
     Known parameters keep their prior value. So do friction and rotor inertias that are zero in the prior and not among
     the ``columns`` of the base parameters: no motion excites them. ``mass`` (kg) is the sum of all masses, if known.
-
-    Example:
-        >>> estimate = Estimate(np.eye(3, 10), np.array([2.5, 0.1, 0.2]), 1e3 * np.eye(3))
-        >>> prior = Prior(inertial(np.diag([1.0, 1.0, 1.0, 2.0])), np.arange(3), np.ones(10, bool), 1)
-        >>> nearest_physical(estimate, prior, 1e-3, "ball")[:3].round(6).tolist()
-        [2.5, 0.1, 0.2]
     """
     problem = _problem(estimate, prior, where)
     if mass is not None:
@@ -105,8 +99,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     start, mask = given.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    identifiable = np.isin(np.arange(len(given)), prior.columns)
-    mask[first:] &= identifiable[first:] | (given[first:] > 0)
+    mask[first:] &= np.isin(np.arange(len(given)), prior.columns)[first:] | (given[first:] > 0)
     links, priors = [], []
     for i in range(count):
         ten = slice(10 * i, 10 * i + 10)
@@ -126,8 +119,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
-    known = np.where(mask, 0.0, given)
-    c = estimate.root @ estimate.beta - A @ known
+    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, given)
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
@@ -150,8 +142,7 @@ def _repair(P: Array, mass: float) -> Array | None:
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
     if values[0] > DEFINITE * values[-1]:
         return None
-    least = max(1e-3 * values[-1], 1e-3 * mass, 1e-9)
-    clipped = (vectors * np.maximum(values, least)) @ vectors.T
+    clipped = (vectors * np.maximum(values, max(1e-3 * values[-1], 1e-3 * mass, 1e-9))) @ vectors.T
     return np.asarray(clipped * np.outer(scale, scale))
 
 
@@ -220,8 +211,6 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-# Why no physical parameters were found: mistakes that the data show, each with its evidence and its fix.
-
 MOST = 3  # findings that are named
 MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
 FIX = (
@@ -264,10 +253,6 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     """Warn where physical parameters leave far more of the forces tau (N, n) than those without constraints.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
-
-    Example:
-        >>> arm, ones = torsor.library.planar_chain(1), np.ones((9, 1))
-        >>> check_distance(arm, ones, 0.01 * ones, 0.02 * ones, None)
     """
     sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (tau, free, physical))
     size, before, after = (np.maximum(each, 1e-300) for each in sizes)

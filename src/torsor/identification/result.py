@@ -338,11 +338,7 @@ class Identified(Result):
         unseen = (
             None
             if self.unseen is None
-            else (
-                self.unseen.measurements,
-                self.unseen.predicted,
-                self.unseen.relative_residuals,
-            )
+            else (self.unseen.measurements, self.unseen.predicted, self.unseen.relative_residuals)
         )
         return plot(self.prior, *own, self.method, path, unseen)
 

@@ -8,10 +8,9 @@ The controller of the real robot is not known. A computed-torque controller of t
 The reference (q_d, v_d, a_d) are the measured positions after a zero-phase filter of the same bandwidth, the one with
 which the model explains the forces best, whatever its parameters are. So the simulated motion has neither the noise of
 the forces nor that of the encoders beyond this bandwidth, which causes the bias of least squares: noise of
-accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays.
-An estimate that this controller cannot hold, with mass matrices that are not positive definite, follows the reference
-exactly, as under a controller of its own.
-Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
+accelerations grows with the square of the frequency. Estimate and simulation are repeated until the estimate stays. An
+estimate that this controller cannot hold, with mass matrices that are not positive definite, follows the reference
+exactly, as under a controller of its own. Janot, Vandanjon and Gautier 2014 (IDIM-IV), where the controller is known.
 """
 
 from collections.abc import Sequence
@@ -41,13 +40,7 @@ from torsor.robot.robot import Robot
 
 
 def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], ca.SX]:
-    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) of parameters that are d larger in these columns.
-
-    Example:
-        >>> inputs, tau = symbolic_forces(torsor.library.two_link(), [0, 3])
-        >>> [each.numel() for each in inputs], tau.numel()
-        ([2, 2, 2, 2], 2)
-    """
+    """Return symbols q, v, a (n,) and d (b,), and the forces (n,) of parameters that are d larger in these columns."""
     q, v, a = (ca.SX.sym(name, robot.nv) for name in ("q", "v", "a"))
     d = ca.SX.sym("d", len(columns))
     tau = robot.function("inverse_dynamics")(q, v, a)
@@ -55,14 +48,7 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
 
 
 class EstimatedDynamics:
-    """Bias forces and mass matrices of a robot whose parameters in some ``columns`` (b) of its regressor are changed.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> h, M = EstimatedDynamics(arm, [0]).terms(np.ones((1, 2)), np.ones((1, 2)), np.zeros(1))
-        >>> bool(np.allclose(M[0], arm.mass_matrix([1, 1])))
-        True
-    """
+    """Bias forces and mass matrices of a robot with changed parameters in some ``columns`` (b) of its regressor."""
 
     def __init__(self, robot: Robot, columns: Sequence[int]) -> None:
         n, b = robot.nv, len(columns)
@@ -227,8 +213,7 @@ def simulated(
     tracking = Tracking.of(model, data, through.parts, found.values[:b])
     for _ in range(STEPS):
         reference, follows = tracking.motion(found.values[:b])
-        own = replace(equations, Z=through(reference.Y))
-        whole = extended(model, reference, own, through, wanted, method)
+        whole = extended(model, reference, replace(equations, Z=through(reference.Y)), through, wanted, method)
         previous, found = found, estimate(whole[0], method)
         if len(found.values) == len(previous.values):
             moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))

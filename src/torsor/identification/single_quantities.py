@@ -176,8 +176,7 @@ def identify_gravity(
     through = Filter.of(samples, bandwidth, robot.name)
     base = robot.inertial.base(among=among)
     motion = samples.q, samples.v, samples.a
-    model = Model(robot, base, *motion, external=samples.external)
-    equations = equations_of(model, samples, through, still)
+    equations = equations_of(Model(robot, base, *motion, external=samples.external), samples, through, still)
     # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
     none = robot.with_gravity([0.0, 0.0, 0.0]).inertial.regressor(*motion)
     along = [through(robot.with_gravity(axis).inertial.regressor(*motion) - none) for axis in np.eye(3)]
@@ -197,8 +196,7 @@ def identify_gravity(
         g = g + size * found.values[-2:] @ axes
         g *= size / np.linalg.norm(g)
         if np.abs(found.values[-2:]).max() < CONVERGED:
-            deviations = np.sqrt(np.diagonal(found.covariance)[-2:])
-            return Gravity(robot.with_gravity(g), g, deviations, axes)
+            return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(found.covariance)[-2:]), axes)
     fix = "give the robot a gravity closer to that of the measurement, or check the signs of tau"
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
@@ -267,8 +265,7 @@ def identify_elasticity(
         Y = np.stack([bent[:, j], rate[:, j], np.ones(samples)], axis=-1)[:, None, :]
         names = tuple(f"joint {j + 1}.{each}" for each in ("stiffness", "damping", "offset"))
         tau = arrays["force"][:, j, None]
-        equations = Equations(Y, tau, np.ones_like(tau), names, parts, WHERE)
-        own = estimate(equations, Method(robust))
+        own = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
         rms = float(np.sqrt(np.mean((tau - Y @ own.values) ** 2)))
         found.append((own.values, np.sqrt(np.diagonal(own.covariance)), rms))
     values = np.array([each[0] for each in found]).reshape(count, 3)

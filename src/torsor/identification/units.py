@@ -20,13 +20,6 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     They are refused where a revolute joint goes to more than three times its limits and more than a turn, while all
     joints would be within their limits if the numbers were degrees. Twice the limits give a warning, and so does a
     joint without limits that spans more than three turns, but at most one if the numbers were degrees.
-
-    Example:
-        >>> arm = torsor.library.ur5()
-        >>> check_radians(arm, np.full((2, 6), 0.5), np.zeros((2, 6)))
-        >>> check_radians(arm, np.full((2, 6), 90.0), np.zeros((2, 6)))
-        Traceback (most recent call last):
-        torsor.ModelError: ur5: q of 'elbow_joint' reaches 90, and its limit is 3.142 rad; ...
     """
     positions, rates = _angles(robot)
     if not rates:
@@ -36,8 +29,7 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
         ("q", q[:, positions], low, high),
         ("v", v[:, rates], -robot.velocity_limit[rates], robot.velocity_limit[rates]),
     ):
-        names = [robot.coordinate_names[k] for k in rates]
-        _check_limits(robot, name, names, values, (least, most))
+        _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
     _check_turns(robot, [robot.position_names[k] for k in positions], q[:, positions], (low, high))
 
 

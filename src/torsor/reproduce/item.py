@@ -96,12 +96,6 @@ def number(
 
     ``tolerance`` is absolute, by default half a unit of the last printed digit. A larger difference is a difference
     that the item's reason explains if it is at most ``explained`` times the printed number, and a failure otherwise.
-
-    Example:
-        >>> number("T", "0.392", 0.39185, "s").verdict, number("T", "0.392", 0.41).verdict
-        (<Verdict.AGREES: 'agrees'>, <Verdict.FAILS: 'fails'>)
-        >>> number("T", "0.5585", 0.6463, explained=0.2).difference
-        '+16 %'
     """
     value = float(printed)
     limit = _half_digit(printed) if tolerance is None else tolerance
@@ -117,12 +111,7 @@ def number(
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
-    """Return a row that compares results of the document's equations with ours, relative to the largest component.
-
-    Example:
-        >>> same("tau", [1.0, 2.0], [1.0, 2.0]).verdict
-        <Verdict.AGREES: 'agrees'>
-    """
+    """Return a row that compares results of the document's equations with ours, relative to the largest component."""
     expected, found = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
     size = np.abs(expected).max(initial=0.0) or 1.0
     error = float(np.abs(found - expected).max(initial=0.0) / size)
@@ -131,12 +120,7 @@ def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e
 
 
 def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
-    """Return a row that compares some printed numbers with ours; all must be the same.
-
-    Example:
-        >>> numbers("link 1", ["9.29", "0"], [9.29, 0.0]).verdict
-        <Verdict.AGREES: 'agrees'>
-    """
+    """Return a row that compares some printed numbers with ours; all must be the same."""
     found = np.asarray(ours, dtype=float) + 0.0
     held = np.allclose(found, [float(each) for each in printed], rtol=0, atol=1e-12)
     shown = ", ".join(f"{x:.6g}" for x in found)
@@ -144,34 +128,18 @@ def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") 
 
 
 def claim(what: str, printed: str, ours: str, holds: bool, is_explained: bool = False) -> Row:
-    """Return a row about a statement of the document; one that does not hold may have a reason.
-
-    Example:
-        >>> claim("peaks", "two", "two", True).verdict
-        <Verdict.AGREES: 'agrees'>
-    """
+    """Return a row about a statement of the document; one that does not hold may have a reason."""
     other = Verdict.DIFFERS if is_explained else Verdict.FAILS
     return Row(what, printed, ours, "", Verdict.AGREES if holds else other)
 
 
 def only(what: str, ours: str) -> Row:
-    """Return a row of ours for which the document prints no value.
-
-    Example:
-        >>> only("iterations", "34").printed
-        ''
-    """
+    """Return a row of ours for which the document prints no value."""
     return Row(what, "", ours, "", None)
 
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
-    """Return the verdict of an item from those of its rows.
-
-    Example:
-        >>> sketch = Item("notes/fig-1", "a link", Kind.FIGURE, "Fig. 1", lambda: Outcome([]))
-        >>> verdict(sketch, sketch.compute()).value
-        'definition'
-    """
+    """Return the verdict of an item from those of its rows."""
     found = {row.verdict for row in outcome.rows}
     if Verdict.FAILS in found or (Verdict.DIFFERS in found and not (item.reason or item.missing)):
         return Verdict.FAILS
@@ -202,19 +170,11 @@ def _with(text: str, unit: str) -> str:
 
 
 def vector(values: ArrayLike) -> str:
-    """Return a vector as text, shortened.
-
-    Example:
-        >>> vector([1.0, -2.5])
-        '1, -2.5'
-    """
+    """Return a vector as text, shortened."""
     flat = np.ravel(values)
     least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding is shown as zero
     shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
     return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"
-
-
-# Runs an item: its rows, its figure, how long it took; an error is a failure, and Ctrl-C skips it.
 
 
 @dataclass(frozen=True)

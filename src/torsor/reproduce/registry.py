@@ -1,25 +1,20 @@
 """All documents and items, and how they are found by name."""
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from torsor.base.errors import ModelError
 from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
+from torsor.reproduce.errata.erratum import read_rows
 from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
-
-# Misprints as items, and the page of errata.
 
 TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_printed_form_does_not"
 
 
 def deciding_test(erratum: Erratum) -> str:
-    """Return the id of the test that decides.
-
-    Example:
-        >>> deciding_test(ERRATA[0]).rpartition("[")[2]
-        'lie/section-4]'
-    """
+    """Return the id of the test that decides."""
     return f"{TEST}[{erratum.name}]"
 
 
@@ -31,12 +26,7 @@ def _compute(erratum: Erratum) -> Outcome:
 
 
 def percent(error: float) -> str:
-    """Return a relative error as text, with two digits.
-
-    Example:
-        >>> percent(0.4321), percent(1.012), percent(1900.0)
-        ('43 %', '100 %', '1900 times')
-    """
+    """Return a relative error as text, with two digits."""
     return f"{_rounded(100 * error)} %" if error < 10 else f"{_rounded(error)} times"
 
 
@@ -67,40 +57,7 @@ class Document(NamedTuple):
     title: str
 
 
-DOCUMENTS = (
-    Document(
-        "lie",
-        "the Lie-algebra notes",
-        "without author",
-        "Recursive Newton-Euler Algorithm: Lie Algebra Formulation, working notes",
-    ),
-    Document(
-        "barman",
-        "Barman 2020",
-        "Shuvrodeb Barman",
-        "Recursive Newton-Euler Dynamics and Sensitivity Analysis for Dynamic Motion Planning, master's thesis, "
-        "Oklahoma State University",
-    ),
-    Document(
-        "guarino",
-        "Guarino Lo Bianco 2009",
-        "Corrado Guarino Lo Bianco",
-        "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach, IEEE Transactions "
-        "on Robotics",
-    ),
-    Document(
-        "khalil",
-        "Khalil 2010",
-        "Wisama Khalil",
-        "Dynamic Modeling of Robots using Recursive Newton-Euler Techniques, ICINCO 2010",
-    ),
-    Document(
-        "hua",
-        "Hua et al. 2022",
-        "Minh Tuan Hua, Mohammad Poursina and Filippo Sanfilippo",
-        "Dynamic Modelling of Mixed Rigid-Flexible Joint Robotic Manipulator Using Recursive Newton-Euler Formulation",
-    ),
-)
+DOCUMENTS = tuple(Document(**row) for row in read_rows(Path(__file__).with_name("documents.tsv")))
 ALIASES = {
     "lie-notes": "lie",
     "barman-2020": "barman",

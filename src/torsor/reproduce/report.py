@@ -102,9 +102,6 @@ def _of(results: Sequence[Result], document: str, is_misprint: bool) -> list[Res
     ]
 
 
-# Markdown
-
-
 def _bar(text: str) -> str:
     """Return the text of a cell, without what Markdown would take for marks."""
     return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
@@ -170,9 +167,6 @@ def _sentence(text: str) -> str:
     return f"{_upper(text)}." if text else ""
 
 
-# HTML
-
-
 def _html(results: Sequence[Result], dpi: int) -> str:
     own = {each.name: (_of(results, each.name, False), _of(results, each.name, True)) for each in DOCUMENTS}
     shown = [each for each in DOCUMENTS if any(own[each.name])]
@@ -236,9 +230,6 @@ def _html_table(rows: Sequence[Row], names: Sequence[str] | None = None) -> str:
         body += "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells[:-1])
         body += f"<td class={_class(cells[-1])}>{escape(cells[-1])}</td></tr>"
     return f"<table><tr>{lines}</tr>{body}</table>"
-
-
-# Errata
 
 
 def errata_page() -> str:

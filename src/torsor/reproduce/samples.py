@@ -5,8 +5,9 @@ state. Each is the same in every run. The library's robots compute in CasADi's v
 once, and would be compiled for that.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,6 +43,13 @@ def _gravity(rng: np.random.Generator) -> Array:
     return np.array([0.0, 0.0, -9.81]) + rng.uniform(-1, 1, 3)
 
 
+def _links(parents: Sequence[int], joints: Sequence[str], columns: Mapping[str, Any]) -> list[MDHLink]:
+    return [
+        MDHLink(parent, joint=joint, **{name: column[j] for name, column in columns.items()})
+        for j, (parent, joint) in enumerate(zip(parents, joints, strict=True))
+    ]
+
+
 class Standard(NamedTuple):
     """A chain in standard Denavit-Hartenberg parameters, a state, and what link 2 does to its environment."""
 
@@ -54,12 +62,7 @@ class Standard(NamedTuple):
 
 @cache
 def standard() -> Standard:
-    """Return the chain of Barman 2020.
-
-    Example:
-        >>> standard().robot.joint_names
-        ('joint1', 'joint2', 'joint3', 'joint4')
-    """
+    """Return the chain of Barman 2020."""
     rng, n = np.random.default_rng(1), len(JOINTS)
     m, r, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
@@ -76,8 +79,7 @@ def standard() -> Standard:
     force, moment = 10 * rng.normal(size=(2, 3))
     external, R = np.zeros((n, 6)), robot.poses(q)[k, :3, :3]
     external[k] = -np.concatenate([R.T @ moment + np.cross(lever, R.T @ force), R.T @ force])
-    load = barman.Load(k, force, moment, lever)
-    return Standard(data, robot, (q, v, a_), load, external)
+    return Standard(data, robot, (q, v, a_), barman.Load(k, force, moment, lever), external)
 
 
 class Modified(NamedTuple):
@@ -90,31 +92,14 @@ class Modified(NamedTuple):
 
 @cache
 def modified() -> Modified:
-    """Return the chain of Guarino Lo Bianco 2009.
-
-    Example:
-        >>> modified().robot.nv
-        4
-    """
+    """Return the chain of Guarino Lo Bianco 2009."""
     rng, n = np.random.default_rng(2), len(JOINTS)
     m, c, inertia = _bodies(rng, n)
     theta, alpha = rng.uniform(-ANGLE, ANGLE, (2, n))
     d, a = rng.uniform(-SIZE, SIZE, (2, n))
     data = guarino.Robot(np.array(JOINTS), a, alpha, theta, d, m, c, inertia, _gravity(rng))
-    links = [
-        MDHLink(
-            j - 1,
-            alpha=alpha[j],
-            d=a[j],
-            theta=theta[j],
-            r=d[j],
-            joint="revolute" if JOINTS[j] else "prismatic",
-            mass=m[j],
-            com=c[j],
-            inertia=inertia[j],
-        )
-        for j in range(n)
-    ]
+    columns = {"alpha": alpha, "d": a, "theta": theta, "r": d, "mass": m, "com": c, "inertia": inertia}
+    links = _links(range(-1, n - 1), ["revolute" if turns else "prismatic" for turns in JOINTS], columns)
     q, v, acceleration, jerk = rng.normal(size=(4, n))
     return Modified(data, from_mdh(links, gravity=data.g).to(device="casadi"), (q, v, acceleration, jerk))
 
@@ -129,12 +114,7 @@ class Screws(NamedTuple):
 
 @cache
 def screws() -> Screws:
-    """Return the chain of the Lie-algebra notes.
-
-    Example:
-        >>> screws().data.S.shape
-        (4, 6)
-    """
+    """Return the chain of the Lie-algebra notes."""
     rng, n = np.random.default_rng(3), len(JOINTS)
     m, _, inertia = _bodies(rng, n)
     M = np.array([make_pose(from_rpy(rng.uniform(-1, 1, 3)), rng.uniform(-SIZE, SIZE, 3)) for _ in range(n)])
@@ -174,12 +154,7 @@ class Tree(NamedTuple):
 
 @cache
 def tree(n: int = 6) -> Tree:
-    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic.
-
-    Example:
-        >>> tree().floating.nv
-        12
-    """
+    """Return the tree of Khalil 2010: link 1 carries links 2 and 3, and so on; a fourth of the joints are prismatic."""
     rng = np.random.default_rng(4)
     m, c, inertia = _bodies(rng, n)
     parents = np.array([-1, *((j - 1) // 2 for j in range(1, n))])
@@ -189,7 +164,10 @@ def tree(n: int = 6) -> Tree:
     J = np.array([about_origin(*body) for body in zip(m, c, inertia, strict=True)])
     (gamma, alpha, theta), (b, d, r), g = angles, lengths, _gravity(rng)
     data = khalil.Robot(parents, sigma, gamma, b, alpha, d, theta, r, m, m[:, None] * c, J, Ia, Fs, Fv, g)
-    robot = from_mdh(_rows(data, c, inertia), gravity=g)
+    geometry = {name: getattr(data, name) for name in ("gamma", "b", "alpha", "d", "theta", "r")}
+    columns = {"mass": m, "com": c, "inertia": inertia, "rotor_inertia": Ia, "coulomb": Fs, "viscous": Fv}
+    kinds = ["prismatic" if slides else "revolute" for slides in sigma]
+    robot = from_mdh(_links(parents.tolist(), kinds, geometry | columns), gravity=g)
     q, v, a = rng.normal(size=(3, n))
     fe, me = 10 * rng.normal(size=(2, n, 3))
     base_mass, base_com, base_inertia = 5.0, rng.uniform(-SIZE, SIZE, 3), _inertia(rng)
@@ -203,28 +181,6 @@ def tree(n: int = 6) -> Tree:
     body = Link(robot.base.name, base_mass, base_com, base_inertia)
     floating = build("floating_tree", [body, *robot.links], robot.joints, gravity=g, base="floating")
     return Tree(data, robot.to(device="casadi"), (q, v, a), fe, me, base, floating.to(device="casadi"))
-
-
-def _rows(data: khalil.Robot, com: Array, inertia: Array) -> list[MDHLink]:
-    return [
-        MDHLink(
-            int(data.antecedent[j]),
-            gamma=data.gamma[j],
-            b=data.b[j],
-            alpha=data.alpha[j],
-            d=data.d[j],
-            theta=data.theta[j],
-            r=data.r[j],
-            joint="prismatic" if data.sigma[j] else "revolute",
-            mass=data.M[j],
-            com=com[j],
-            inertia=inertia[j],
-            rotor_inertia=data.Ia[j],
-            coulomb=data.Fs[j],
-            viscous=data.Fv[j],
-        )
-        for j in range(len(data.M))
-    ]
 
 
 class Mixed(NamedTuple):

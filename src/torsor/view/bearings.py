@@ -10,6 +10,7 @@ from rich.table import Table
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
+from torsor.base.summary import titled_table
 from torsor.mechanism import Mechanism
 
 COLUMNS = ("axial force (N)", "radial force (N)", "tilting moment (N m)")
@@ -74,11 +75,7 @@ def bearing_loads(robot: Mechanism, wrenches: ArrayLike) -> BearingLoads:
 
 def bearing_table(robot: Mechanism, loads: BearingLoads) -> Table:
     """Return peak and RMS of the loads of each joint as a table."""
-    table = Table(title="Bearings", title_justify="left", title_style="bold", header_style="bold")
-    table.add_column("joint", overflow="fold")
-    for column in COLUMNS:
-        table.add_column(f"{column}, peak", justify="right")
-        table.add_column("RMS", justify="right")
+    table = titled_table("Bearings", "joint", *(head for column in COLUMNS for head in (f"{column}, peak", "RMS")))
     for joint, peak, rms in zip(robot.joints, loads.peak(), loads.rms(), strict=True):
         pairs = (f"{value:.4g}" for pair in zip(peak, rms, strict=True) for value in pair)
         table.add_row(escape(joint.name), *pairs)

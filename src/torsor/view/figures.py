@@ -56,8 +56,7 @@ def _draw_robot(axes: Any, robot: Robot, poses: Array, colours: dict[str, str]) 
             axes.plot(*np.array(bone).T, color="0.3", alpha=strength, linewidth=4, solid_capstyle="round")
             colour = colours[robot.joint_names[i]]
             axes.scatter(*points[t, i], color=colour, s=45, alpha=strength, depthshade=False)
-        path = tips[: t + 1, -1]
-        axes.plot(*path.T, color="0.6", linewidth=0.8, linestyle=":")
+        axes.plot(*tips[: t + 1, -1].T, color="0.6", linewidth=0.8, linestyle=":")
     everything = np.concatenate([points.reshape(-1, 3), tips.reshape(-1, 3), np.zeros((1, 3))])
     middle, half = (everything.max(0) + everything.min(0)) / 2, np.ptp(everything, axis=0).max() / 2 or 1.0
     axes.set(**{f"{axis}lim": (m - half, m + half) for axis, m in zip("xyz", middle, strict=True)})

@@ -145,8 +145,7 @@ def _frames(line: Timeline, rate: float) -> tuple[Array, NDArray[np.int64]]:
     after = np.searchsorted(line.times, times).clip(1, max(len(line) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(line) - 1)
-    nearer = times - line.times[before] <= line.times[after] - times
-    return times, np.where(nearer, before, after)
+    return times, np.where(times - line.times[before] <= line.times[after] - times, before, after)
 
 
 class Drawing:
@@ -172,8 +171,7 @@ class Drawing:
         low, high = self.scene.corners(postures)
         middle, half = (low + high) / 2, 0.53 * np.maximum(high - low, NARROW * (high - low).max())
         limits = {f"{axis}lim": (m - h, m + h) for axis, m, h in zip(AXES, middle, half, strict=True)}
-        labels = {f"{axis}label": f"{axis} (m)" for axis in AXES}
-        self.axes.set(**limits, **labels)
+        self.axes.set(**limits, **{f"{axis}label": f"{axis} (m)" for axis in AXES})
         for axis in AXES:
             self.axes.locator_params(axis=axis, nbins=5)
         self.axes.view_init(elev=angles[0], azim=angles[1], vertical_axis=vertical)

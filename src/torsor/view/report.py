@@ -44,7 +44,7 @@ def write_report(
         True
     """
     target = Path(path)
-    name = title or _title(what)
+    name = title or (what.name if isinstance(what, Robot | ParallelRobot) else timeline(what).title)
     parts = [f"<h1>{escape(name)}</h1>"]
     parts += [terminal_table(each) for each in (*tables, *_tables(what, q))]
     drawn = (what.plot(),) if isinstance(what, Result) else ()
@@ -52,12 +52,6 @@ def write_report(
     parts += ["<h2>In motion</h2>" if not isinstance(what, Robot | ParallelRobot) else "<h2>The robot</h2>"]
     parts += [page(what, title=name, q=q)._repr_html_()]
     return write_html(target, name, parts)
-
-
-def _title(what: Any) -> str:
-    if isinstance(what, Robot | ParallelRobot):
-        return what.name
-    return timeline(what).title
 
 
 def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
@@ -84,8 +78,5 @@ def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
 
 def _at_rest(robot: Robot, q: Array) -> Array:
     """Return the joint wrenches (L, 6) of a robot that does not move, held by its drives."""
-    if robot.loops:
-        still = np.zeros(len(robot.active))
-        return robot.closed.joint_wrenches(q, still, still)
-    still = np.zeros(robot.nv)
-    return robot.joint_wrenches(q, still, still)
+    still = np.zeros(len(robot.active) if robot.loops else robot.nv)
+    return (robot.closed if robot.loops else robot).joint_wrenches(q, still, still)

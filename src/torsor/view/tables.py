@@ -6,6 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base.errors import listing
+from torsor.base.summary import titled_table
 from torsor.mechanism import Wheel
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -41,16 +42,6 @@ COUNTED_PARALLEL = (
 )
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        # A long name is folded: cut off, it could stand for several.
-        table.add_column(
-            column, justify="left" if index == 0 else "right", overflow="fold" if index == 0 else "ellipsis"
-        )
-    return table
-
-
 def _number(value: float) -> str:
     return "0" if abs(value) < 1e-12 else f"{value:.4g}"
 
@@ -61,7 +52,7 @@ def _numbers(values: ArrayLike) -> str:
 
 def link_table(robot: Robot) -> Table:
     """Return the masses, centres of mass and principal moments of the moving links."""
-    table = _table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
+    table = titled_table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
     for link, joint in zip(robot.links, robot.joints, strict=True):
         moments = np.linalg.eigvalsh(link.inertia)
         table.add_row(
@@ -86,7 +77,7 @@ def joint_table(robot: Robot) -> Table:
         for title, (field, nothing) in optional.items()
         if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints)
     }
-    table = _table("Joints", "joint", "type", "axis", "range", *shown)
+    table = titled_table("Joints", "joint", "type", "axis", "range", *shown)
     for joint in robot.joints:
         lower, upper = np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)
         bounded = np.isfinite(lower).any() or np.isfinite(upper).any()
@@ -100,7 +91,7 @@ def joint_table(robot: Robot) -> Table:
 
 def drive_table(robot: Robot) -> Table | None:
     """Return the springs and motors of the joints, or None if there are none."""
-    table = _table("Drives", "joint", "what", "stiffness", "damping", "rotor (kg m²)", "gear", "carrier", "axis")
+    table = titled_table("Drives", "joint", "what", "stiffness", "damping", "rotor (kg m²)", "gear", "carrier", "axis")
     for joint in robot.joints:
         if joint.spring is not None:
             spring = joint.spring
@@ -125,7 +116,7 @@ def state_table(robot: Robot, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Table
     forces = robot.inverse_dynamics(q, v, a), robot.gravity_force(q)
     wrenches = robot.joint_wrenches(q, v, a)
     columns = ("joint", "drive", "gravity", "moment on link", "force on link")
-    table = _table("Inverse dynamics and joint reactions (N m and N)", *columns)
+    table = titled_table("Inverse dynamics and joint reactions (N m and N)", *columns)
     for joint, at, wrench in zip(robot.joints, robot.coordinates, wrenches, strict=True):
         cells = *(each[at.v] for each in forces), wrench[:3], wrench[3:]
         table.add_row(escape(joint.name), *map(_numbers, cells))
@@ -143,7 +134,7 @@ def counted(robot: Robot | ParallelRobot) -> tuple[str, ...]:
 
 def count_table(robot: Robot | ParallelRobot) -> Table:
     """Return the scalar operations of the traced algorithms, for one state; of closed mechanisms, their own."""
-    table = _table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
+    table = titled_table("Operations for one state", "algorithm", "multiplications", "additions", "sin/cos", "other")
     for name in counted(robot):
         table.add_row(name, *(str(number) for number in robot.operation_count(name)))
     return table
@@ -151,7 +142,7 @@ def count_table(robot: Robot | ParallelRobot) -> Table:
 
 def motion_table(trajectory: Trajectory) -> Table:
     """Return a summary of one rollout: duration, change of energy, largest speed, and closing error of the loops."""
-    table = _table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
+    table = titled_table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
     energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)
     rows = {
         "status": trajectory.status,

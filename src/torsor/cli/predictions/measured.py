@@ -10,11 +10,7 @@ MEASURED = (".mot", ".sto")
 
 
 def given_start(problem: MotionProblem, path: Path | None, times: list[float] | None) -> Any:
-    """Return the start of ``solve`` in a file, None without one.
-
-    Example:
-        >>> given_start(torsor.human.walking(), None, None)
-    """
+    """Return the start of ``solve`` in a file, None without one."""
     if path is None:
         if times is not None:
             raise ModelError("--guess-times without --guess", where=problem.name, fix="add --guess FILE")

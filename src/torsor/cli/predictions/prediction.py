@@ -21,10 +21,6 @@ class Option:
     """An option of some predictions: its flag, and further arguments of ``ArgumentParser.add_argument``.
 
     Two predictions that have the same option share one object. Without the option, its value is None.
-
-    Example:
-        >>> Option("--seat", type=float, metavar="M", help="height of the seat").name
-        'seat'
     """
 
     def __init__(self, flag: str, **settings: Any) -> None:
@@ -111,12 +107,7 @@ class Prediction:
 
 
 def pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER.
-
-    Example:
-        >>> pair("right_knee_flexion=10")
-        ('right_knee_flexion', 10.0)
-    """
+    """Return (name, number) from the text NAME=NUMBER."""
     name, _, value = text.partition("=")
     try:
         return name, float(value)
@@ -141,12 +132,7 @@ def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def interval(text: str) -> tuple[str, tuple[float, float]]:
-    """Return (name, (least, most)) from the text NAME=LEAST:MOST.
-
-    Example:
-        >>> interval("knee_flexion=30:120")
-        ('knee_flexion', (30.0, 120.0))
-    """
+    """Return (name, (least, most)) from the text NAME=LEAST:MOST."""
     name, _, ends = text.partition("=")
     low, _, high = ends.partition(":")
     try:
@@ -161,12 +147,7 @@ def interval(text: str) -> tuple[str, tuple[float, float]]:
 
 @cache
 def option_of(argument: Argument) -> Option:
-    """Return the option of a declared argument.
-
-    Example:
-        >>> option_of(Argument("push_force", float, "force of both hands", "N", "N")).flag
-        '--push-force'
-    """
+    """Return the option of a declared argument."""
     settings: dict[str, Any] = {"help": argument.help}
     if argument.kind is bool:
         settings["action"] = "store_true"
@@ -182,12 +163,7 @@ def option_of(argument: Argument) -> Option:
 
 
 def value_of(argument: Argument, given: Any, where: str) -> Any:
-    """Return the value of an argument from that of its option.
-
-    Example:
-        >>> value_of(Argument("frozen", dict, "joints that do not move", degrees=True), [("knee", 180.0)], "walk")
-        {'knee': 3.141592653589793}
-    """
+    """Return the value of an argument from that of its option."""
     option = option_of(argument)
     if argument.kind in (dict, tuple):
         values = by_name(option.flag, given)
@@ -228,10 +204,5 @@ def movies(result: MotionResult) -> dict[str, Callable[[Path], object]]:
 
 
 def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return those of the given options that have one of the names.
-
-    Example:
-        >>> chosen({"speed": 1.0, "slope": 6.0}, "speed", "length")
-        {'speed': 1.0}
-    """
+    """Return those of the given options that have one of the names."""
     return {name: given[name] for name in names if name in given}

@@ -95,10 +95,6 @@ def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any
     return {"body": body}
 
 
-def _prepare_run(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    return values | _checked_body("run", given, values)
-
-
 def _references(given: Mapping[str, Any]) -> list[Any] | None:
     """Return what --compare names, None if it is not given: several files are one recording."""
     named, mass = given.get("compare"), given.get("compare_mass")
@@ -172,4 +168,9 @@ _SAVES = (*MOVIES, ".mot")
 WALK = Prediction.of(
     PROBLEMS["walk"], *OPTIONS, prepare=_prepare_walk, report=stride_report, saves=_SAVES, search=_search
 )
-RUN = Prediction.of(PROBLEMS["run"], prepare=_prepare_run, report=stride_report, saves=_SAVES)
+RUN = Prediction.of(
+    PROBLEMS["run"],
+    prepare=lambda given, values: values | _checked_body("run", given, values),
+    report=stride_report,
+    saves=_SAVES,
+)

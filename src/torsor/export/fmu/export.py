@@ -28,10 +28,8 @@ from torsor.compiler.source import MARK, About, comment, words
 from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
-from torsor.export.fmu.variables import CLOSING, STEP, Variable, is_structured, used
+from torsor.export.fmu.variables import CLOSING, STEP, Variable, used
 from torsor.robot.robot import Robot
-
-# The library of an FMU for this machine: C sources through the compiler of the system.
 
 _COMPILERS = ("cc", "gcc", "clang")
 _OPTIONS = ("-std=c99", "-O1", "-ffp-contract=off", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -80,8 +78,7 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii", newline="\n")
     library = folder / "library"
-    sources = [name for name in texts if name.endswith(".c")]
-    command = [*program, *_OPTIONS, *sources, "-o", library.name, "-lm"]
+    command = [*program, *_OPTIONS, *[name for name in texts if name.endswith(".c")], "-o", library.name, "-lm"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
         failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it writes no library"
@@ -93,8 +90,6 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     return library.read_bytes()
 
 
-# The files that say what is in an FMU: modelDescription.xml, buildDescription.xml (FMI 3) and a page for people.
-
 TOOL = "Torsor"
 """The program that writes descriptions, as they name it."""
 
@@ -104,7 +99,7 @@ _LOG = "logStatusError"
 def model_description(model: Model, identifier: str, token: str, fmi: int, sources: Sequence[str]) -> str:
     """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
-    plain = all(is_structured(each.name) for each in model.variables)
+    plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
     root = ET.Element(
         "fmiModelDescription",
         {
@@ -232,8 +227,6 @@ def _document(root: ET.Element) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-# The C sources of an FMU: the functions of the robot, its numbers, and the interface, which is the same for all.
-
 KERNELS = "kernels"
 _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")}
 
@@ -246,11 +239,6 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
     with tempfile.TemporaryDirectory() as folder:
         header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
         return texts | {path.name: path.read_text(encoding="ascii") for path in (header, source)}
-
-
-def with_token(texts: dict[str, str], model: Model, identifier: str, token: str, fmi: int) -> dict[str, str]:
-    """Return the files with another token, which is in one of them."""
-    return texts | {"robot.h": _header(model, identifier, token, fmi)}
 
 
 def _kernels(model: Model, fmi: int) -> list[str]:
@@ -304,12 +292,7 @@ def _numbers(model: Model) -> str:
 
 
 def _string(text: str) -> str:
-    r"""Return a literal of C; bytes of UTF-8 and special characters are octal.
-
-    Example:
-        >>> _string('q."ö"')
-        '"q.\\042\\303\\266\\042"'
-    """
+    """Return a literal of C; bytes of UTF-8 and special characters are octal."""
     octal = {ord(c) for c in '"\\?'}
     return '"' + "".join(chr(b) if 31 < b < 127 and b not in octal else f"\\{b:03o}" for b in text.encode()) + '"'
 
@@ -375,16 +358,14 @@ def fmi(
 def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     """Return the content of each file in the FMU, by its path."""
     identifier = words(model.robot.name)[:_LONGEST]
-    own = {each.name: each.value for each in model.settings.free}
-    about = about_robot(model.robot, (), own)
+    about = about_robot(model.robot, (), {each.name: each.value for each in model.settings.free})
     where = model.robot.name
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
     # The token is a hash of everything else: what differs has another.
-    blank = model_description(model, identifier, "", fmi, sources)
-    token = _token(blank, *texts.values())
-    texts = with_token(texts, model, identifier, token, fmi)
+    token = _token(model_description(model, identifier, "", fmi, sources), *texts.values())
+    texts["robot.h"] = _header(model, identifier, token, fmi)
     members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
     members |= {f"sources/{name}": text for name, text in texts.items()}

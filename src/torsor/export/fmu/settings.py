@@ -16,8 +16,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.loop_projection import Choices, project_start
 from torsor.simulation.setup import normalised
 
-# What an FMU may give besides positions, velocities, accelerations and forces: reactions, poses, twists, energies.
-
 _XYZ = ("x", "y", "z")
 
 
@@ -72,12 +70,7 @@ class Chosen(NamedTuple):
 
 
 def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
-    """Return the quantities that are named, "pose:hand" or "kinetic_energy"; "joint_wrenches" is that of all links.
-
-    Example:
-        >>> [each.place for each in chosen(torsor.library.two_link(), ["joint_wrenches", "pose:link2"])]
-        ['link1', 'link2', 'link2']
-    """
+    """Return the quantities that are named, "pose:hand" or "kinetic_energy"; "joint_wrenches" is that of all links."""
     found: list[Chosen] = []
     for given in several(names):
         name, colon, place = given.partition(":") if isinstance(given, str) else ("", "", "")

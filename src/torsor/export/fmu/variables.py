@@ -12,8 +12,6 @@ from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
 from torsor.simulation.integration import STABILISATION
 
-# Units as FMI writes them: names in the style of Modelica, and exponents of the base units.
-
 UNITS: dict[str, dict[str, int]] = {
     "s": {"s": 1},
     "1/s": {"s": -1},
@@ -50,14 +48,7 @@ _POSITIVE = ("mass", *_DRIVES)
 
 
 def unit_of(mechanism: Mechanism, parameter: Free) -> str:
-    """Return the unit of a number of a mechanism; none where it changes numbers of several units.
-
-    Example:
-        >>> from torsor.mechanism.free import free_numbers
-        >>> robot = torsor.library.stanford()
-        >>> [unit_of(robot, each) for each in free_numbers(robot, ["links.0.mass", "joints.joint3.viscous"])]
-        ['kg', 'N.s/m']
-    """
+    """Return the unit of a number of a mechanism; none where it changes numbers of several units."""
     found = {_unit(mechanism, number) for number, _ in parameter.coefficients}
     return found.pop() if len(found) == 1 else ""
 
@@ -65,30 +56,18 @@ def unit_of(mechanism: Mechanism, parameter: Free) -> str:
 def _unit(mechanism: Mechanism, number: Number) -> str:
     if number.field in _FIELDS:
         return _FIELDS[number.field]
-    turns = mechanism.joints[number.index].kind.turns
-    return _DRIVES[number.field][not turns[number.component]]
+    return _DRIVES[number.field][not mechanism.joints[number.index].kind.turns[number.component]]
 
 
 def least_of(parameter: Free) -> float | None:
-    """Return the least value of a number: 0 of masses, friction and stiffness, none of the others.
-
-    Example:
-        >>> from torsor.mechanism.free import free_numbers
-        >>> [least_of(each) for each in free_numbers(torsor.library.two_link(), ["links.0.mass", "gravity.y"])]
-        [0.0, None]
-    """
+    """Return the least value of a number: 0 of masses, friction and stiffness, none of the others."""
     (number, coefficient), *others = parameter.coefficients
     direct = not others and coefficient == 1 and number.field in _POSITIVE
     return 0.0 if direct and parameter.value >= 0 else None
 
 
 def used(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return those units that are named.
-
-    Example:
-        >>> used(["m", "", "s", "m"])
-        {'s': {'s': 1}, 'm': {'m': 1}}
-    """
+    """Return those units that are named."""
     wanted = set(names)
     return {name: exponents for name, exponents in UNITS.items() if name in wanted}
 
@@ -134,24 +113,15 @@ class Variable:
 
 
 def structured(*parts: str) -> str:
-    r"""Return a name with levels; parts that are no identifiers are in quotes.
+    """Return a name with levels; parts that are no identifiers are in quotes.
 
     A control character becomes its number in braces.
-
-    Example:
-        >>> structured("q", "base", "qx"), structured("tau", "left-hip"), structured("q", "a\tb")
-        ('q.base.qx', "tau.'left-hip'", "q.'a{9}b'")
     """
     return ".".join(part if _PLAIN.fullmatch(part) else _quoted(part) for part in parts if part)
 
 
 def levels(name: str) -> list[str]:
-    """Return the levels of the name of a coordinate, which slashes separate.
-
-    Example:
-        >>> levels("base/qx"), levels("/odd")
-        (['base', 'qx'], ['/odd'])
-    """
+    """Return the levels of the name of a coordinate, which slashes separate."""
     parts = name.split("/")
     return parts if all(parts) else [name]
 
@@ -159,18 +129,6 @@ def levels(name: str) -> list[str]:
 def _quoted(part: str) -> str:
     return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"
 
-
-def is_structured(name: str) -> bool:
-    """Return whether a name is within the grammar of structured names, which knows ASCII only.
-
-    Example:
-        >>> is_structured("q.'left-hip'"), is_structured("q.'größe'")
-        (True, False)
-    """
-    return name.isascii() and "`" not in name
-
-
-# The variables of the FMU of a robot: time and step, parameters, inputs, states, their rates, outputs.
 
 STEP = "step"
 """The name of the parameter that is the longest step of co-simulation."""
@@ -182,14 +140,7 @@ _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N")
 
 
 def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
-    """Return all variables in the order of value references; raise ModelError where two have one name.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> settings = Settings.of(robot, (), (), (), False, None, None, 1e-3)
-        >>> [each.name for each in variables_of(robot, settings)]
-        ['time', 'step', 'tau.joint1', 'q.joint1', 'v.joint1', 'der(q.joint1)', 'a.joint1']
-    """
+    """Return all variables in the order of value references; raise ModelError where two have one name."""
     found = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
         what = "longest step of the integrator in co-simulation"

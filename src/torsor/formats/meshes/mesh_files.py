@@ -26,17 +26,6 @@ def read_vtp(path: Path) -> Triangles:
 
     A polygon of more corners is cut from its first one. Strips, lines and arrays that are not ASCII raise ValueError,
     as does what is no such file.
-
-    Example:
-        >>> import tempfile
-        >>> text = '''<VTKFile type="PolyData"><PolyData><Piece><Points>
-        ... <DataArray format="ascii">0 0 0 1 0 0 1 1 0 0 1 0</DataArray></Points><Polys>
-        ... <DataArray Name="connectivity" format="ascii">0 1 2 3</DataArray>
-        ... <DataArray Name="offsets" format="ascii">4</DataArray></Polys></Piece></PolyData></VTKFile>'''
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "square.vtp").write_text(text)
-        ...     read_vtp(Path(folder, "square.vtp")).faces.tolist()
-        [[0, 1, 2], [0, 2, 3]]
     """
     root = ET.fromstring(path.read_bytes())
     pieces = root.findall("PolyData/Piece")
@@ -64,20 +53,13 @@ def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[
     return np.array((found.text or "").split(), dtype=float)
 
 
-# Surfaces as .obj files: text that MuJoCo, ROS and mesh editors read.
-
 _LEAST = 4  # vertices: MuJoCo refuses fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    r"""Return the bytes of an .obj file: vertices with nine digits, which give every number of single precision again.
+    """Return the bytes of an .obj file: vertices with nine digits, which give every number of single precision again.
 
     A surface of one triangle gets a fourth vertex, its first once more.
-
-    Example:
-        >>> import numpy as np
-        >>> obj_content(Triangles(np.vstack([np.zeros(3), 0.1 * np.eye(3)[:2]]), np.array([[0, 1, 2]]))).splitlines()
-        [b'v 0 0 0', b'v 0.1 0 0', b'v 0 0.1 0', b'v 0 0 0', b'f 1 2 3']
     """
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_LEAST - len(corners))
@@ -87,7 +69,6 @@ def obj_content(surface: Triangles) -> bytes:
 
 
 # Colours in mesh files: of materials, and of vertices and faces. No texture is read.
-
 Color = tuple[float, float, float, float]
 MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
 LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
@@ -112,12 +93,7 @@ class Materials:
 
 
 def plain_materials(text: str) -> str:
-    r"""Return the names and diffuse colours of materials (the text of an .mtl file), with opacities as fourth numbers.
-
-    Example:
-        >>> plain_materials("newmtl glass\nKd 0 0 1\nmap_Kd wood.png\nd 0.5").splitlines()
-        ['newmtl glass', 'Kd 0 0 1 0.5']
-    """
+    """Return the names and diffuse colours of materials (text of an .mtl file), with the opacity as fourth number."""
     found = dict[str, dict[str, list[str]]]()
     own = dict[str, list[str]]()
     for line in text.splitlines():
@@ -195,13 +171,7 @@ def _material_color(mesh: Any) -> Color | None:
 
 
 def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Return at most some colours (k, 4) and which of them each of many (m, 4) has; alike ones become their mean.
-
-    Example:
-        >>> shades, own = _few(np.array([[1.0, 0, 0, 1], [0, 0, 1, 1], [1.0, 0, 0, 1]]))
-        >>> shades.tolist(), own.tolist()
-        ([[0.0, 0.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]], [1, 0, 1])
-    """
+    """Return at most some colours (k, 4) and which of them each of many (m, 4) has; alike ones become their mean."""
     for levels in LEVELS:
         _, own = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
         own = own.reshape(-1)
@@ -212,7 +182,6 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
 
 
 # The folders where meshes of a robot file may lie: a file from a stranger must not name any file of the machine.
-
 GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models", "description")
 """Usual names of the folder of a description inside of its package: meshes are beside it, ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a model of Gazebo
@@ -225,10 +194,6 @@ def own_folders(path: Path) -> tuple[str, ...]:
     """Return the folders whose meshes a description may name: its own or, if it is in one, its package.
 
     If the description is a link to another file, as in the install folder of a ROS workspace, those of that file too.
-
-    Example:
-        >>> [Path(each).name for each in own_folders(Path("arm_description/urdf/arm.urdf"))]
-        ['arm_description']
     """
     folders = []
     for file in dict.fromkeys((path.absolute(), path.resolve())):
@@ -253,12 +218,7 @@ def allowed_folders() -> list[Path]:
 
 
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
-    """Return whether a file is in one of the folders, or in one that the user allows; links are followed first.
-
-    Example:
-        >>> is_inside(Path("arm/../../secret.stl"), ("arm",)), is_inside(Path("arm/meshes/hand.stl"), ("arm",))
-        (False, True)
-    """
+    """Return whether a file is in one of the folders, or in one that the user allows; links are followed first."""
     real = path.resolve()
     return any(real.is_relative_to(folder.resolve()) for folder in (*map(Path, folders), *allowed_folders()))
 
@@ -285,13 +245,7 @@ def import_usd(where: str) -> Any:
 
 
 def split_prim(path: Path) -> tuple[Path, str]:
-    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``.
-
-    Example:
-        >>> file, prim = split_prim(Path("scene.usda#/World/arm"))
-        >>> file.name, prim
-        ('scene.usda', '/World/arm')
-    """
+    """Return the file and the path of the prim in it of a name like ``scene.usda#/World/arm``."""
     file, _, prim = path.as_posix().partition("#")
     is_usd = file.lower().endswith(USD_SUFFIXES)
     return (Path(file), f"/{prim.strip('/')}" if prim else "") if is_usd else (path, "")
@@ -337,8 +291,7 @@ def _layer(pxr: Any, identifier: str, path: Path) -> Any:
 
 def _line(error: object) -> str:
     """Return an error of USD on one line, without the place in its source."""
-    text = " ".join(str(error).split())
-    return re.sub(r"^.*? in file \S+ : ", "", text)[:300]
+    return re.sub(r"^.*? in file \S+ : ", "", " ".join(str(error).split()))[:300]
 
 
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
@@ -384,8 +337,7 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
     """Return the surface of a prim of the type Mesh, and how many corners each of its faces has."""
-    names = ("points", "faceVertexCounts", "faceVertexIndices")
-    given = [prim.GetAttribute(name).Get() for name in names]
+    given = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
     points, counts, corners = (np.array([] if each is None else each) for each in given)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
     try:

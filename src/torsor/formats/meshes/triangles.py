@@ -49,10 +49,6 @@ def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> 
 
     ``corners`` are the indices of all polygons, ``counts`` how many of them each has, of ``points`` points. Indices and
     counts that do not fit together raise ValueError.
-
-    Example:
-        >>> fans(np.array([4, 5, 6, 7, 0, 1, 2]), np.array([4, 3]), 8).tolist()
-        [[4, 5, 6], [4, 6, 7], [0, 1, 2]]
     """
     inside = not corners.size or (corners.min() >= 0 and corners.max() < points)
     if not inside or (counts < 0).any() or counts.sum() != corners.size:
@@ -64,12 +60,7 @@ def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> 
 
 
 def box(sizes: ArrayLike) -> Triangles:
-    """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared, so that edges are sharp.
-
-    Example:
-        >>> box([1.0, 2.0, 3.0]).vertices.max(axis=0).tolist()
-        [0.5, 1.0, 1.5]
-    """
+    """Return a box about the origin with edges of ``sizes`` (3,) in m; corners are not shared: edges are sharp."""
     square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     sides = []
     for axis in range(3):
@@ -83,15 +74,10 @@ def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
     """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
 
     ``around`` is the number of corners of a circle.
-
-    Example:
-        >>> turned([[0, 0], [1, 0], [0, 1]]).faces.shape
-        (48, 3)
     """
     points = np.asarray(profile, dtype=float)
     angles = 2 * np.pi * np.arange(around) / around
-    circle = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    rings = points[:, None, :1] * circle
+    rings = points[:, None, :1] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     vertices = np.concatenate([rings, np.broadcast_to(points[:, None, 1:], (*rings.shape[:2], 1))], axis=-1)
     here = np.arange(around)
     there = (here + 1) % around
@@ -112,29 +98,19 @@ def _arc(start: float, end: float, count: int, radius: float, height: float) -> 
 
 
 def sphere(radius: float, around: int = AROUND) -> Triangles:
-    """Return a sphere about the origin, ``radius`` in m.
-
-    Example:
-        >>> bool(np.allclose(np.linalg.norm(sphere(0.5).vertices, axis=1), 0.5))
-        True
-    """
+    """Return a sphere about the origin, ``radius`` in m."""
     return turned(_arc(-np.pi / 2, np.pi / 2, around // 2 + 1, radius, 0.0), around)
 
 
 def cylinder(radius: float, length: float, around: int = AROUND) -> Triangles:
-    """Return a cylinder about the z axis, its middle at the origin, in m.
-
-    Example:
-        >>> float(cylinder(0.1, 2.0).vertices[:, 2].max())
-        1.0
-    """
+    """Return a cylinder about the z axis, its middle at the origin, in m."""
     low, high = (radius, -length / 2), (radius, length / 2)  # in three parts, so that the edges are sharp
     parts = [[(0.0, low[1]), low], [low, high], [high, (0.0, high[1])]]
     return joined([turned(part, around) for part in parts])
 
 
 def capsule(radius: float, length: float) -> Triangles:
-    """Return a cylinder of this ``length`` with half spheres at its ends, about the z axis, its middle at the origin.
+    """Return a cylinder of this ``length`` with hemispheres at its ends, about the z axis, centred at the origin.
 
     Example:
         >>> round(float(capsule(0.1, 2.0).vertices[:, 2].max()), 9)
@@ -146,12 +122,6 @@ def capsule(radius: float, length: float) -> Triangles:
 
 
 def arrow(length: float, radius: float) -> Triangles:
-    """Return an arrow from the origin along z; its head is a cone of up to a third of its length.
-
-    Example:
-        >>> float(arrow(1.0, 0.02).vertices[:, 2].max())
-        1.0
-    """
-    head = min(length / 3, 6 * radius)
-    neck = length - head
+    """Return an arrow from the origin along z; its head is a cone of up to a third of its length."""
+    neck = length - min(length / 3, 6 * radius)
     return turned([(0.0, 0.0), (radius, 0.0), (radius, neck), (2.5 * radius, neck), (0.0, length)])

@@ -48,11 +48,6 @@ def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, 
     return entry | ({} if given.color is None else {"color": given.color})
 
 
-def link_entry(name: str, pose: Array) -> dict[str, Any]:
-    """Return a link between two joints of a body as it is noted, with its pose (4 x 4) where all joints are at zero."""
-    return {"name": name, "pose": pose[:3].tolist()}
-
-
 def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[dict[str, Any]]) -> None:
     """Add the note to the root element, if there is anything to note."""
     content = {key: value for key, value in (("base", base), ("links", links), ("meshes", meshes)) if value}
@@ -61,12 +56,7 @@ def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[
 
 
 def read_note(data: str, path: Path) -> Note:
-    """Return what a note says; one that cannot be read, such as that of another program, is a warning.
-
-    Example:
-        >>> read_note('{"base": "pedestal"}', Path("arm.xml")).base
-        'pedestal'
-    """
+    """Return what a note says; one that cannot be read, such as that of another program, is a warning."""
     finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
     try:
         content = json.loads(data)

@@ -28,8 +28,6 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
 
-# Geoms of a model that MuJoCo compiled: visuals where they are seen, collision shapes where they touch something.
-
 # Numbers of mjtGeom. Height fields and signed distance functions are neither drawn nor collide.
 _SHAPES = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 # MuJoCo's viewer shows these groups of geoms by default; by convention the others are for collisions.
@@ -38,12 +36,7 @@ _NO_COLOR = (0.5, 0.5, 0.5, 1.0)  # of geoms that have neither rgba nor a materi
 
 
 def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
-    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order.
-
-    Example:
-        >>> pose_of([0.1, 0.2, 0.3], [1, 0, 0, 0])[:3, 3].tolist()
-        [0.1, 0.2, 0.3]
-    """
+    """Return the pose of a position and a quaternion (w, x, y, z), MuJoCo's order."""
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
@@ -244,14 +237,13 @@ def read_mjcf(
 
     The links are the bodies with MuJoCo's body frames; the base is ``world``, or the body that ``write_mjcf`` notes. A
     body with several joints gets a massless link ``body/joint`` after each but the last. Positions of hinges and slides
-    are MuJoCo's ``qpos``;
-    quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes postures. Geoms that can
-    collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism, but their force limits,
-    armature and damping are added to the joints.
-    Active equality constraints become loops (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``),
-    which hold exactly; the joints with actuators, also by fixed tendons, are then the active coordinates. Meshes are
-    read only where an inertia follows from them. ``base="floating"`` adds a free joint to the one body that is welded
-    to the world. A ``ModelWarning`` names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
+    are MuJoCo's ``qpos``; quaternions are (x, y, z, w) here and (w, x, y, z) there. Sites become frames, keyframes
+    postures. Geoms that can collide become shapes, <exclude> allowed collisions. Actuators are not part of a mechanism,
+    but their force limits, armature and damping are added to the joints. Active equality constraints become loops
+    (``connect`` a spherical loop, ``weld`` a weld) and couplings (``joint``), which hold exactly; the joints with
+    actuators, also by fixed tendons, are then the active coordinates. Meshes are read only where an inertia follows
+    from them. ``base="floating"`` adds a free joint to the one body that is welded to the world. A ``ModelWarning``
+    names what acts in MuJoCo and is omitted here; ``strict`` makes it an error.
     """
     # Before MuJoCo reads the file: its size is limited, document types and entities are refused.
     root = parse_xml(path, strict) if root is None else root

@@ -18,14 +18,12 @@ from torsor.formats.joint_decomposition import decomposed_joints, has_position_l
 from torsor.formats.meshes.mesh_files import read_painted, split_prim
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
-from torsor.formats.mjcf.notes import link_entry, mesh_entry, write_note
+from torsor.formats.mjcf.notes import mesh_entry, write_note
 from torsor.formats.writing import MeshNames, Omissions, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
-
-# Mesh files of an MJCF file that is written: those that MuJoCo reads, and copies (.obj) of those that it does not.
 
 Color = tuple[float, float, float, float]
 _MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
@@ -112,8 +110,6 @@ def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
     return found
 
 
-# Geoms of an MJCF file that is written: visuals, which touch nothing, and collision shapes, which MuJoCo hides.
-
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
 _COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default
 _UNSEEN = "which MuJoCo does not see: a note for Torsor keeps them"
@@ -137,8 +133,7 @@ class Geoms:
 
     def add_visual(self, body: ET.Element, visual: Visual) -> None:
         """Add a visual to a body; a mesh without a colour has those of its file."""
-        color = None if visual.color is None else (*visual.color, 1.0)[:4]
-        self._add(body, visual, color, _VISUAL)
+        self._add(body, visual, None if visual.color is None else (*visual.color, 1.0)[:4], _VISUAL)
 
     def add_shape(self, body: ET.Element, shape: Shape) -> None:
         """Add a collision shape to a body."""
@@ -183,12 +178,7 @@ class Geoms:
 
 
 def placed(T: Array) -> dict[str, Any]:
-    """Return the attributes of a pose; zero positions and identity rotations are not written.
-
-    Example:
-        >>> placed(np.eye(4))
-        {'pos': None, 'quat': None}
-    """
+    """Return the attributes of a pose; zero positions and identity rotations are not written."""
     turned = not np.array_equal(T[:3, :3], np.eye(3))
     return {
         "pos": T[:3, 3] if T[:3, 3].any() else None,
@@ -348,7 +338,7 @@ class _Writer:
         for joint, place in zip(chain.joints, reversed(places), strict=True):
             self._joint(body, joint, place)
             if joint.child != link.name and joint.child in self.carriers:
-                self.between[joint.name] = link_entry(joint.child, place)
+                self.between[joint.name] = {"name": joint.child, "pose": place[:3].tolist()}
         self._geoms(link)
 
     def _inertial(self, body: ET.Element, link: Link) -> None:

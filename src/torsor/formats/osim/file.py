@@ -35,8 +35,6 @@ from torsor.formats.search_path import given_folders
 from torsor.formats.xml import FLAGS, Element, parse_xml
 from torsor.spatial import to_rpy
 
-# Values in the elements of .osim files: names, texts, numbers, places.
-
 
 def name_of(path: Path, element: ET.Element) -> str:
     """Return the name of an element, which it must have."""
@@ -52,12 +50,7 @@ def text_in(element: ET.Element, key: str) -> str:
 
 
 def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) -> bool:
-    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it.
-
-    Example:
-        >>> flag_in(Path("a.osim"), ET.fromstring("<Coordinate><locked>TRUE</locked></Coordinate>"), "locked")
-        True
-    """
+    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it."""
     text = text_in(element, key).lower()
     if text and text not in FLAGS:
         raise ModelError(f"<{key}> is {text[:40]!r}", where=where_is(path, element), allowed="true, false, 1, 0")
@@ -277,8 +270,7 @@ def read_osim(path: str | Path) -> OsimModel:
     path = Path(path)
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
-    root = parse_xml(path)
-    model = _model(path, root)
+    model = _model(path, parse_xml(path))
     described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
     bodies = _bodies(path, described)
     frames = Frames(path, model, bodies)

@@ -183,12 +183,7 @@ class Step(NamedTuple):
 
 
 def pose_of(place: Array) -> Array:
-    """Return the pose of a frame from its translation and its angles about x, the new y and the new z.
-
-    Example:
-        >>> pose_of(np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0]))[:3, 3].tolist()
-        [1.0, 2.0, 3.0]
-    """
+    """Return the pose of a frame from its translation and its angles about x, the new y and the new z."""
     return make_pose(from_rpy(-place[3:]).T, place[:3])
 
 

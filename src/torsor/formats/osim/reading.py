@@ -32,19 +32,11 @@ from torsor.mechanism.curves import IDENTITY, Cam, Curve
 from torsor.mechanism.names import claim_name
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
-# Surfaces of OpenSim's bodies as visuals: meshes with their files, boxes, spheres and cylinders.
-
 _UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
 
 
 def visuals_of(model: OsimModel, body: str) -> tuple[Visual, ...]:
-    """Return the surfaces of a body that can be drawn.
-
-    Example:
-        >>> brick = OsimShape("box", "foot", "Brick", np.array([0.1, 0.05, 0.02]), np.ones(3), np.zeros(6))
-        >>> visuals_of(OsimModel("block", {}, {}, {}, np.zeros(3), shapes=(brick,)), "foot")[0].size
-        (0.2, 0.1, 0.04)
-    """
+    """Return the surfaces of a body that can be drawn."""
     found = (_visual(model, shape) for shape in model.shapes if shape.body == body)
     return tuple(visual for visual in found if visual is not None)
 
@@ -101,17 +93,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
 
 def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``).
-
-    Example:
-        >>> from torsor.formats.osim.model import OsimBody
-        >>> body = OsimBody("foot", 1.5, np.zeros(3), 0.01 * np.eye(3), np.ones(3))
-        >>> pin = OsimCoordinate("ankle", 0.2, -1.0, 1.0, False)
-        >>> joint = OsimJoint("pin", "PinJoint", "ground", "foot", np.zeros(6), np.zeros(6), (pin,), ())
-        >>> robot = mechanism_of(OsimModel("block", {"foot": body}, {"pin": joint}, {}, np.array([0, -9.81, 0])))
-        >>> robot.coordinate_names, robot.upper.tolist(), robot.postures["default"].tolist()
-        (('ankle',), [1.0], [0.2])
-    """
+    """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``)."""
     return _Builder(model, strict).mechanism(base, snap)
 
 
@@ -221,8 +203,7 @@ class _Builder:
             name = claim_name(name, self.joint_names)
             settings["coordinate"] = step.coordinate
         if line is None:
-            where = f"{self.model.source}: joint {name!r}"
-            cam = Cam.of(step.kind == "revolute", step.function, inner, where)
+            cam = Cam.of(step.kind == "revolute", step.function, inner, f"{self.model.source}: joint {name!r}")
             return Joint(name, "flexible", "", "", flexible=cam, **settings)
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)

@@ -17,8 +17,6 @@ from torsor.formats.search_path import SEARCH_FIX, Finder
 from torsor.formats.xml import FLAGS, Element, parse_xml
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
-# Texts of SDF elements as numbers, flags and poses, with errors that name file, line and element.
-
 
 def where_of(element: Any, source: str, owner: str = "") -> str:
     """Return file, line and owner of an element, for messages."""
@@ -27,13 +25,7 @@ def where_of(element: Any, source: str, owner: str = "") -> str:
 
 
 def text_of(element: Any, tag: str) -> str:
-    """Return the text of a child, without blanks around it; empty where there is none.
-
-    Example:
-        >>> import xml.etree.ElementTree as ET
-        >>> text_of(ET.fromstring("<joint><child> arm </child></joint>"), "child")
-        'arm'
-    """
+    """Return the text of a child, without blanks around it; empty where there is none."""
     return (element.findtext(tag) or "").strip()
 
 
@@ -51,13 +43,7 @@ def numbers_of(element: Any, count: int, source: str, owner: str, most: float = 
 
 
 def number_of(element: Any, tag: str, default: float | None, source: str, owner: str, most: float = LARGEST) -> float:
-    """Return the number in a child, or the default; without one, the child must be there.
-
-    Example:
-        >>> import xml.etree.ElementTree as ET
-        >>> number_of(ET.fromstring("<inertial><mass>2</mass></inertial>"), "mass", 1.0, "a.sdf", "link 'arm'")
-        2.0
-    """
+    """Return the number in a child, or the default; without one, the child must be there."""
     child = None if element is None else element.find(tag)
     if child is not None:
         return float(numbers_of(child, 1, source, owner, most)[0])
@@ -77,13 +63,7 @@ def flag_of(element: Any, tag: str, source: str, owner: str, default: bool = Fal
 
 
 def pose_of(element: Any, source: str, owner: str) -> Array:
-    """Return the pose (4 x 4) in a <pose>: a position and roll, pitch, yaw (perhaps in degrees), or a quaternion.
-
-    Example:
-        >>> import xml.etree.ElementTree as ET
-        >>> pose_of(ET.fromstring('<pose degrees="true">1 0 0 0 0 90</pose>'), "a.sdf", "link 'arm'")[0].tolist()
-        [0.0, -1.0, 0.0, 1.0]
-    """
+    """Return the pose (4 x 4) in a <pose>: a position and roll, pitch, yaw (perhaps in degrees), or a quaternion."""
     if element is None or not (element.text or "").strip():
         return IDENTITY
     kind, degrees = element.get("rotation_format", "euler_rpy"), element.get("degrees", "false").strip().lower()
@@ -234,15 +214,7 @@ THE_WORLD = SdfFrame(WORLD, WORLD)
 
 
 def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
-    """Return the pose (4 x 4) of frame b in frame a; as it is written, where b is relative to a.
-
-    Example:
-        >>> from torsor.spatial import make_pose
-        >>> arm = SdfFrame("link", "arm", None, make_pose(p=[1, 0, 0]), _base=THE_WORLD)
-        >>> hand = SdfFrame("link", "hand", None, make_pose(p=[0, 2, 0]), _base=arm)
-        >>> relative_pose(THE_WORLD, hand)[:3, 3].tolist()
-        [1.0, 2.0, 0.0]
-    """
+    """Return the pose (4 x 4) of frame b in frame a; as it is written, where b is relative to a."""
     if a is b:
         return IDENTITY
     if b.kind != WORLD and b.base is a:
@@ -263,8 +235,7 @@ def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
             found = f"the placement frame {frame.name!r} has no pose in its model"
             raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside of the model")
         seen.add(id(at))
-        base = at.base
-        pose, at = _product(at.pose, pose), base
+        pose, at = _product(at.pose, pose), at.base
     return pose
 
 
@@ -420,8 +391,7 @@ class _Collector:
             if each.tag in ("model", "include"):
                 self._nested(each, scope, finder, depth + 1)
             elif each.tag in kinds:
-                at = getattr(self, f"_{each.tag}")(each, scope)
-                kinds[each.tag].append(Part(each, at, scope, finder))
+                kinds[each.tag].append(Part(each, getattr(self, f"_{each.tag}")(each, scope), scope, finder))
                 if sum(map(len, kinds.values())) > MOST_PARTS:
                     allowed = f"{MOST_PARTS} links, joints and frames"
                     raise ModelError("too many parts", where=self.path.name, allowed=allowed)

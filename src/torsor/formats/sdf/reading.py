@@ -37,8 +37,6 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import SHAPE_SIZES, VISUAL_SIZES
 from torsor.spatial import axis_frame, make_pose
 
-# What an SDF file has and a mechanism does not: noted while the file is read, and named in one warning.
-
 # By element: the children that are read, and those that have no influence on the motion of the model alone.
 _READ = {
     "sdf": "model include world",
@@ -64,12 +62,6 @@ class Unread:
 
     Its kinds are "acting", what may act on the motion, "harmless", what does not, and "assumed", numbers that the file
     leaves to the defaults of SDF.
-
-    Example:
-        >>> unread = Unread("robot.sdf", strict=False)
-        >>> unread.note("<cable>", None)
-        >>> list(unread.found["acting"])
-        ['<cable>']
     """
 
     def __init__(self, source: str, strict: bool):
@@ -121,8 +113,6 @@ def _switches(element: Any) -> Iterator[str]:
 def _lines(found: dict[str, list[int]]) -> str:
     return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in found.items()], most=12)
 
-
-# Links of SDF: inertia, visuals and collision shapes in the axes of the link.
 
 ALL_MASKS = 0xFFFF  # SDF's default of <collide_bitmask>
 # By shape: the elements that give its size, and the count of their numbers.
@@ -193,8 +183,7 @@ class _LinkReader:
         T = self.pose(inertial)
         R = T[:3, :3]
         inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        mass = number_of(inertial, "mass", 1.0, self.source, self.owner)
-        return mass, T[:3, 3], 0.5 * (inertia + inertia.T)
+        return number_of(inertial, "mass", 1.0, self.source, self.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
     def visuals(self) -> Iterator[Visual]:
         """Yield what is drawn; one that cannot be used is left out, with a warning."""
@@ -277,8 +266,6 @@ class _LinkReader:
         opacity = 1.0 - number_of(element, "transparency", 0.0, self.source, self.owner)
         return (*rgba[:3], (rgba[3] if count == 4 else 1.0) * opacity)
 
-
-# Joints of SDF: trees of them, cut joints where a link has a second parent, and gearboxes as couplings.
 
 _KINDS = {
     "revolute": "revolute",

@@ -26,8 +26,6 @@ from torsor.mechanism.loops import CutJoint
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose
 
-# Loops in SDF: joints to a link that has a parent already. They are closed where all joints are at zero.
-
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
 _JOINTS |= {"spherical": "ball"}
 _CLOSED = 1e-9  # largest error of a loop at zero, in m and rad

@@ -159,8 +159,6 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield from ((f"frame><{child.tag}", child) for child in element)
 
 
-# Motors in URDF: gear ratio, rotor inertia and elasticity from <transmission> elements.
-
 # Drake's and our own elements of the rotor, each with the elements of its gear ratio, the first that is there.
 # Drake does not read <mechanicalReduction>, which its files give as 1.
 _ROTORS = {
@@ -257,13 +255,6 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     """Return a capsule as a cylinder and the spheres at its ends; one of length 0 is a sphere.
 
     ``number`` makes the names of the parts unique among those of the link: ``NAME/capsule0``, ``NAME/capsule0/low``.
-
-    Example:
-        >>> parts = capsule_parts(Shape("capsule", (0.1, 0.5), name="arm"), 0)
-        >>> [(part.shape, part.name) for part in parts]
-        [('cylinder', 'arm/capsule0'), ('sphere', 'arm/capsule0/low'), ('sphere', 'arm/capsule0/high')]
-        >>> joined_capsules(parts)[0].name
-        'arm'
     """
     radius, length = capsule.size
     if not length:

@@ -147,11 +147,6 @@ def axis_of(axis: str) -> Array:
     return np.asarray(np.eye(3)["XYZ".index(axis[-1])])
 
 
-def frame_along(pose: Array, axis: str) -> Array:
-    """Return a frame turned so that its z axis is along one of its axes."""
-    return pose @ make_pose(axis_frame(axis_of(axis)))
-
-
 def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: str) -> Joint:
     """Return one free axis of a joint as a hinge or slide in the joint's frame, with limits, friction and drive."""
     prim, data, units = joint.prim, own_data(joint.prim), scene.units
@@ -268,8 +263,6 @@ def _mimicked(prim: Any, axis: str) -> tuple[list[Any], float, float] | None:
     return None
 
 
-# Joints of USD that close loops: cut joints between two frames, with the z axes of the house.
-
 _TURNS = {"rotX", "rotY", "rotZ"}
 
 
@@ -286,7 +279,7 @@ def loop_of(
         return [], None
     limited = any(np.isfinite(limits_of(scene, joint.prim, each)).any() for each in joint.free)
     scene.left_out.note("limits of joints that close loops", joint.name, limited)
-    poses = [frame_along(end.pose, axis) for end in joint.ends]
+    poses = [end.pose @ make_pose(axis_frame(axis_of(axis))) for end in joint.ends]
     found, ends = list[Frame](), list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):
         own, link = str(own_data(joint.prim).get(letter, "")), names[end.body]

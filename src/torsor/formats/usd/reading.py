@@ -138,8 +138,7 @@ def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[So
             return []
         solid = inside
     volume, center, inertia = solid
-    api = scene.pxr.UsdPhysics.MassAPI
-    mass = number_of(api(part).GetMassAttr()) * scene.units.mass
+    mass = number_of(scene.pxr.UsdPhysics.MassAPI(part).GetMassAttr()) * scene.units.mass
     factor = mass / volume if mass else _density(scene, body, part)
     return [(factor * volume, center, factor * inertia)]
 
@@ -264,8 +263,7 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     """
     file, prim = split_prim(path)
     try:
-        scene = Scene.of(file, strict)
-        return _Reader(scene, prim).read(base, snap, file)
+        return _Reader(Scene.of(file, strict), prim).read(base, snap, file)
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
         if isinstance(error, ModelError):
             raise

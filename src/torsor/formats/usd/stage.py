@@ -70,12 +70,7 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
 
 
 def nearest_rotation(R: Array) -> Array:
-    """Return the rotation nearest to a matrix; a rotation to rounding stays as it is.
-
-    Example:
-        >>> nearest_rotation(1.0001 * np.eye(3)).tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
+    """Return the rotation nearest to a matrix; a rotation to rounding stays as it is."""
     if np.abs(R.T @ R - np.eye(3)).max() < 1e-15:
         return R
     U, _, V = np.linalg.svd(R)
@@ -83,12 +78,7 @@ def nearest_rotation(R: Array) -> Array:
 
 
 def decimal(value: Any) -> float:
-    """Return a number of single precision as the shortest decimal that it stands for.
-
-    Example:
-        >>> decimal(np.float32(1.3))
-        1.3
-    """
+    """Return a number of single precision as the shortest decimal that it stands for."""
     return float(str(np.float32(value)))
 
 
@@ -152,12 +142,7 @@ def own_data(prim: Any) -> Mapping[str, Any]:
 
 
 def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
-    """Return whether there are exact numbers of a key, and they agree with those of the schema to its precision.
-
-    Example:
-        >>> agrees({"mass": 1.23456789}, "mass", 1.2345679), agrees({"mass": 1.23456789}, "mass", 2.0)
-        (True, False)
-    """
+    """Return whether there are exact numbers of a key, and they agree with those of the schema to its precision."""
     if key not in data:
         return False
     given, found = np.array(data[key], dtype=float), np.array(plain, dtype=float)
@@ -170,19 +155,12 @@ def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
-    """Return the exact numbers of a key if they agree with those of the schema, else those of the schema.
-
-    Example:
-        >>> exact({"mass": 1.23456789}, "mass", 1.2345679), exact({"mass": 1.23456789}, "mass", 2.0)
-        (1.23456789, 2.0)
-    """
+    """Return the exact numbers of a key if they agree with those of the schema, else those of the schema."""
     if not agrees(data, key, plain):
         return plain
     given = np.array(data[key], dtype=float)
     return float(given) if given.ndim == 0 else given
 
-
-# What the readers of the parts of a USD stage share: the stage, its units, bodies by prim, and what is left out.
 
 _LARGEST_UNIT = 1e20  # m or kg: that of light years is 1e16
 EARTH = 9.81  # m/s^2, where a scene gives none
@@ -255,8 +233,7 @@ class Scene:
 
     def place(self, prim: Any) -> Place:
         """Return the pose of a prim in the stage, and its scale."""
-        M = np.array(self._cache.GetLocalToWorldTransform(prim)).T
-        return place_of(M, self.units, self.where(prim))
+        return place_of(np.array(self._cache.GetLocalToWorldTransform(prim)).T, self.units, self.where(prim))
 
     def place_in(self, prim: Any, body: Any) -> Place:
         """Return the pose of a prim in the axes of the body that it is below, and its scale, which may mirror it."""

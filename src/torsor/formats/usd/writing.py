@@ -28,8 +28,6 @@ from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
 from torsor.spatial import axis_frame, make_pose, to_quaternion
 
-# Prims of a USD stage that is written: names, places, exact numbers in customData, and surfaces.
-
 _KINDS = {"box": "Cube", "sphere": "Sphere", "ellipsoid": "Sphere", "cylinder": "Cylinder", "capsule": "Capsule"}
 _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
 _SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")
@@ -217,8 +215,7 @@ class _Writer:
         for joint in m.elastic:
             found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which USD cannot express"
             raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml")
-        up = "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z"
-        pxr.UsdGeom.SetStageUpAxis(parts.stage, up)
+        pxr.UsdGeom.SetStageUpAxis(parts.stage, "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z")
         root = parts.define("", m.name, "Xform")
         parts.stage.SetDefaultPrim(root)
         pxr.UsdPhysics.ArticulationRootAPI.Apply(root)

@@ -42,13 +42,7 @@ KINDS = (("mx", "my", "mz"), ("Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz"))
 
 
 def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
-    """Return a criterion of G (b, b) and its gradient (b, b); infinite where G is singular.
-
-    Example:
-        >>> value, gradient = criterion_of("determinant", np.diag([1.0, 4.0]), np.ones(2))
-        >>> round(value, 6), gradient.round(6).tolist()
-        (-0.693147, [[-0.5, 0.0], [0.0, -0.125]])
-    """
+    """Return a criterion of G (b, b) and its gradient (b, b); infinite where G is singular."""
     values, U = np.linalg.eigh(G)
     if not values[0] > SINGULAR * values[-1]:
         return np.inf, np.zeros_like(G)
@@ -73,10 +67,6 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
     """Return the sizes (b,) to which deviations of parameters are relative: their values, or a part of the largest.
 
     ``names`` are those of the parameters that represent the base parameters, such as "link2.mx".
-
-    Example:
-        >>> sizes_of(("a.mx", "b.my", "a.viscous"), np.array([2.0, 0.0, 0.1])).tolist()
-        [2.0, 0.2, 0.1]
     """
     letters = [re.sub(r".*\.", "", name) for name in names]
     kinds = [next((own for own in KINDS if each in own), (each,)) for each in letters]
@@ -86,7 +76,6 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
 
 
 # Minimisation of a smooth function within its domain: BFGS with a line search that stays inside.
-
 SHORTEST = 1e-10  # fraction of a step at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must reach
 
@@ -97,13 +86,6 @@ class Descent:
 
     ``H`` (z, z) is the BFGS approximation of the inverse Hessian (Nocedal and Wright, "Numerical
     Optimization", 2006, chapter 6).
-
-    Example:
-        >>> bowl = Descent(lambda x: (float(x @ x), 2 * x), np.array([3.0, 4.0]))
-        >>> while bowl.step():
-        ...     pass
-        >>> bool(np.abs(bowl.x).max() < 1e-6)
-        True
     """
 
     function: Callable[[Array], tuple[float, Array]]

@@ -155,11 +155,7 @@ def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> C
 def check_excitable(robot: Any) -> None:
     """Raise ModelError if ``excite`` has no motions for a robot.
 
-    Example:
-        >>> check_excitable(torsor.library.four_bar())
-        Traceback (most recent call last):
-        torsor.ModelError: four_bar: excite: closed loops: excite has no motions for them; fix: choose motions \
-of the drives yourself, and look at them with first_look
+    of the drives yourself, and look at them with first_look
     """
     if not isinstance(robot, Robot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")
@@ -220,8 +216,7 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     n, basis = design.robot.nv, design.series.basis
     F = design.series.sampled(FINE * design.series.harmonics)
     for _ in range(CANDIDATES):
-        x = rng.normal(size=(basis.shape[1], n))
-        free = basis @ x
+        free = basis @ rng.normal(size=(basis.shape[1], n))
         free[0] = _middle(design, rng)
         C = design.coefficients(np.asarray(basis.T @ free).ravel())
         C[1:] *= rng.uniform(0.5, 0.9, size=n) * _largest_scale(design, C, F)

@@ -29,18 +29,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Finite Fourier series with exact derivatives.
-
-
 def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array, Array]:
     """Return the functions 1, sin(k w t), cos(k w t), their rates and second rates at times t: (..., 2 H + 1) each.
 
     w = 2 pi / period (1/s), k = 1 to H; the sines come before the cosines.
-
-    Example:
-        >>> value, rate, _ = features(0.0, 1.0, 2)
-        >>> value.tolist(), rate.round(3).tolist()
-        ([1.0, 0.0, 0.0, 1.0, 1.0], [0.0, 6.283, 12.566, -0.0, -0.0])
     """
     times = np.asarray(t, dtype=float)[..., None]
     w = 2 * np.pi / period * np.arange(1, harmonics + 1)
@@ -51,25 +43,14 @@ def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array,
 
 
 def resting(harmonics: int) -> Array:
-    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start and end at rest: v = 0 and a = 0.
-
-    Example:
-        >>> _, rate, second = features(0.0, 1.0, 3)
-        >>> bool(np.abs([rate @ resting(3), second @ resting(3)]).max() < 1e-12)
-        True
-    """
+    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start and end at rest: v = 0 and a = 0."""
     _, rate, second = features(0.0, 2 * np.pi, harmonics)
     return np.asarray(np.linalg.svd(np.stack([rate, second]))[2][2:].T)
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not.
-
-    Example:
-        >>> Series(1.0, 3, rest=True).basis.shape
-        (7, 5)
-    """
+    """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not."""
 
     period: float
     harmonics: int
@@ -124,13 +105,7 @@ class Excitation(Result):
         return f"<Excitation of {self.robot.name!r}: {text}, {self.status}>"
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return (q, v, a), each (..., n), at times t (...), in s.
-
-        Example:
-            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> [x.round(3).tolist() for x in sway(0.0)]
-            [[0.0], [3.142], [0.0]]
-        """
+        """Return (q, v, a), each (..., n), at times t (...), in s."""
         q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
         return q, v, a
 

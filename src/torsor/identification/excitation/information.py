@@ -30,12 +30,7 @@ LEAST_NOISE = 1e-4  # as a fraction of the forces: measurements without noise do
 
 
 class Known(NamedTuple):
-    """The ``information`` (b, b) of earlier measurements, their ``noise`` (n,) and ``rate`` (Hz).
-
-    Example:
-        >>> Known(np.eye(2), np.ones(3), 100.0).rate
-        100.0
-    """
+    """The ``information`` (b, b) of earlier measurements, their ``noise`` (n,) and ``rate`` (Hz)."""
 
     information: Array
     noise: Array
@@ -66,15 +61,6 @@ def known_of(robot: Robot, base: BaseParameters, samples: Sequence[Measured], no
     """Return what earlier measurements tell, from their ``samples_of``; a ``noise`` (n,) replaces the estimated ones.
 
     The noise of a coordinate that none of them measured is infinite.
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 1))
-        >>> data = Measurements(q, v, a, robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 1)))
-        >>> found = known_of(robot, robot.inertial.base(), samples_of(robot, data), None)
-        >>> alike = torsor.identify(robot, data)
-        >>> bool(np.allclose(np.linalg.inv(found.information), alike.covariance, rtol=0.1, atol=1e-6))
-        True
     """
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     for each in samples:
@@ -87,14 +73,7 @@ def known_of(robot: Robot, base: BaseParameters, samples: Sequence[Measured], no
 
 
 def samples_of(robot: Robot, measured: Any) -> list[Measured]:
-    """Return the samples of an ``Identified``, ``Measurements``, a ``Trajectory``, or of several of them.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> data = Measurements(*np.ones((4, 9, 1)), weights=np.full((9, 1), 7.0))
-        >>> samples_of(robot, data)[0].weights[0].tolist()
-        [1.0]
-    """
+    """Return the samples of an ``Identified``, ``Measurements``, a ``Trajectory``, or of several of them."""
     return [_samples(robot, each) for each in (measured if isinstance(measured, list | tuple) else [measured])]
 
 
@@ -107,13 +86,11 @@ def _samples(robot: Robot, given: Any) -> Measured:
     data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
     weights = np.ones_like(data.tau) if data.weights is None else data.weights
     # Weights are relative: those of a coordinate have the mean square 1 where they are positive.
-    largest = np.maximum(weights.max(axis=0), 1e-300)
-    weights = weights / largest
+    weights = weights / np.maximum(weights.max(axis=0), 1e-300)
     squares = (weights**2).sum(axis=0) / np.maximum((weights > 0).sum(axis=0), 1)
     weights = weights / np.sqrt(np.where(squares > 0, squares, 1.0))
     residuals = given.residuals if isinstance(given, Identified) else None
-    acting = data.tau + environment_forces(robot, data.q, data.external)
-    return Measured(data, acting, weights, residuals)
+    return Measured(data, data.tau + environment_forces(robot, data.q, data.external), weights, residuals)
 
 
 def _check_same(robot: Robot, other: MeasuredRobot) -> None:
@@ -167,16 +144,10 @@ def _information(robot: Robot, base: BaseParameters, given: Measured, noise: Arr
 
 
 def deviations_of(information: Array) -> Array:
-    """Return the standard deviations (b,) of parameters with this information; infinite where it shows nothing.
-
-    Example:
-        >>> deviations_of(np.diag([4.0, 0.0])).tolist()
-        [0.5, inf]
-    """
+    """Return the standard deviations (b,) of parameters with this information; infinite where it shows nothing."""
     sizes = np.sqrt(np.diagonal(information))
     scale = np.where(sizes > 0, sizes, 1.0)
     values, U = np.linalg.eigh(information / np.outer(scale, scale))
     shown = values > NULL * max(float(values[-1]), 1e-300)
     deviations = np.sqrt((U[:, shown] ** 2 / values[shown]).sum(axis=1)) / scale
-    hidden = (U[:, ~shown] ** 2).sum(axis=1) > PART**2
-    return np.where(hidden, np.inf, deviations)
+    return np.where((U[:, ~shown] ** 2).sum(axis=1) > PART**2, np.inf, deviations)

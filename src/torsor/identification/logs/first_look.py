@@ -17,7 +17,7 @@ from torsor.base.checks import several
 from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
-from torsor.base.summary import as_text
+from torsor.base.summary import as_text, titled_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import (
     MeasuredRobot,
@@ -39,9 +39,6 @@ from torsor.simulation import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-# What a first look at a log found: suspicious things, signals, and what can be identified.
 
 
 class Signal(NamedTuple):
@@ -86,8 +83,6 @@ class Look:
         """The kinds of the findings, each once."""
         return tuple(dict.fromkeys(each.kind for each in self.findings))
 
-
-# The figure of a first look: positions, forces with those of the model, and spectra, one row for each coordinate.
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
 POINTS = 2000  # of a curve over time
@@ -162,8 +157,6 @@ def _gaps(axes: Any, times: Any) -> None:
             axes.axvspan(known[k], known[k + 1], color=GAP, linewidth=0)
 
 
-# The first look at a log as text, and as plain values for JSON.
-
 LONGEST = 8  # names of parameters in a line
 HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
 
@@ -214,9 +207,7 @@ def length_of(look: Look) -> str:
 
 
 def _signal_table(look: Look) -> Table:
-    table = Table(title="Signals (SI units)", title_justify="left", title_style="bold", header_style="bold")
-    for head in HEADS:
-        table.add_column(head, justify="left" if head == "coordinate" else "right")
+    table = titled_table("Signals (SI units)", *HEADS)
     for name, *cells in signal_rows(look):
         table.add_row(escape(name), *cells)
     return table

@@ -44,14 +44,7 @@ class Fitted(NamedTuple):
 
 
 class ForceModel:
-    """The forces of a robot of unknown parameters.
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 200, 2))
-        >>> bool(ForceModel(robot).fit(q, v, a, robot.inverse_dynamics(q, v, a) + 3.0).left.max() < 1e-12)
-        True
-    """
+    """The forces of a robot of unknown parameters."""
 
     def __init__(self, robot: MeasuredRobot) -> None:
         self.robot = robot.to(dtype="float64")

@@ -9,18 +9,7 @@ from torsor.identification.logs.first_look import HEADS, FirstLook, identifiable
 
 
 def write_look_report(path: str | Path, look: FirstLook) -> Path:
-    """Write the report of a first look at a log: one page (HTML) that opens offline, with all signals and findings.
-
-    Example:
-        >>> import tempfile
-        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
-        >>> q = np.sin(2 * np.pi * t)[:, None]
-        >>> look = torsor.identification.first_look(robot, (t, q, 0 * q), cutoff=20.0)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     text = write_look_report(folder + "/look.html", look).read_text()
-        >>> "1 suspicious" in text and "data:image/png" in text
-        True
-    """
+    """Write the report of a first look at a log: one page (HTML) that opens offline, with all signals and findings."""
     instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
     name = f"First look: {', '.join(log.source for log in look.logs)}"
     parts = [

@@ -28,15 +28,7 @@ APART, TIMES = 0.1, 9.0  # of the variance of a force that one set of parameters
 def delay_findings(
     model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, times: Array, source: str
 ) -> tuple[list[LogFinding], Delay | None]:
-    """Return whether forces tau (T, n) are earlier or later than the motion (q, v, a) at times (T,), and the delay.
-
-    Example:
-        >>> robot, t, w = torsor.library.planar_chain(1), np.arange(2000) * 1e-3, 2 * np.pi
-        >>> q, v, a = np.sin(w * t)[:, None], w * np.cos(w * t)[:, None], -(w**2) * np.sin(w * t)[:, None]
-        >>> late = np.interp(t - 0.006, t, robot.inverse_dynamics(q, v, a)[:, 0])[:, None]
-        >>> [str(each)[:33] for each in delay_findings(ForceModel(robot), (q, v, a), late, t, "log")[0]]
-        ['log: forces are 6 ms later than t']
-    """
+    """Return whether forces tau (T, n) are earlier or later than the motion (q, v, a) at times (T,), and the delay."""
     try:
         found = estimate(model, motion, tau, times, source)
     except ModelError:  # too short
@@ -57,15 +49,7 @@ def delay_findings(
 
 
 def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force has the wrong sign: the fit has a negative inertia or friction.
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 1))
-        >>> tau = robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 1))
-        >>> [each.kind for each in sign_findings(ForceModel(robot), Motion(q, v, a, -tau), "log")]
-        ['sign']
-    """
+    """Yield coordinates whose force has the wrong sign: the fit has a negative inertia or friction."""
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     fits = model.of(q, v, a)
     fitted = fits.fit(tau)
@@ -89,13 +73,6 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
     """Yield coordinates whose force is many times more or less than the given parameters make it.
 
     tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 1))
-        >>> tau = robot.inverse_dynamics(q, v, a)
-        >>> [round(each.value, 3) for each in scale_findings(ForceModel(robot), Motion(q, v, a, tau / 100), "log")]
-        [0.01]
     """
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     expected = model.robot.inverse_dynamics(q, v, a)
@@ -114,13 +91,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates of whose force the model leaves more than half, whatever its parameters are.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> [each.value for each in unexplained_findings(ForceModel(robot), np.array([0.64]), "log")]
-        [80.0]
-    """
+    """Yield coordinates of whose force the model leaves more than half, whatever its parameters are."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
         if part > UNEXPLAINED:
             percent = 100 * math.sqrt(part)
@@ -130,18 +101,8 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield the force that one set of parameters leaves far more of than its own, which leave the part ``left`` (n,).
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(2), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 2))
-        >>> tau = robot.inverse_dynamics(q, v, a) * [1.0, -1.0]
-        >>> found = together_findings(ForceModel(robot), Motion(q, v, a, tau), np.full(2, 1e-6), "log")
-        >>> [each.kind for each in found]
-        ['together']
-    """
-    fit = model.of(motion.q, motion.v, motion.a)
-    common = fit.together(motion.tau)
+    """Yield the force of which common parameters leave far more than its own, which leave the part ``left`` (n,)."""
+    common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
     if common[worst] > max(APART, TIMES * left[worst]):
         name = model.robot.coordinate_names[worst]
@@ -196,16 +157,7 @@ class _Tried(NamedTuple):
 
 
 def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
-    """Return the mistakes of columns that explain the forces clearly better, and the motion without them.
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(2), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 2))
-        >>> tau = robot.inverse_dynamics(q, v, a) + 0.1 * rng.normal(size=(400, 2))
-        >>> found, _ = column_findings(ForceModel(robot), Motion(q, v, a, tau[:, ::-1]), "log")
-        >>> [each.kind for each in found]
-        ['swapped']
-    """
+    """Return the mistakes of columns that explain the forces clearly better, and the motion without them."""
     if motion.q.shape != motion.v.shape:
         return [], motion
     now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
@@ -285,12 +237,7 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
 
 
 def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
-    """Yield the changes of columns that are tried for a robot.
-
-    Example:
-        >>> [each.kind for each in hypotheses(torsor.library.planar_chain(1))]
-        ['degrees', 'sign', 'offset', 'offset', 'offset']
-    """
+    """Yield the changes of columns that are tried for a robot."""
     n, names = robot.nv, robot.coordinate_names
     if (angles := _angles(robot)).any():
         factor = np.where(angles, math.pi / 180, 1.0)
@@ -359,8 +306,6 @@ def _forces_swapped(i: int, k: int) -> Callable[[Motion], Motion]:
     return lambda m: m._replace(tau=_order(m.tau, i, k))
 
 
-# What can be identified from measurements: the base parameters that they show, with the deviations to expect.
-
 NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
 PART = 1e-3  # of a parameter in directions that no sample shows
 GOOD, WEAK = 10.0, 100.0  # percent
@@ -394,17 +339,7 @@ class Excited(NamedTuple):
 
 
 def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
-    """Return what samples show of a robot; ``fitted`` gives the noise of each coordinate.
-
-    Example:
-        >>> robot, rng = torsor.library.planar_chain(1), np.random.default_rng(0)
-        >>> q, v, a = rng.normal(size=(3, 400, 1))
-        >>> tau = robot.inverse_dynamics(q, v, a) + 0.01 * rng.normal(size=(400, 1))
-        >>> model = ForceModel(robot)
-        >>> found = excited(model, Samples(q, v, a, tau, None, np.arange(400.0)), model.fit(q, v, a, tau))
-        >>> found.graded()[0], found.forces
-        ([0, 2], 400)
-    """
+    """Return what samples show of a robot; ``fitted`` gives the noise of each coordinate."""
     Y, known = model.regressor(samples.q, samples.v, samples.a)
     tau = samples.tau - known
     weights = np.ones_like(tau) if samples.weights is None else samples.weights
@@ -428,8 +363,6 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
 
-# What the model says of a log: mistakes of columns, delay, signs, scale, what is left, and what can be identified.
-
 MOST = 5000  # samples from which deviations are computed; more count by their number
 
 
@@ -449,18 +382,7 @@ class ModelLook(NamedTuple):
 
 
 def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLook:
-    """Return what the model says of logs that are ``prepared``.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> from torsor.identification.logs.log_map import LogMap
-        >>> from torsor.identification.logs.preparing import prepare
-        >>> arm, t = torsor.library.planar_chain(1), np.arange(4) * 1e-3
-        >>> x = np.sin(t)[:, None]
-        >>> log = of_arrays("log", t, x, x, x, x, arm)
-        >>> [str(each) for each in model_look(arm, prepare(arm, [log], LogMap({})), "log").findings]
-        ['log: 4 measured forces for 5 base parameters; fix: measure longer, or name the unknown ones: among']
-    """
+    """Return what the model says of logs that are ``prepared``."""
     model, samples = ForceModel(robot), prepared.samples
     forces = len(samples.q) * robot.nv
     if forces <= len(model.base):

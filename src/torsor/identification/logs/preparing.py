@@ -68,12 +68,6 @@ def spectrum(values: Array, step: float) -> Spectrum:
     """Return the spectrum of a segment (T, n), sampled every ``step`` s, less the line through its ends.
 
     The window sin^4 keeps slow motions of large amplitude out of high frequencies, as far as the ends cause them there.
-
-    Example:
-        >>> t = np.arange(1000) * 1e-3
-        >>> found = spectrum(np.sin(2 * np.pi * 5 * t)[:, None], 1e-3)
-        >>> float(found.frequencies[np.argmax(found.power)])
-        5.0
     """
     along = np.linspace(0.0, 1.0, len(values))[:, None]
     window = np.sin(np.pi * along) ** 4
@@ -86,15 +80,7 @@ def spectrum(values: Array, step: float) -> Spectrum:
 
 
 def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cutoff:
-    """Return the cutoff for segments of positions (``derivative`` 2) or velocities (1): samples (T, n) and step (s).
-
-    Example:
-        >>> t, rng = np.arange(5000) * 1e-3, np.random.default_rng(0)
-        >>> q = np.sin(2 * np.pi * t)[:, None] + 1e-4 * rng.normal(size=(5000, 1))
-        >>> found = choose([(q, 1e-3)])
-        >>> 1.0 < found.value < 5.0, found.noise.round(5).tolist()
-        (True, [0.0001])
-    """
+    """Return the cutoff for segments of positions (``derivative`` 2) or velocities (1): samples (T, n) and step (s)."""
     spectra = tuple(spectrum(values, step) for values, step in segments)
     longest = max(len(values) * step for values, step in segments)
     highest = HIGHEST * 0.5 / max(step for _, step in segments)
@@ -154,17 +140,7 @@ class Delay(NamedTuple):
 
 
 def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, t: Array, where: str = "log") -> Delay:
-    """Return the delay of forces tau (T, n) after a motion (q, v, a), both at times t (T,).
-
-    Example:
-        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
-        >>> w = 2 * np.pi
-        >>> q, v, a = np.sin(w * t)[:, None], w * np.cos(w * t)[:, None], -(w**2) * np.sin(w * t)[:, None]
-        >>> tau = robot.inverse_dynamics(q, v, a)
-        >>> late = np.interp(t - 0.006, t, tau[:, 0])[:, None]
-        >>> round(estimate(ForceModel(robot), (q, v, a), late, t).value, 5)
-        0.006
-    """
+    """Return the delay of forces tau (T, n) after a motion (q, v, a), both at times t (T,)."""
     span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
@@ -194,8 +170,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (NEAR, -NEAR))
     rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + NEAR] - t[thin - NEAR])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
-    deviation = _deviation(residuals / noise, rates / noise, x.size)
-    return Delay(best, deviation, left(0.0), left(best))
+    return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
 
 
 def _forces(model: ForceModel, motion: tuple[Array, ...], x: Array) -> Array:
@@ -255,17 +230,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepared:
-    """Return the samples of logs as the map says: segments, equal steps, derivatives, delays.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, t = torsor.library.two_link(), np.arange(1000) * 1e-3
-        >>> q = np.sin(2 * np.pi * np.outer(t, [1.0, 1.5]))
-        >>> log = of_arrays("log", t, q, np.zeros_like(q), None, None, arm)
-        >>> found = prepare(arm, [log], LogMap({"q": [0, 1]}, cutoff=20.0))
-        >>> len(found.samples.q), found.notes[0][:33]
-        (900, '100 of 1000 samples are within 1 ')
-    """
+    """Return the samples of logs as the map says: segments, equal steps, derivatives, delays."""
     notes: list[str] = []
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
@@ -309,13 +274,6 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     model does not explain. So cutoffs down to the lowest that keeps the velocities are compared by the part of the
     forces that the model leaves, whatever its parameters are; of those alike, the highest has the least bias. Logs
     without some of the forces have the cutoff of the spectrum.
-
-    Example:
-        >>> arm, t = torsor.library.planar_chain(1), np.arange(4000) * 1e-3
-        >>> q = np.sin(2 * np.pi * t)[:, None] + 1e-5 * np.random.default_rng(0).normal(size=(4000, 1))
-        >>> run = Segment(t, q, None, None, q, np.zeros_like(q, dtype=bool))
-        >>> 1.0 < chosen_cutoff(arm, [run], []) < 10.0
-        True
     """
     rates = segments[0].v is not None
     signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
@@ -352,13 +310,11 @@ def _delay(
     if not isinstance(given.delay, str):
         found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
         if not np.isfinite(found).all():
-            raise ModelError(
-                f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed="finite numbers, in s"
-            )
+            raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
         return found
     if given.delay != ESTIMATED:
         allowed = f'seconds, or "{ESTIMATED}"'
-        raise ModelError(f"delay is {given.delay!r}", value=given.delay, where=given.source, allowed=allowed)
+        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=allowed)
     longest = longest_of(segments)
     if not longest.all_measured:
         raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")

@@ -42,24 +42,16 @@ class Sampling(NamedTuple):
 
     def segments(self, count: int) -> list[slice]:
         """Return the rows of each segment of a log of ``count`` rows."""
-        ends = [0, *self.gaps.tolist(), count]
-        return [slice(first, last) for first, last in pairwise(ends)]
+        return [slice(first, last) for first, last in pairwise([0, *self.gaps.tolist(), count])]
 
 
 def sampling_of(times: Array, gap: float | None = None) -> Sampling:
-    """Return the sampling of times (N,); steps longer than ``gap`` (s), and those that go back, separate segments.
-
-    Example:
-        >>> found = sampling_of(np.concatenate([np.arange(20) * 0.01, 1.0 + np.arange(20) * 0.01]))
-        >>> round(found.step, 12), found.gaps.tolist(), found.how
-        (0.01, [20], 'equal')
-    """
+    """Return the sampling of times (N,); steps longer than ``gap`` (s), and those that go back, separate segments."""
     steps = np.diff(times)
     forward = steps[steps > 0]
     step = float(np.median(forward)) if forward.size else 0.0
     longest = GAP * step if gap is None else gap
-    gaps = np.flatnonzero((steps > longest) | (steps <= 0)) + 1
-    whole = Sampling(step, gaps, "equal", 0.0)
+    whole = Sampling(step, np.flatnonzero((steps > longest) | (steps <= 0)) + 1, "equal", 0.0)
     parts = [times[part] for part in whole.segments(len(times))]
     inside = np.concatenate([np.diff(part) for part in parts]) if parts else steps
     if not inside.size or not step:
@@ -76,12 +68,7 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
 
 
 def equal_times(times: Array, sampling: Sampling) -> Array:
-    """Return equally spaced times for a segment of times (N,): as many for rounded stamps, else all that are inside.
-
-    Example:
-        >>> equal_times(np.array([0.0, 0.11, 0.19, 0.3]), Sampling(0.1, np.empty(0, int), "unequal", 0.1)).round(9)
-        array([0. , 0.1, 0.2, 0.3])
-    """
+    """Return equally spaced times for a segment of times (N,): as many for rounded stamps, else all that are inside."""
     if sampling.how == "unequal":
         count = int(np.floor((times[-1] - times[0]) / sampling.step + 1e-6)) + 1
         return np.asarray(times[0] + sampling.step * np.arange(count))
@@ -91,13 +78,7 @@ def equal_times(times: Array, sampling: Sampling) -> Array:
 
 
 def cubic(times: Array, values: Array, wanted: Array) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,): the cubic through the four nearest of the samples (N, n), N >= 4.
-
-    Example:
-        >>> t = np.array([0.0, 0.1, 0.25, 0.3, 0.5])
-        >>> bool(np.allclose(cubic(t, t[:, None] ** 3, np.array([0.2, 0.4])), [[0.008], [0.064]]))
-        True
-    """
+    """Return values (T, n) at ``wanted`` times (T,): the cubic through the four nearest samples (N, n), N >= 4."""
     first = np.clip(np.searchsorted(times, wanted, side="right") - 2, 0, len(times) - 4)
     nodes = times[first[:, None] + np.arange(4)]
     found = np.zeros((len(wanted), values.shape[1]))
@@ -112,12 +93,6 @@ def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> 
     """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
 
     Each step is the polynomial of degree 5 with those of its two ends.
-
-    Example:
-        >>> t = 0.1 * np.arange(5)[:, None]
-        >>> found = quintic(t[:, 0], (t**4, 4 * t**3, 12 * t**2), np.array([0.15]))
-        >>> bool(np.allclose(found, 0.15**4))
-        True
     """
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
@@ -130,12 +105,7 @@ def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> 
 
 
 def linear(times: Array, values: Array, wanted: Array) -> Array:
-    """Return values (T, n) at ``wanted`` times (T,), linear between the samples (N, n).
-
-    Example:
-        >>> linear(np.array([0.0, 1.0]), np.array([[0.0], [2.0]]), np.array([0.25])).tolist()
-        [[0.5]]
-    """
+    """Return values (T, n) at ``wanted`` times (T,), linear between the samples (N, n)."""
     return np.stack([np.interp(wanted, times, column) for column in values.T], axis=1)
 
 
@@ -151,9 +121,6 @@ def _resolution(times: Array) -> float:
         if np.abs(times * 10**digits - np.round(times * 10**digits)).max() < 1e-3:
             return 0.5 * 10.0**-digits
     return 0.0
-
-
-# Segments of a log: runs without gaps, at equal steps, that are differentiated alone.
 
 
 class Segment(NamedTuple):
@@ -205,16 +172,7 @@ class Segment(NamedTuple):
 
 
 def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str]) -> list[Segment]:
-    """Return the segments of a log at equal steps, with filtered forces where the map says so; add ``notes``.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, notes = torsor.library.planar_chain(1), list[str]()
-        >>> t = np.concatenate([np.arange(100), 200 + np.arange(100)]) * 1e-2
-        >>> log = of_arrays("log", t, np.sin(t)[:, None], np.cos(t)[:, None], None, None, arm)
-        >>> [len(each.q) for each in segments_of(arm, log, LogMap({}), notes)], notes
-        ([100, 100], ['log: 1 gaps, the first before sample 100: 2 segments'])
-    """
+    """Return the segments of a log at equal steps, with filtered forces where the map says so; add ``notes``."""
     complete = log.complete
     if not complete.all():
         first, count = log.line(int(np.argmin(complete))), int(np.count_nonzero(~complete))

@@ -27,20 +27,10 @@ SPIKE = 40.0  # times the usual second difference
 FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
 SLOW = 0.5  # s: steps of a log from which no acceleration of a robot can be found
 BEYOND = 1.05  # of a limit
-FAST = 1.5  # of a velocity limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return what is suspicious in the signals of a log, with lines and numbers.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
-        >>> q = np.column_stack([np.sin(t), 0 * t])
-        >>> log = of_arrays("log", t, q, np.column_stack([np.cos(t), np.ones(500)]), None, None, arm)
-        >>> [each.kind for each in signal_findings(arm, log)]
-        ['still', 'constant']
-    """
+    """Return what is suspicious in the signals of a log, with lines and numbers."""
     found = [*_missing(log), *_times(log)]
     log = log.kept(log.complete)
     if len(log) < 3:
@@ -49,15 +39,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return the joints of a log that never move, the forces that never change, and steps as of another unit.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> arm, t = torsor.library.planar_chain(1), np.arange(500) * 1e-2
-        >>> log = of_arrays("log", t, 0 * t[:, None], np.cos(t)[:, None], None, None, arm)
-        >>> [str(each)[:60] for each in motionless(arm, log)]
-        ["log: q of 'joint1': it spans 0 rad in 500 samples: the joint"]
-    """
+    """Return the joints of a log that never move, the forces that never change, and steps as of another unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -66,12 +48,7 @@ def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def quantum(values: Array) -> float:
-    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none.
-
-    Example:
-        >>> round(quantum(np.round(np.sin(np.arange(900) / 90) / 0.01) * 0.01), 9)
-        0.01
-    """
+    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none."""
     levels = np.unique(values)
     span = float(levels[-1] - levels[0])
     if len(levels) < 3 or len(levels) > 0.5 * len(values):
@@ -192,8 +169,7 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
-        same = (np.diff(x) == 0) & fast[1:]
-        first, count = _longest_run(same)
+        first, count = _longest_run((np.diff(x) == 0) & fast[1:])
         if count >= HELD and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
             text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
             yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)
@@ -251,8 +227,6 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     return int(edges[2 * k]), int(lengths[k])
 
 
-# Checks of measured velocities and accelerations against the derivatives of positions: unit, sign, order, delay.
-
 LIKE = 0.9  # correlation from which one signal is the derivative of another
 UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
 KNOWN = {
@@ -274,12 +248,6 @@ def rate_findings(
     """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
-
-    Example:
-        >>> arm, t = torsor.library.two_link(), np.arange(500) * 1e-2
-        >>> v = np.column_stack([np.cos(t), -2 * np.sin(2 * t)])
-        >>> [each.kind for each in rate_findings(arm, "log", "v", np.degrees(v), v, 1e-2)]
-        ['rate', 'rate']
     """
     x, y = measured - measured.mean(axis=0), derived - derived.mean(axis=0)
     sizes = np.outer(np.linalg.norm(x, axis=0), np.linalg.norm(y, axis=0))
@@ -339,23 +307,11 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     return k + part - count, found[k]
 
 
-# Checks of the prepared motion of a log: degrees, coarse encoders, and measured velocities that are none.
-
 COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
-    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates.
-
-    Example:
-        >>> from torsor.identification.logs.log import of_arrays
-        >>> from torsor.identification.logs.preparing import prepare
-        >>> arm, t = torsor.library.ur5(), np.arange(2000) * 1e-3
-        >>> q = 90 * np.sin(2 * np.pi * np.outer(t, np.linspace(0.5, 1.0, 6)))
-        >>> log = of_arrays("log", t, q, q, None, None, arm)
-        >>> [each.kind for each in motion_findings(arm, log, prepare(arm, [log], LogMap({}, cutoff=20.0)))]
-        ['degrees']
-    """
+    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates."""
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 

@@ -11,7 +11,7 @@ from torsor import library, motion
 from torsor.base.arrays import Array
 from torsor.motion.problems import slide_link, two_link_time
 from torsor.reproduce.documents import drawing
-from torsor.reproduce.documents.drawing import curves, peaks, snapshots, tidy
+from torsor.reproduce.documents.drawing import curve_panel, peaks, snapshots, tidy
 from torsor.reproduce.equations import barman
 from torsor.reproduce.errata.barman import by_complex_steps
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
@@ -19,7 +19,6 @@ from torsor.reproduce.samples import standard
 from torsor.robot.robot import Robot
 
 # Barman 2020, chapter IV: the motions of two arms of two links, with least time and with time and effort.
-
 QUARTER = math.pi / 2
 LENGTH = 0.4  # of each link (m)
 SHOWN = np.linspace(0.0, 1.0, 11)  # of the duration, in pictures of a motion
@@ -108,12 +107,8 @@ def _forces() -> Outcome:
         claim("joint 1 above joint 2 before that", "yes", words, above > 0.95, is_explained=True),
     ]
 
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        curves(axes, result.times, norm, ("joint 1", "joint 2"))
-        tidy(axes, "Figure 4.3: norm of the internal joint forces", "s", "N")
-
-    return Outcome(rows, draw)
+    title = "Figure 4.3: norm of the internal joint forces"
+    return Outcome(rows, curve_panel(title, "N", result.times, norm, ("joint 1", "joint 2")))
 
 
 def _path() -> Outcome:
@@ -125,13 +120,8 @@ def _path() -> Outcome:
         numbers("q(0)", ["0.0", "-2.0"], start.round(9), "rad"),
         numbers("q(T)", ["1.0", "-1.0"], end.round(9), "rad"),
     ]
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        snapshots(axes, x, y, SHOWN)
-        tidy(axes, "Figure 4.4: motion, dark to light", "m", "m")
-
-    return Outcome(rows, draw, (5.0, 5.0))
+    labels = "Figure 4.4: motion, dark to light", "m", "m"
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (5.0, 5.0))
 
 
 # Section 4.2: a slide and a revolute joint
@@ -174,19 +164,14 @@ def _turns(values: Array) -> str:
 def _slide_forces() -> Outcome:
     result = slide()
     force, torque = _turns(result.tau[:, 0]), _turns(result.tau[:, 1])
+    title, names = "Figure 4.5: actuating force and torque", ("force f_1 (N)", "torque τ_2 (N m)")
     rows = [
         _duration(),
         claim("peaks of the force f_1", "positive, then negative", force, force.startswith("positive")),
         claim("peaks of the torque τ_2", "negative, then positive", torque, torque.startswith("negative")),
         claim("within", "±10", f"±{np.abs(result.tau).max():.3g}", bool(np.abs(result.tau).max() <= 10)),
     ]
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        curves(axes, result.times, result.tau, ("force f_1 (N)", "torque τ_2 (N m)"))
-        tidy(axes, "Figure 4.5: actuating force and torque", "s", "N, N m")
-
-    return Outcome(rows, draw)
+    return Outcome(rows, curve_panel(title, "N, N m", result.times, result.tau, names))
 
 
 def _slide_reactions() -> Outcome:
@@ -194,24 +179,14 @@ def _slide_reactions() -> Outcome:
     norm = _norms(result)
     count = [peaks(norm[:, k], 0.05) for k in range(2)]
     below = float(np.mean(norm[:, 1] <= norm[:, 0]))
+    words = f"in {100 * below:.0f} % of the time"
     rows = [
         _duration(),
         claim("pattern of the norms", "double peak", f"{count[0]} and {count[1]} peaks", min(count) >= 2),
-        claim(
-            "revolute below prismatic joint",
-            "yes",
-            f"in {100 * below:.0f} % of the time",
-            below == 1,
-            is_explained=True,
-        ),
+        claim("revolute below prismatic joint", "yes", words, below == 1, is_explained=True),
     ]
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        curves(axes, result.times, norm, ("prismatic joint", "revolute joint"))
-        tidy(axes, "Figure 4.6: norm of the internal joint forces", "s", "N")
-
-    return Outcome(rows, draw)
+    title = "Figure 4.6: norm of the internal joint forces"
+    return Outcome(rows, curve_panel(title, "N", result.times, norm, ("prismatic joint", "revolute joint")))
 
 
 def _slide_path() -> Outcome:
@@ -220,30 +195,16 @@ def _slide_path() -> Outcome:
     slider, tip = poses[:, 0, :3, 3], poses[:, 1, :3, 3]
     x = np.stack([0 * slider[:, 2], slider[:, 2], tip[:, 2]], axis=1)
     y = np.stack([0 * slider[:, 1], slider[:, 1], tip[:, 1]], axis=1)
-    ends = result.q[[0, -1]].round(9)
+    ends, expected = result.q[[0, -1]].round(9), [QUARTER / 2, -QUARTER / 2]
     rows = [
         _duration(),
         numbers("q(0)", ["0.1", "0.6"], ends[0], "m, rad"),
-        claim(
-            "q(T)",
-            "π/4, -π/4",
-            f"{ends[1, 0]:.5g}, {ends[1, 1]:.5g}",
-            bool(np.allclose(ends[1], [QUARTER / 2, -QUARTER / 2])),
-        ),
+        claim("q(T)", "π/4, -π/4", f"{ends[1, 0]:.5g}, {ends[1, 1]:.5g}", bool(np.allclose(ends[1], expected))),
         claim("shape", "a translation and a rotation", "both", bool((np.abs(np.ptp(result.q, axis=0)) > 0.1).all())),
     ]
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        snapshots(axes, x, y, SHOWN)
-        tidy(
-            axes,
-            "Figure 4.7: motion trajectory, dark to light",
-            "z of the base, along the slide (m)",
-            "y of the base (m)",
-        )
-
-    return Outcome(rows, draw, (7.0, 4.0))
+    title = "Figure 4.7: motion trajectory, dark to light"
+    labels = title, "z of the base, along the slide (m)", "y of the base (m)"
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (7.0, 4.0))
 
 
 OTHER = (
@@ -331,16 +292,12 @@ def _sensitivities() -> Outcome:
     found, rows = barman.sensitivities(data, *state), list[Row]()
     for name, expected, ours, reaction in zip(("q", "q'", "q''"), found.tau[1:], free, of_wrenches, strict=True):
         rows.append(same(f"∂τ/∂{name} (3.93, 3.95)", expected, ours))
-        column = found.Fp[1 + len(rows) // 2]
-        rows.append(same(f"∂F/∂{name} (3.75)", column, reaction[:, 3:]))
+        rows.append(same(f"∂F/∂{name} (3.75)", found.Fp[1 + len(rows) // 2], reaction[:, 3:]))
     loaded = barman.sensitivities(data, *state, load)
     parts = zip((loaded.tau, loaded.Fp, loaded.Tp), by_complex_steps(), strict=True)
     worst = max(float(np.abs(a - b).max()) for part, steps in parts for a, b in zip(part[1:], steps, strict=True))
     rows.append(claim("under a load, to complex steps", "exact", f"{worst:.1e}", worst < 1e-12))
     return Outcome(rows)
-
-
-# Tables
 
 
 def _table(robot: Robot, rows: Sequence[tuple[str, str, str, str]]) -> Outcome:
@@ -373,9 +330,6 @@ def _data(robot: Robot, centres: Sequence[tuple[str, str]], limits: Sequence[str
 
 TURNS = (("0", "0", "L1", "0"), ("0", "0", "L2", "0"))
 SLIDES = (("π/2", "L1", "0", "π/2"), ("π/2", "0", "L2", "0"))
-
-
-# Splines
 
 
 def _splines() -> Outcome:

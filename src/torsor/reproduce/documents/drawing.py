@@ -1,6 +1,6 @@
 """What the figures share: the look of panels, and sketches of planar arms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,23 +31,30 @@ def curves(axes: Any, x: Array, y: Array, names: tuple[str, ...]) -> None:
         axes.plot(x, column, label=name, linewidth=1.6)
 
 
-def snapshots(axes: Any, x: Array, y: Array, shown: Array) -> None:
+def curve_panel(title: str, unit: str, x: Array, y: Array, names: tuple[str, ...]) -> Callable[[Any], None]:
+    """Return what draws the columns of y (T, n) over times x (T,) into a figure."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        curves(axes, x, y, names)
+        tidy(axes, title, "s", unit)
+
+    return draw
+
+
+def snapshots(figure: Any, x: Array, y: Array, shown: Array, title: str, across: str, up: str) -> None:
     """Draw polygons with corners x, y (K, corners), from dark (first) to light (last)."""
     import matplotlib
 
-    colours = matplotlib.colormaps["viridis"]
+    axes, colours = figure.subplots(), matplotlib.colormaps["viridis"]
     for k, s in enumerate(shown):
         axes.plot(x[k], y[k], "o-", color=colours(0.9 * s), markersize=3.5, linewidth=1.8)
     axes.set_aspect("equal")
+    tidy(axes, title, across, up)
 
 
 def peaks(values: Array, least: float) -> int:
-    """Return the number of maxima of a curve that stand out from the valleys beside them by ``least`` of its range.
-
-    Example:
-        >>> peaks(np.array([0.0, 1.0, 0.2, 0.9, 0.0]), 0.1)
-        2
-    """
+    """Return the number of maxima of a curve that stand out from the valleys beside them by ``least`` of its range."""
     margin, count, low, high, is_rising = least * np.ptp(values), 0, values[0], values[0], True
     for value in values[1:]:
         low, high = min(low, value), max(high, value)
@@ -57,8 +64,6 @@ def peaks(values: Array, least: float) -> int:
             high, is_rising = value, True
     return count + int(is_rising and high > low + margin)
 
-
-# Figures that define symbols: frames of random robots in each convention, and the forces on a link, in balance.
 
 COLOURS = ("#c1403d", "#2c8c4a", "#2f6db3")  # of the axes x, y, z
 TRIAD = 0.16  # m, length of a drawn axis

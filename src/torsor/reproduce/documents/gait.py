@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -114,8 +115,7 @@ def _snapshots() -> Outcome:
         axes = figure.subplots()
         points = landmarks(walk.body, q[places])
         for k in range(POSTURES):
-            here = {name: each[k] for name, each in points.items()}
-            skeleton(axes, here, "side", 0.6 * k, scale=0.6)
+            skeleton(axes, {name: each[k] for name, each in points.items()}, "side", 0.6 * k, scale=0.6)
         axes.axhline(0.0, color="0.5", linewidth=1.0)
         axes.set(aspect="equal")
         tidy(axes, "Figure 5.2: one step, postures moved apart by 0.6 m", "m", "m")
@@ -127,22 +127,25 @@ def _angles() -> Outcome:
     walk, rows = stride(), list[Row]()
     likeness = walk.likeness()
     for joint in JOINTS:
-        name = f"{joint}_flexion"
-        found = likeness[name]
+        found = likeness[f"{joint}_flexion"]
         words = f"correlation {found.correlation:.2f}, RMS {found.rms:.1f} degrees"
         rows.append(claim(f"{joint} angle", "consistent with the literature", words, found.correlation > 0.8))
+    return _three_panels(rows, {f"{joint} angle": walk.angle(f"{joint}_flexion") for joint in JOINTS}, "5.3", "degrees")
+
+
+def _three_panels(rows: list[Row], shown: Mapping[str, Array], number: str, unit: str) -> Outcome:
+    """Return an outcome with a figure of three curves over the stride, by title."""
 
     def draw(figure: Any) -> None:
-        for axes, joint, letter in zip(figure.subplots(1, 3), JOINTS, "abc", strict=True):
-            axes.plot(100 * walk.s, walk.angle(f"{joint}_flexion"), linewidth=1.8)
-            tidy(axes, f"Figure 5.3({letter}): {joint} angle", "% of the stride", "degrees" if joint == "hip" else "")
+        for axes, letter, (title, values) in zip(figure.subplots(1, 3), "abc", shown.items(), strict=True):
+            axes.plot(100 * stride().s, values, linewidth=1.8)
+            tidy(axes, f"Figure {number}({letter}): {title}", "% of the stride", unit if letter == "a" else "")
 
     return Outcome(rows, draw, (11.0, 3.4))
 
 
 def _forces() -> Outcome:
-    walk = stride()
-    force = 100 * walk.force
+    force = 100 * stride().force
     stance = force[:, 1] > 1.0
     count, forward = peaks(force[stance, 1], 0.05), force[stance, 2]
     signs = "decelerates, then accelerates" if np.argmin(forward) < np.argmax(forward) else "accelerates first"
@@ -152,15 +155,8 @@ def _forces() -> Outcome:
         claim("fore-aft force", "decelerating and accelerating", signs, signs.startswith("decel")),
         claim("lateral force", "during the entire stance", f"{100 * side:.0f} % of it to one side", side > 0.8),
     ]
-
-    def draw(figure: Any) -> None:
-        for k, (axes, letter) in enumerate(zip(figure.subplots(1, 3), "abc", strict=True)):
-            axes.plot(100 * walk.s, force[:, k], linewidth=1.8)
-            tidy(
-                axes, f"Figure 5.4({letter}): {AXES[k]} ground force", "% of the stride", "" if k else "% of the weight"
-            )
-
-    return Outcome(rows, draw, (11.0, 3.4))
+    shown = {f"{axis} ground force": column for axis, column in zip(AXES, force.T, strict=True)}
+    return _three_panels(rows, shown, "5.4", "% of the weight")
 
 
 def _reactions() -> Outcome:
@@ -175,18 +171,7 @@ def _reactions() -> Outcome:
     swing = [float(norm[~stance].mean()) for norm in norms.values()]
     words = ", ".join(f"{each:.0f} %" for each in swing)
     rows.append(claim("in swing", "different at hip, knee and ankle", words, max(swing) - min(swing) > 2))
-
-    def draw(figure: Any) -> None:
-        for axes, joint, letter in zip(figure.subplots(1, 3), JOINTS, "abc", strict=True):
-            axes.plot(100 * walk.s, norms[joint], linewidth=1.8)
-            tidy(
-                axes,
-                f"Figure 5.5({letter}): force in the {joint}",
-                "% of the stride",
-                "% of the weight" if joint == "hip" else "",
-            )
-
-    return Outcome(rows, draw, (11.0, 3.4))
+    return _three_panels(rows, {f"force in the {each}": norms[each] for each in JOINTS}, "5.5", "% of the weight")
 
 
 def _printed() -> Outcome:
@@ -258,7 +243,6 @@ ITEMS.append(
 
 
 # Barman 2020, eqs. 5.1 to 5.10: objective and constraints of the walking problem, measured on the predicted walk.
-
 TIGHT = 1e-4  # scaled violation below which a constraint holds, as the solver has it
 
 
@@ -336,8 +320,7 @@ def _ends() -> list[Row]:
 
 def _left_knee() -> Array:
     result = stride().result
-    index = result.robot.coordinate_names.index("left_knee_flexion")
-    return np.asarray(result.at(result.times).q[:, index])
+    return np.asarray(result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")])
 
 
 BANDS = (

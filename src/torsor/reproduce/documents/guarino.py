@@ -45,13 +45,7 @@ def arm() -> Robot:
 
 
 def move(t: Array) -> tuple[Array, Array, Array, Array]:
-    """Return q, v, a, j (T, 6) at times (T,) on the quintic between the ends of Table III.
-
-    Example:
-        >>> q, v, a, j = move(np.array([0.0, 2.0]))
-        >>> bool(np.allclose(q, [START, END])), bool(abs(v).max() + abs(a).max() < 1e-12)
-        (True, True)
-    """
+    """Return q, v, a, j (T, 6) at times (T,) on the quintic between the ends of Table III."""
     s = np.asarray(t)[:, None] / SECONDS
     shape = (
         10 * s**3 - 15 * s**4 + 6 * s**5,
@@ -65,13 +59,7 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
 
 @cache
 def differences(period: float) -> tuple[Array, Array]:
-    """Return times, and there the distance of force_rate from backward differences of the forces (eq. 36).
-
-    Example:
-        >>> times, distance = differences(1e-2)
-        >>> distance.shape
-        (200, 6)
-    """
+    """Return times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
     return differences_of(arm(), period)
 
 
@@ -140,8 +128,7 @@ def _ends() -> Outcome:
     def draw(figure: Any) -> None:
         axes = figure.subplots(1, 2)
         for axis, values, title in zip(axes, move(t)[:2], ("positions", "velocities"), strict=True):
-            names = arm().coordinate_names if title == "velocities" else ("",) * 6
-            curves(axis, t, values, names)
+            curves(axis, t, values, arm().coordinate_names if title == "velocities" else ("",) * 6)
             tidy(
                 axis,
                 f"{title} of the move of Table III",

@@ -10,9 +10,8 @@ import numpy as np
 
 from torsor import control, library
 from torsor.base.arrays import Array
-from torsor.mechanism import Link
 from torsor.reproduce.documents import drawing
-from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.documents.drawing import curve_panel, curves, tidy
 from torsor.reproduce.equations import hua
 from torsor.reproduce.errata.hua import library_rows
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
@@ -20,7 +19,6 @@ from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 # Hua et al. 2022, section IV: the controller, its error equations, and the Lyapunov function along the closed loop.
-
 GAINS: dict[str, Any] = {
     "K_D": (38.0, 33.5, 16.0),
     "Lambda": (10.8, 10.2, 7.05),
@@ -32,12 +30,7 @@ N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (
 
 @cache
 def law() -> control.Controller:
-    """Return the controller of the library; the paper prints no gains, these were fitted to its errors.
-
-    Example:
-        >>> law().robot.name
-        'elastic_arm'
-    """
+    """Return the controller of the library; the paper prints no gains, these were fitted to its errors."""
     return control.mixed(library.elastic_arm(), lambda t: N * [0.5 * ca.sin(0.5 * math.pi * t)], **GAINS)
 
 
@@ -185,18 +178,14 @@ def _table() -> Outcome:
         J = J - mass_ * (far @ far * np.eye(3) - np.outer(far, far))
     rows.append(numbers("link 1: Ixx, Iyy, Izz", printed[0][1][:3], np.diag(J).round(12), "kg m²"))
     # The bevel arm has motor 3 on link 2: the difference of the first links is this motor at O_2.
-    with_, without = (about_origin(each.mass, each.com, each.inertia) for each in (links[0], _bevel_column()))
+    column = library.bevel_elastic_arm().links[0]  # with motor 2 alone
+    with_, without = (about_origin(each.mass, each.com, each.inertia) for each in (links[0], column))
     motor = with_ - without - motors @ motors * np.eye(3) + np.outer(motors, motors)
-    ours = [links[0].mass - _bevel_column().mass, *np.diag(motor).round(12)]
+    ours = [links[0].mass - column.mass, *np.diag(motor).round(12)]
     rows.append(numbers("motor: m, Ixx, Iyy, Izz", ["1.0", "0.006", "0.006", "0.004"], ours, "kg, kg m²"))
     rotors = [float(library.elastic_arm().mass_matrix(np.zeros(4))[3, 3]) / 100]  # a gear of 10
     rows.append(numbers("rotor of motor 3: Izz", ["0.004"], np.round(rotors, 12), "kg m²"))
     return Outcome(rows)
-
-
-def _bevel_column() -> Link:
-    """Return link 1 with motor 2 alone."""
-    return library.bevel_elastic_arm().links[0]
 
 
 def _settings() -> Outcome:
@@ -259,13 +248,9 @@ def _motor(case: str, name: str) -> Outcome:
     motion, k = run(), list(LOADS).index(case)
     late = motion.times > 2.0
     bent = motion.q[k, late, 3] - motion.q[k, late, 2]
-
-    def draw(figure: Any) -> None:
-        axes = figure.subplots()
-        curves(axes, motion.times, motion.q[k][:, [3, 2]], ("motor of joint 3", "joint 3"))
-        tidy(axes, f"{name}: angle of the elastic joint's motor, {case}", "s", "rad")
-
     words = f"within {np.abs(bent).max():.3f} rad of the joint"
+    title = f"{name}: angle of the elastic joint's motor, {case}"
+    draw = curve_panel(title, "rad", motion.times, motion.q[k][:, [3, 2]], ("motor of joint 3", "joint 3"))
     return Outcome([claim("motor 3 after 2 s", "follows its joint", words, bool(np.abs(bent).max() < 0.1))], draw)
 
 

@@ -182,7 +182,6 @@ BASE_ITEMS = [
 
 
 # Khalil 2010, section 5: the inverse dynamics of a Gough-Stewart platform, leg by leg.
-
 TWIST = np.array([0.4, 0.2, -0.3, 0.2, -0.3, 0.15])  # (angular, linear) of the platform, in its axes
 ACCELERATION = np.array([-0.6, 0.9, 0.7, 1.0, 0.5, -0.8])
 SHIFT = np.array([0.05, -0.04, 0.06, 0.1, -0.05, 0.08])  # pose, from home
@@ -207,13 +206,7 @@ def _rotation(pose: Array) -> Array:
 
 
 def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> Parallel:
-    """Evaluate eqs. 59 to 66 in world axes, leg by leg; twists are (V, w), wrenches (f, m).
-
-    Example:
-        >>> robot = platform()
-        >>> equations(robot, robot.home, np.zeros(6), np.zeros(6)).J_p.shape
-        (6, 6)
-    """
+    """Evaluate eqs. 59 to 66 in world axes, leg by leg; twists are (V, w), wrenches (f, m)."""
     R, gravity = _rotation(pose), np.asarray(robot.gravity)
     w = R @ twist[:3]
     wd, Vd = R @ acceleration[:3], R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
@@ -248,10 +241,7 @@ def _gough_stewart() -> Outcome:
     R = _rotation(pose)
     jacobian = robot.jacobian(pose)  # (angular, linear) in the axes of the platform
     in_world = np.vstack([R @ jacobian[3:], R @ jacobian[:3]])
-    rows = [
-        same("Γ, eq. 66", found.Gamma, ours, 1e-10, "N"),
-        same("J_p, eq. 60", found.J_p, in_world, 1e-10),
-    ]
+    rows = [same("Γ, eq. 66", found.Gamma, ours, 1e-10, "N"), same("J_p, eq. 60", found.J_p, in_world, 1e-10)]
 
     def draw(figure: Any) -> None:
         picture, forces = figure.add_subplot(1, 2, 1, projection="3d"), figure.add_subplot(1, 2, 2)
@@ -397,15 +387,7 @@ def _cut_joint() -> Outcome:
     robot = library.five_bar()
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     rows = [
-        MDHLink(
-            parent,
-            d=d,
-            mass=link.mass,
-            com=link.com,
-            inertia=link.inertia,
-            active=k % 2 == 0,
-            rotor_inertia=rotor,
-        )
+        MDHLink(parent, d=d, mass=link.mass, com=link.com, inertia=link.inertia, active=k % 2 == 0, rotor_inertia=rotor)
         for k, (parent, d, link, rotor) in enumerate(
             zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
         )
@@ -462,10 +444,7 @@ def _five_bar() -> Outcome:
         same("Γ_c by Lagrange multipliers", truth, ours, 1e-10, "N m"),
         same("A_c q''_a + H_c, eq. 58", A_c @ a + still, ours, 1e-10, "N m"),
         same(
-            "direct model, eq. 58",
-            np.linalg.solve(A_c, ours - still),
-            robot.closed.forward_dynamics(q, v, ours),
-            1e-9,
+            "direct model, eq. 58", np.linalg.solve(A_c, ours - still), robot.closed.forward_dynamics(q, v, ours), 1e-9
         ),
     ]
 

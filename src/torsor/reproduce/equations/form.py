@@ -36,12 +36,7 @@ TABLES = {
     "Khalil 2010": frozenset[str](),
     "Hua et al. 2022": frozenset(["I"]),
 }
-EQUATIONS = {
-    "Barman 2020": BARMAN,
-    "Guarino Lo Bianco 2009": GUARINO,
-    "Khalil 2010": KHALIL,
-    "Hua et al. 2022": HUA,
-}
+EQUATIONS = {"Barman 2020": BARMAN, "Guarino Lo Bianco 2009": GUARINO, "Khalil 2010": KHALIL, "Hua et al. 2022": HUA}
 
 
 T = TypeVar("T")
@@ -50,13 +45,7 @@ Matrix = NDArray[Any]
 
 
 class Form:
-    """The equations of a document: corrected, but for the places that are to be as printed.
-
-    Example:
-        >>> corrected, printed = Form(), Form(["17"])
-        >>> corrected("17", "R f", "R f'"), printed("17", "R f", "R f'")
-        ('R f', "R f'")
-    """
+    """The equations of a document: corrected, but for the places that are to be as printed."""
 
     def __init__(self, printed: Iterable[str] = ()) -> None:
         self.printed = frozenset(printed)

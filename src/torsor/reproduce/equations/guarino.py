@@ -17,9 +17,8 @@ from torsor.reproduce.equations.form import CORRECTED, Form, Matrix, Vector
 
 # Newton-Euler of Luh, Walker and Paul in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 #
-# In the letters of C. Guarino Lo Bianco,
-# "Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach", 2009 (equation numbers at
-# the lines). Forces only, not their rates.
+# In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
+# Newton-Euler approach", 2009 (equation numbers at the lines). Forces only, not their rates.
 #
 # Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
 
@@ -114,13 +113,7 @@ class Rates(NamedTuple):
 
 
 def force_rates(
-    robot: Robot,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    qddd: Vector,
-    tip: Tip | None = None,
-    form: Form = CORRECTED,
+    robot: Robot, q: Vector, qd: Vector, qdd: Vector, qddd: Vector, tip: Tip | None = None, form: Form = CORRECTED
 ) -> Rates:
     """Return forces, reactions and their rates: (3) to (21)."""
     N = len(robot.m)

@@ -92,13 +92,7 @@ def inverse_dynamics(
 
 
 def base_wrench(
-    robot: Robot,
-    base: Base,
-    q: Vector,
-    qd: Vector,
-    qdd: Vector,
-    fe: Matrix | None = None,
-    me: Matrix | None = None,
+    robot: Robot, base: Base, q: Vector, qd: Vector, qdd: Vector, fe: Matrix | None = None, me: Matrix | None = None
 ) -> tuple[Wrenches, Vector]:
     """Return forces and reactions on a base that moves as given, and the wrench (6,) that it needs for it.
 
@@ -236,13 +230,7 @@ def gravity_twist(robot: Robot) -> Vector:
 
 
 def direct_dynamics(
-    robot: Robot,
-    q: Vector,
-    qd: Vector,
-    Gamma: Vector,
-    fe: Matrix,
-    base: Base | None = None,
-    form: Form = CORRECTED,
+    robot: Robot, q: Vector, qd: Vector, Gamma: Vector, fe: Matrix, base: Base | None = None, form: Form = CORRECTED
 ) -> Direct:
     """Return the accelerations: (32) to (44), and with a free base (101) to (112). fe (n, 6) is on the environment.
 

@@ -1,7 +1,6 @@
 """Newton-Euler in the Lie algebra se(3): the Lie-algebra notes.
 
-In the letters of the notes "Recursive Newton-Euler Algorithm: Lie Algebra
-Formulation" (section numbers at the lines).
+In the letters of the notes "Recursive Newton-Euler Algorithm: Lie Algebra Formulation" (section numbers at the lines).
 
 Twists are (omega, v), wrenches (n, f); frame {i} is at the centre of mass of link i. Real or complex (complex step).
 As printed: "4" has T_{i,i+1} where T_{i,i-1} belongs, "6.2" has (R, p)_{i+1,i} where (R, p)_{i,i+1} belongs.
@@ -78,12 +77,7 @@ def transforms(robot: Robot, theta: Vector, form: Form = CORRECTED) -> tuple[lis
 
 
 def compact(
-    robot: Robot,
-    theta: Vector,
-    dtheta: Vector,
-    ddtheta: Vector,
-    F_tip: ArrayLike | None = None,
-    form: Form = CORRECTED,
+    robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None, form: Form = CORRECTED
 ) -> Motion:
     """Return the motion in the compact form of section 4; F_tip is the wrench of link n on its environment."""
     n, V, Vd = len(robot.m), [], []

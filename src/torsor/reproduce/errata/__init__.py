@@ -1,21 +1,24 @@
 """All misprints of the documents that were found, each with the computation that decides.
 
+The file ``errata.tsv`` has their text, the module of a document the decisions by name.
+
 Example:
     >>> by_name["khalil/eq-57"].decide().is_clear
     True
 """
 
+from pathlib import Path
+
 from torsor.reproduce.errata import barman, guarino, hua, khalil, lie
-from torsor.reproduce.errata.erratum import Decision, Erratum
+from torsor.reproduce.errata.erratum import Decision, Erratum, read_rows
 
 __all__ = ["ERRATA", "Decision", "Erratum", "by_name"]
 
-ERRATA: tuple[Erratum, ...] = (
-    *lie.ERRATA,
-    *barman.ERRATA,
-    *guarino.ERRATA,
-    *khalil.ERRATA,
-    *khalil.MODEL_ERRATA,
-    *hua.ERRATA,
-)
+_DECISIONS = {
+    f"{document.__name__.rpartition('.')[2]}/{name}": decision
+    for document in (lie, barman, guarino, khalil, hua)
+    for name, decision in document.DECISIONS.items()
+}
+_rows = read_rows(Path(__file__).with_name("errata.tsv"))
+ERRATA = tuple(Erratum(**row, compare=_DECISIONS[row["name"]]) for row in _rows)
 by_name = {each.name: each for each in ERRATA}

@@ -1,6 +1,5 @@
 """Misprints of Barman 2020."""
 
-from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
@@ -9,7 +8,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import BARMAN, Form
-from torsor.reproduce.errata.erratum import Decision, Erratum, decide, error, words
+from torsor.reproduce.errata.erratum import Decision, decide, error, words
 from torsor.reproduce.samples import standard
 
 STEP = 1e-30  # of complex steps
@@ -17,12 +16,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> list[list[Array]]:
-    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone.
-
-    Example:
-        >>> [each.shape for each in by_complex_steps()[0]]
-        [(4, 4), (4, 4), (4, 4)]
-    """
+    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone."""
     data, _, state, load, _ = standard()
     found: list[list[list[Array]]] = [[[] for _ in range(3)] for _ in range(3)]
     for which in range(3):
@@ -86,10 +80,6 @@ def _control_point() -> Decision:
     return decide(truth, -by_v @ v / T - 2 * by_a @ a / T, 0 * by_q @ q)
 
 
-def _numbered() -> Decision:
-    return words("4.13" in BARMAN, "4.1" in BARMAN)
-
-
 def _arm_and_leg() -> Decision:
     """Ask whether the constraint forbids that an arm and the opposite leg swing against each other."""
 
@@ -103,118 +93,23 @@ def _arm_and_leg() -> Decision:
 
 
 BRANCHES = ("spine", "neck", "right arm", "left arm", "right leg", "left leg")
-SLOPES = "complex steps of the forces (eqs. 3.2 to 3.94)"
-FORCES = "forces of the library"
-
-
-def _of(place: str, printed: str, corrected: str, decision: Callable[[str], Decision], truth: str) -> Erratum:
-    first = place.split(",")[0]
-    several = "eqs." if "," in place else "eq."
-    return Erratum(f"barman/eq-{first}", f"{several} {place}", printed, corrected, partial(decision, first), truth)
-
-
-ERRATA = [
-    Erratum(
-        "barman/chapter-2",
-        "chapter II, text at Figure 2.2",
-        "z of frame j-1 lies along the axis of joint j+1",
-        "z of frame j lies along the axis of joint j+1",
-        _axes,
-        "axis of joint 3 in the library",
-    ),
-    Erratum(
-        "barman/nomenclature",
-        "nomenclature, F_jp, τ_jp, F_jd, τ_jd",
-        "F_jp is the force that link j exerts on link j-1, F_jd that of link j+1 on link j",
-        "with eqs. 2.1, 3.67 and 3.74, F_jp is that of link j-1 on link j, F_jd that of link j on link j+1",
-        _reactions,
-        "joint reactions of the library",
-    ),
-    _of("3.13", "prismatic: ω_{j,i'} = 0", "R_jᵀ ω_{j-1,i'} for i < j", _sensitivities, SLOPES),
-    _of("3.18", "i = j: ʲω_{j-1} × R_{j,i}ᵀ e_z", "ʲω_{j-1} × R_jᵀ e_z", _sensitivities, SLOPES),
-    Erratum(
-        "barman/eq-3.40",
-        "eq. 3.40",
-        "i < j: x'_{j,i'} = R_jᵀ x'_{j-1,i'}",
-        "R_jᵀ x'_{j-1,i'} + Δx'_{j,i'}",
-        _velocities,
-        "Jacobian of the library",
-    ),
-    _of("3.51", "Δx''_{j,i''} = ω_{j,i''} × Δx_j", "ω'_{j,i''} × Δx_j", _sensitivities, SLOPES),
-    _of(
-        "3.52",
-        "prismatic, i = j: ω_j × R_jᵀ e_z + ω_j × Δx'_{j,i}",
-        "ω'_j × R_jᵀ e_z + ω_j × Δx'_{j,i}",
-        _sensitivities,
-        SLOPES,
-    ),
-    _of(
-        "3.56, 3.58, 3.61",
-        "d'_G R_jᵀ e_z as the last term of 3.56; d'_{G,i''} in 3.58; x'_{G,i} in 3.61",
-        "second derivatives: d''_G, d''_{G,i''}, x''_{G,i}",
-        _forces,
-        FORCES,
-    ),
-    _of(
-        "3.67",
-        "F_G = m (x''_G + ⁰Rᵀ g)",
-        "m (x''_G - ⁰Rᵀ g) with the acceleration g of a falling body",
-        _forces,
-        FORCES,
-    ),
-    _of("3.76", "j = k: F^e = ⁰R_{k,i}ᵀ ⁰F^e", "⁰R_kᵀ ⁰F^e", _forces, FORCES),
-    _of(
-        "3.79, 3.87, 3.91",
-        "F_{jp,i'} = F_{jp,i''} = τ_{jp,i'} = τ_{jp,i''} = 0",
-        "an external load leaves them unchanged",
-        _sensitivities,
-        SLOPES,
-    ),
-    _of(
-        "3.83",
-        "τ_{jp,i} without sensitivities of the levers",
-        "prismatic, i = j: + Δx_{j,i} × (F_jd + F_Gj)",
-        _sensitivities,
-        SLOPES,
-    ),
-    _of(
-        "3.84, 3.85, 3.88, 3.89",
-        "R_{j+1} τ^e_{(j+1)d}, the same symbol in the chains of force and moment",
-        "τ^ef in 3.84 and 3.85, τ^em in 3.88 and 3.89; the sum of both in each would count twice",
-        lambda _: _forces("3.84"),
-        FORCES,
-    ),
-    _of("3.85", "j = k: Δx_j × F^e_{,i}", "(r_k + Δx_j) × F^e_{,i}", _sensitivities, SLOPES),
-    Erratum(
-        "barman/eq-4.14",
-        "text after eq. 4.14",
-        "the state variables calculated from Eq. 4.1",
-        "Eq. 4.13: the numbers of chapter IV begin there",
-        _numbered,
-        "list of the equations",
-    ),
-    Erratum(
-        "barman/eq-4.15",
-        "eq. 4.15",
-        "∂τ/∂p_i = ∂τ/∂q ∂q/∂p_i + ...; none for the duration, which is a design variable also",
-        "sums over all joints; at the same t/T, ∂τ/∂T = -(∂τ/∂q' q' + 2 ∂τ/∂q'' q'') / T",
-        _control_point,
-        "fourth-order differences of the torques by T",
-    ),
-    Erratum(
-        "barman/section-5.1",
-        "section 5.1, branches",
-        "the five physical branches are spine, neck, right arm, left arm, right leg, and left leg",
-        "six; five of them end freely: neck, arms and legs",
-        lambda: words(len(BRANCHES) == 6, len(BRANCHES) == 5),
-        "number of the names",
-    ),
-    Erratum(
-        "barman/eq-5.6",
-        "eq. 5.6",
-        "n_z is the unit vector along the vertical direction",
-        "the unit vector forwards (y is up in eq. 5.4): arms and legs hang down in any case",
-        _arm_and_leg,
-        "an arm and a leg that swing against each other",
-    ),
-]
+DECISIONS = {
+    "chapter-2": _axes,
+    "nomenclature": _reactions,
+    "eq-3.13": partial(_sensitivities, "3.13"),
+    "eq-3.18": partial(_sensitivities, "3.18"),
+    "eq-3.40": _velocities,
+    "eq-3.51": partial(_sensitivities, "3.51"),
+    "eq-3.52": partial(_sensitivities, "3.52"),
+    "eq-3.56": partial(_forces, "3.56"),
+    "eq-3.67": partial(_forces, "3.67"),
+    "eq-3.76": partial(_forces, "3.76"),
+    "eq-3.79": partial(_sensitivities, "3.79"),
+    "eq-3.83": partial(_sensitivities, "3.83"),
+    "eq-3.84": partial(_forces, "3.84"),
+    "eq-3.85": partial(_sensitivities, "3.85"),
+    "eq-4.14": lambda: words("4.13" in BARMAN, "4.1" in BARMAN),
+    "eq-4.15": _control_point,
+    "section-5.1": lambda: words(len(BRANCHES) == 6, len(BRANCHES) == 5),
+    "eq-5.6": _arm_and_leg,
+}

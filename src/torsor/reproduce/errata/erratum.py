@@ -1,8 +1,10 @@
 """A misprint: the equation as printed and as corrected, and the computation that decides between them."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,33 +55,24 @@ def _decided(erratum: Erratum) -> Decision:
     return erratum.compare()
 
 
-def error(found: Any, expected: Any) -> float:
-    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero).
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table with tabs, by the heads of its columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
-    Example:
-        >>> error([1.0, 2.0], [1.0, 2.5])
-        0.2
-    """
+
+def error(found: Any, expected: Any) -> float:
+    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero)."""
     expected = np.asarray(expected)
     size = np.abs(expected).max()
     return float(np.abs(np.asarray(found) - expected).max() / (size if size > 0 else 1.0))
 
 
 def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
-    """Return the errors of two forms.
-
-    Example:
-        >>> decide(1.0, 1.0, 1.5)
-        Decision(corrected=0.0, printed=0.5)
-    """
+    """Return the errors of two forms."""
     return Decision(error(corrected, truth), error(printed, truth))
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:
-    """Return the decision about a statement that is true or false: an error of 0 or 1.
-
-    Example:
-        >>> words(True, False).is_clear
-        True
-    """
+    """Return the decision about a statement that is true or false: an error of 0 or 1."""
     return Decision(float(not holds), float(not printed_holds))

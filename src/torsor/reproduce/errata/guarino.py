@@ -7,7 +7,7 @@ import numpy as np
 from torsor import library
 from torsor.reproduce.equations import guarino
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, Erratum, decide, words
+from torsor.reproduce.errata.erratum import Decision, decide, words
 from torsor.reproduce.samples import modified
 
 
@@ -66,66 +66,14 @@ def _table() -> Decision:
     return words(is_whole and all(len(found) == 3 for found in moments), all(len(row) == 3 for row in PRINTED))
 
 
-RATES = "force rates of the library"
-ERRATA = [
-    Erratum(
-        "guarino/section-2",
-        "section II, rotation matrix",
-        "ⁱ_{i+1}R = ⁱ_{i+1}Rᵀ",
-        "ⁱ_{i+1}R = (^{i+1}_iR)ᵀ",
-        _rotation,
-        "poses of the library",
-    ),
-    Erratum(
-        "guarino/eq-32", "eq. 32", "I_i = ⁰R ⁱI_i ⁰R", "⁰_iR ⁱI_i ⁱ_0R", _inertia, "rotational energy in link axes"
-    ),
-    Erratum("guarino/eq-5", "eqs. 5, 26, 28", "θ'' as the last pure term", "θ'''", partial(_rates, "5"), RATES),
-    Erratum(
-        "guarino/eq-8",
-        "eq. 8 and its derivation",
-        "d'' z_0 as the first pure term; 3 d' ω × z in the derivation",
-        "d''' z_0; 3 d'' ω × z + 3 d' γ × z",
-        partial(_rates, "8"),
-        RATES,
-    ),
-    Erratum(
-        "guarino/eq-17",
-        "eq. 17",
-        "(ω × p + d' z') × R f'",
-        "(ω × p + d' z) × R f, with the unit vector z of frame i+1 and f, not its rate",
-        partial(_rates, "17"),
-        RATES,
-    ),
-    Erratum(
-        "guarino/eq-19",
-        "eqs. 18 to 21",
-        "the block of the rates τ' stands at (19), (20) and (21)",
-        "(18) and (19) are τ of revolute and prismatic joints, (20) and (21) their rates",
-        _forces,
-        "forces of the library",
-    ),
-    Erratum(
-        "guarino/section-3.b",
-        "section III.B, loads",
-        "f_{N+1}, n_{N+1} are the external efforts acting on the last link",
-        "as they are added in eqs. 14 and 15, those that the last link exerts on its environment",
-        _tip,
-        "a load on the last link of the library's robot",
-    ),
-    Erratum(
-        "guarino/section-5",
-        "section V, trajectory",
-        "a quintic with zero velocity, acceleration and jerk at both ends",
-        "a quintic has zero velocity and acceleration there; a polynomial of order 7 has zero jerk also",
-        _jerk,
-        "polynomials with these ends",
-    ),
-    Erratum(
-        "guarino/table-2-column",
-        "Table II",
-        "three moments of inertia in the head, two in each row",
-        "the lost column is Izz, in row 6 Iyy: 0.255, 0.018, 0.006, 0.001, 0.003, 0.013 (from published data)",
-        _table,
-        "numbers of a row",
-    ),
-]
+DECISIONS = {
+    "section-2": _rotation,
+    "eq-32": _inertia,
+    "eq-5": partial(_rates, "5"),
+    "eq-8": partial(_rates, "8"),
+    "eq-17": partial(_rates, "17"),
+    "eq-19": _forces,
+    "section-3.b": _tip,
+    "section-5": _jerk,
+    "table-2-column": _table,
+}

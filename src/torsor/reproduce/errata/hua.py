@@ -8,19 +8,14 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import hua
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, Erratum, decide, words
+from torsor.reproduce.errata.erratum import Decision, decide, words
 from torsor.reproduce.samples import mixed
 
 JOINTS = 4  # of the sample
 
 
 def library_rows(external: Array | None = None) -> Array:
-    """Return the rows of eq. 30 by the library: loads without their springs, then elastic motors with them.
-
-    Example:
-        >>> library_rows().shape
-        (6,)
-    """
+    """Return the rows of eq. 30 by the library: loads without their springs, then elastic motors with them."""
     robot, (q, v, a) = mixed().robot, mixed().state
     tau = robot.inverse_dynamics(q, v, a, external=external)
     return np.asarray(tau - np.where(np.arange(robot.nv) < JOINTS, robot.spring_force(q), 0.0))
@@ -37,8 +32,7 @@ def _rows(place: str) -> Decision:
 def _crosses() -> Decision:
     """Compare the angular acceleration of the last link with and without the vector product of (5)."""
     _, robot, (q, v, a), _ = mixed()
-    coordinates = np.zeros((3, 2))
-    full = (np.r_[x, y] for x, y in zip((q, v, a), coordinates, strict=True))
+    full = (np.r_[x, y] for x, y in zip((q, v, a), np.zeros((3, 2)), strict=True))
     truth = robot.accelerations(*full)[-1, :3]
 
     def last(product: float) -> Array:
@@ -75,8 +69,7 @@ def _coriolis() -> Decision:
 
     def of_form(v: Array, w: Array) -> Array:  # C_1(q, v) w, linear in both
         def zeta(v: Array, w: Array) -> Array:
-            found = hua.inverse_dynamics(data, q, v, rest, theta, w, rest)
-            return hua.rows(data, found)[:JOINTS]
+            return hua.rows(data, hua.inverse_dynamics(data, q, v, rest, theta, w, rest))[:JOINTS]
 
         return np.asarray(zeta(v, w) - zeta(v, rest) - zeta(rest, w) + zeta(rest, rest))
 
@@ -137,95 +130,17 @@ def _triangle() -> Decision:
     return words(all(map(is_body, bodies)), any(is_body(link.inertia) for link in links))
 
 
-ROWS = "forces of the library, motors on other links"
-ERRATA = [
-    Erratum(
-        "hua/eq-8",
-        "eqs. 8, 9, 11, 12, 14 to 17",
-        "crosses lost, or turned into dots: q' ω z, ω' r + ω' (ω' r)",
-        "vector products: q' ω × z, ω' × r + ω × (ω × r)",
-        _crosses,
-        "angular acceleration of the last link by the library",
-    ),
-    Erratum(
-        "hua/eq-20",
-        "eqs. 20, 26",
-        "f_e, τ_e are applied to the end effector",
-        "as they are added, the end effector exerts them on its environment: a load that acts on it has a minus",
-        _payload,
-        "forces of the library under a load at the tip",
-    ),
-    Erratum(
-        "hua/eq-21",
-        "eq. 21",
-        "τ_i - τ_{i+1} + Σ η φ' I_z z = d/dt (I ω)",
-        "τ_i - τ_{i+1} + moments of the forces = d/dt (I ω + Σ η φ' I_z z), as (24) and (25) have it",
-        partial(_rows, "21"),
-        ROWS,
-    ),
-    Erratum(
-        "hua/eq-21-levers",
-        "eq. 21",
-        "no moments of the forces f_i and f_{i+1}",
-        "+ f_i × r_c - f_{i+1} × r_{i+1,c} on the left",
-        partial(_rows, "21 levers"),
-        ROWS,
-    ),
-    Erratum(
-        "hua/eq-27",
-        "eqs. 27, 29",
-        "(ω'_mi)ᵀ z_mi in frame l_mi",
-        "in frame l_mi + 1, which is fixed on the link of the motor",
-        partial(_rows, "27"),
-        ROWS,
-    ),
-    Erratum(
-        "hua/eq-30",
-        "eqs. 30, 31, 39",
-        "C_1(q, θ') θ' in (30), C_1(q, q') θ' in (31) and (39)",
-        "C_1(q, q') θ'",
-        _coriolis,
-        "bias forces of the library",
-    ),
-    Erratum(
-        "hua/eq-34",
-        "text before eq. 34",
-        "[q'' θ''] = 0 ... [q'' θ''] = I_j for a column of A",
-        "[q' θ'] = 0, [q'' θ''] = I_j",
-        _column,
-        "mass matrix of the library",
-    ),
-    Erratum(
-        "hua/eq-42",
-        "eq. 42, first line",
-        "V'_1 = σᵀ M σ' + ...",
-        "σᵀ M σ' + ½ σᵀ M' σ + ...; the new term cancels with C, and the result is right",
-        _lyapunov,
-        "fourth-order differences of ½ σᵀ M σ",
-    ),
-    Erratum(
-        "hua/algorithm-1-labels",
-        "Algorithm 1",
-        "rigid: (8), elastic: (9)",
-        "rigid: (9), elastic: (8)",
-        partial(_rows, "algorithm 1"),
-        ROWS,
-    ),
-    Erratum(
-        "hua/algorithm-2-spring",
-        "Algorithm 2",
-        "τ_q = K η (θ - η q)",
-        "K (θ - q), as in (28)",
-        _springs,
-        "forward dynamics of the library",
-    ),
-    Erratum("hua/section-5", "section V", "a stiffness of 100 N/m", "100 N m/rad", _stiffness, "units of a moment"),
-    Erratum(
-        "hua/table-1-inertia",
-        "Table I",
-        "inertias of links 2 and 3",
-        "no body has them: one principal moment exceeds the sum of the two others; they are used as printed",
-        _triangle,
-        "triangle inequality of principal moments",
-    ),
-]
+DECISIONS = {
+    "eq-8": _crosses,
+    "eq-20": _payload,
+    "eq-21": partial(_rows, "21"),
+    "eq-21-levers": partial(_rows, "21 levers"),
+    "eq-27": partial(_rows, "27"),
+    "eq-30": _coriolis,
+    "eq-34": _column,
+    "eq-42": _lyapunov,
+    "algorithm-1-labels": partial(_rows, "algorithm 1"),
+    "algorithm-2-spring": _springs,
+    "section-5": _stiffness,
+    "table-1-inertia": _triangle,
+}

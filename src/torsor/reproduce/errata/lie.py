@@ -7,7 +7,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, Erratum, decide
+from torsor.reproduce.errata.erratum import Decision, decide
 from torsor.reproduce.samples import screws
 
 STEP = 1e-30  # of complex steps
@@ -26,13 +26,7 @@ def _adjoint() -> Decision:
 
 
 def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
-    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state.
-
-    Example:
-        >>> data, state = planar()
-        >>> lie.components(data, *state).tau.round(5).tolist()
-        [17.47502, 3.00221]
-    """
+    """Return a planar arm of two bars of 1 m and 1 kg, which hangs down in -y, and a state."""
     homes = np.array([np.eye(4), np.eye(4)])
     homes[:, 0, 3] = 0.5, 1.5
     axes = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 1, 0, -1, 0]], dtype=float)
@@ -42,12 +36,7 @@ def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
 
 
 def lagrange(state: tuple[Array, Array, Array]) -> Array:
-    """Return the torques of the planar arm from its Lagrangian, in closed form.
-
-    Example:
-        >>> lagrange(planar()[1]).round(5).tolist()
-        [17.47502, 3.00221]
-    """
+    """Return the torques of the planar arm from its Lagrangian, in closed form."""
     (q1, q2), (v1, v2), (a1, a2) = state
     c2, h, own = np.cos(q2), 0.5 * np.sin(q2), 0.08 + 0.25
     M = np.array([[2 * own + 1 + c2, own + 0.5 * c2], [own + 0.5 * c2, own]])
@@ -141,12 +130,7 @@ class Expansion(NamedTuple):
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
-    """Return the vectors of section 10, those of the first two joints, at a position of all joints.
-
-    Example:
-        >>> expansion(screws().data, np.zeros(4)).R.shape
-        (3, 3)
-    """
+    """Return the vectors of section 10, those of the first two joints, at a position of all joints."""
     A, T = lie.transforms(data, theta)
     (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
     return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2)
@@ -169,86 +153,15 @@ def _transposed() -> Decision:
     return decide(np.linalg.inv(lie.Ad(T)).T, lie.Ad(lie.inverse(T)).T, lie.Ad(T).T)
 
 
-FORCES = "forces of the library"
-ERRATA = [
-    Erratum(
-        "lie/section-4",
-        "section 4, step 2; also 5.1, 5.3, 5.4 and 7",
-        "T_{i,i+1} = exp(-[A_i] θ_i) M_{i,i+1} carries V_{i-1}",
-        "T_{i,i-1} = exp(-[A_i] θ_i) M_{i,i-1}, as section 8.1 has it with R_10 and R_21",
-        _transform,
-        FORCES,
-    ),
-    Erratum(
-        "lie/section-6.2",
-        "section 6.2, term 1 and the boxed n_i, f_i; section 7",
-        "n_i = R_{i+1,i} n_{i+1} + [p_{i+1,i}] R_{i+1,i} f_{i+1} + ..., f_i = R_{i+1,i} f_{i+1} + ...",
-        "the same with R_{i,i+1} = R_{i+1,i}ᵀ and p_{i,i+1}",
-        _adjoint,
-        FORCES,
-    ),
-    Erratum(
-        "lie/section-8.2",
-        "section 8.2; also 10.4 and 10.5",
-        "n_1 = R_21 n_2 + [p_21] R_21 f_2 + ..., f_1 = R_21 f_2 + ...",
-        "the same with R_12 and p_12",
-        _two_link,
-        "Lagrangian of a planar arm, in closed form",
-    ),
-    Erratum(
-        "lie/section-3.1",
-        "section 3.1, note",
-        "T' T⁻¹ is the body velocity",
-        "T' T⁻¹ is the spatial velocity, T⁻¹ T' the body velocity",
-        _body_velocity,
-        "screw of a turning frame, by a complex step",
-    ),
-    Erratum(
-        "lie/section-9.1",
-        "section 9.1, table of link 2",
-        "ω'_2 = 0 if θ'' = 0",
-        "ω'_2 = θ'_2 [ω_2] z_2, of order 2, zero for parallel axes only; v'_1 and v'_2 have -R g besides",
-        _orders,
-        "rate of ω_2 in the space frame, by a complex step",
-    ),
-    Erratum(
-        "lie/section-10.1",
-        "section 10.1",
-        "n_2 = ... + θ'_1 θ'_2 (R z_1 × z_2) + ... + θ'_2² (z_2 × z_2)",
-        "... + θ'_1 θ'_2 (R z_1 × I_2 z_2) + ... + θ'_2² (z_2 × I_2 z_2), of which only the part along z_2 is 0",
-        _moment,
-        "ω_2 × I_2 ω_2",
-    ),
-    Erratum(
-        "lie/section-10.2",
-        "section 10.2, v_2 × z_2",
-        "θ'_1 θ'_2 (p × R z_1) × z_2 + θ'_1 θ'_2 (R z_1 × z_2) + θ'_2² (b_2 × z_2)",
-        "θ'_1 (p × R z_1) × z_2 + θ'_1 (R b_1) × z_2 + θ'_2 b_2 × z_2",
-        _cross,
-        "v_2 × z_2",
-    ),
-    Erratum(
-        "lie/section-10.3",
-        "section 10.3",
-        "τ_2 = z_2ᵀ [θ'_1² (R z_1 × I_2 R z_1) + θ'_1 θ'_2 (R z_1 × z_2) + ...] + ...",
-        "the second term is θ'_1 θ'_2 (R z_1 × I_2 z_2); those of the force follow from 10.2 as corrected",
-        _torque,
-        "z_2ᵀ (ω_2 × I_2 ω_2)",
-    ),
-    Erratum(
-        "lie/section-10.3-force",
-        "section 10.3, second line",
-        "... + m_2 θ'_1² b_2ᵀ (p × R z_1) + m_2 θ'_1 θ'_2 b_2ᵀ R (z_1 × b_1)",
-        "... + m_2 θ'_1² b_2ᵀ R (z_1 × b_1), as the table of 10.2 has it",
-        _force,
-        "b_2ᵀ f_2 of the recursion, θ'_2 = 0",
-    ),
-    Erratum(
-        "lie/appendix",
-        "appendix, adjoint properties",
-        "(Ad_T)ᵀ = Ad_{T⁻¹}ᵀ ≠ Ad_T⁻ᵀ",
-        "Ad_T⁻ᵀ = Ad_{T⁻¹}ᵀ",
-        _transposed,
-        "inverse and transposed matrix Ad_T",
-    ),
-]
+DECISIONS = {
+    "section-4": _transform,
+    "section-6.2": _adjoint,
+    "section-8.2": _two_link,
+    "section-3.1": _body_velocity,
+    "section-9.1": _orders,
+    "section-10.1": _moment,
+    "section-10.2": _cross,
+    "section-10.3": _torque,
+    "section-10.3-force": _force,
+    "appendix": _transposed,
+}

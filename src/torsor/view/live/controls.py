@@ -11,8 +11,6 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
 
-# The numbers beside the picture, as HTML: forces of drives against their limits, energies, the error of closure.
-
 MOST = 80  # rows of a table
 STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
 LOUD, CALM, QUIET = "#d9480f", "#1c7ed6", "#868e96"  # above the limit, below it, without one
@@ -34,13 +32,7 @@ def readout(shot: Shot) -> str:
 
 
 def bars(drives: Drives) -> str:
-    """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table.
-
-    Example:
-        >>> one = Drives(("<joint>",), ("N m",), np.array([5.0]), np.array([10.0]))
-        >>> "&lt;joint&gt;" in bars(one), "5 / 10 N m" in bars(one), "width:50%" in bars(one)
-        (True, True, True)
-    """
+    """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table."""
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
     head = (
         ""

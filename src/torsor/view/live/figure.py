@@ -21,32 +21,17 @@ from torsor.view.scene.detail import level, unit
 
 
 def node(*names: object) -> str:
-    """Return the path of a node of the scene; a name is one level of it, whatever it contains.
-
-    Example:
-        >>> node("arm", 0, "a/b <i>")
-        '/arm/0/a%2Fb%20%3Ci%3E'
-    """
+    """Return the path of a node of the scene; a name is one level of it, whatever it contains."""
     return "".join(f"/{quote(str(name), safe='') or '_'}" for name in names)
 
 
 def words(text: object) -> str:
-    """Return text as HTML shows it.
-
-    Example:
-        >>> words("<script>")
-        '&lt;script&gt;'
-    """
+    """Return text as HTML shows it."""
     return escape(printable(str(text)))
 
 
 def label(text: str, longest: int = 48) -> str:
-    """Return a name as a label of a control, which is plain text: without control characters, and not too long.
-
-    Example:
-        >>> label("x" * 60, longest=5)
-        'xxxx…'
-    """
+    """Return a name as a label of a control, which is plain text: without control characters, and not too long."""
     shown = printable(text).replace("\\n", " ")
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
@@ -88,12 +73,7 @@ def product(a: Array, b: Array) -> Array:
 
 
 def rotated(turns: Array, vectors: Array) -> Array:
-    """Return vectors (..., 3) rotated by quaternions w x y z (..., 4).
-
-    Example:
-        >>> bool(np.allclose(rotated(np.array([0.5**0.5, 0, 0, 0.5**0.5]), np.array([1.0, 0, 0])), [0, 1, 0]))
-        True
-    """
+    """Return vectors (..., 3) rotated by quaternions w x y z (..., 4)."""
     w, axis = turns[..., :1], turns[..., 1:]
     across = 2 * np.cross(axis, vectors)
     return np.asarray(vectors + w * across + np.cross(axis, across))

@@ -14,8 +14,6 @@ from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
 
-# Arrows of forces and moments: one node draws all of a kind; those without a length are not seen.
-
 AROUND = 8  # corners of circles
 SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1
 THIN, SLIM = 0.006, 0.06  # radius of an arrow: in sizes of the robot, and at most in lengths of the arrow
@@ -52,12 +50,7 @@ class Arrows:
 
 
 def along(vectors: Array) -> Array:
-    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3).
-
-    Example:
-        >>> along(np.array([[0.0, 0.0, -2.0], [0.0, 0.0, 1.0]])).tolist()
-        [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
-    """
+    """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
     found = np.stack(

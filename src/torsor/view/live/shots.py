@@ -64,12 +64,7 @@ class Shot(Protocol):
 
 
 def placed(poses: Array) -> tuple[Array, Array]:
-    """Return positions (..., 3) and quaternions w x y z (..., 4) of poses (..., 4, 4).
-
-    Example:
-        >>> [each.tolist() for each in placed(np.eye(4))]
-        [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
-    """
+    """Return positions (..., 3) and quaternions w x y z (..., 4) of poses (..., 4, 4)."""
     return poses[..., :3, 3], np.roll(to_quaternion(poses[..., :3, :3]), 1, axis=-1)
 
 

@@ -17,18 +17,10 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene, timeline
 
-# The common time of all motions that are played.
-
 
 @dataclass
 class Clock:
-    """Time (s) from 0 to ``duration``, ``speed`` times as fast as real time while ``playing``; ``loop`` starts again.
-
-    Example:
-        >>> clock = Clock(2.0, playing=True, speed=0.5)
-        >>> clock.advance(1.0), clock.time
-        (True, 0.5)
-    """
+    """Time (s) from 0 to ``duration``, ``speed`` times real time while ``playing``; ``loop`` starts again."""
 
     duration: float
     playing: bool = False
@@ -65,7 +57,6 @@ class Clock:
 
 
 # The ground: a square of lines. viser's own grid computes every pixel of it, which takes long without a card.
-
 SQUARES = 15  # to each side
 BOLD = 5  # every fifth line
 LOOKS = {"fine": ((0.85, 0.85, 0.87), 1.0), "bold": ((0.65, 0.65, 0.68), 1.5)}  # colour, pixels
@@ -100,8 +91,6 @@ class Ground:
             along = self.level[:, across]
             segments.position = tuple(-float(along @ way % period) * along)
 
-
-# One of the robots or motions that a viewer shows: what it draws, and where.
 
 MOST = 4000  # samples of a motion that are shown: those of a browser in a minute
 

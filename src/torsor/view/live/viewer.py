@@ -13,8 +13,6 @@ from torsor.view.live.controls import Controls
 from torsor.view.live.server import silence, start
 from torsor.view.live.stage import Stage, Subject
 
-# The one thread that moves what a viewer shows, some sixty times a second while something moves.
-
 TICK = 1 / 60  # s between two pictures
 SLOW = 0.2  # s between two updates of the numbers, which nobody reads faster
 IDLE = 0.5  # s between two looks for something to do

@@ -22,19 +22,11 @@ from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timelin
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
 
-# The numbers of a page: arrays in one block of bytes, to which its JSON refers.
-
 ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
 
 
 class Numbers:
-    """A block of bytes that grows; an array that it has already is not stored again.
-
-    Example:
-        >>> numbers = Numbers()
-        >>> numbers.add([1.0, 2.0]), numbers.add([1.0, 2.0])["at"], len(numbers.base64())
-        ({'type': 'f4', 'at': 0, 'shape': [2]}, 0, 12)
-    """
+    """A block of bytes that grows; an array that it has already is not stored again."""
 
     def __init__(self) -> None:
         self._block = bytearray()
@@ -55,37 +47,23 @@ class Numbers:
         return base64.b64encode(self._block).decode()
 
     def read(self, reference: dict[str, Any]) -> NDArray[Any]:
-        """Return an array that was stored.
-
-        Example:
-            >>> numbers = Numbers()
-            >>> numbers.read(numbers.add([[1.0, 2.0]])).tolist()
-            [[1.0, 2.0]]
-        """
+        """Return an array that was stored."""
         shape = reference["shape"]
         count = int(np.prod(shape))
         return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
 
 
-# Motions in a page: poses of links, centre of mass, energies, forces of drives, reactions, forces of the ground.
-
 MOST = 2000  # samples of a motion
 
 
 def packed(poses: Array) -> Array:
-    """Return poses (..., 4, 4) as positions and quaternions x, y, z, w (..., 7).
-
-    Example:
-        >>> packed(np.eye(4)).tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
-    """
+    """Return poses (..., 4, 4) as positions and quaternions x, y, z, w (..., 7)."""
     return np.concatenate([poses[..., :3, 3], to_quaternion(poses[..., :3, :3])], axis=-1)
 
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
     """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
-    wanted = np.ceil((line.times[-1] - line.times[0]) * rate) + 1
-    return line.every(int(np.clip(wanted, 2, MOST)))
+    return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MOST)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
@@ -151,13 +129,9 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
     """Return wrenches (T, n, 6) at frames of links, in their axes, as moments about places and forces in base axes."""
     arms = np.array([each["place"] for each in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
-    moment = wrenches[..., :3] - np.cross(arms, force)
-    both = np.stack([moment, force], axis=-2)
-    turned = np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both)
-    return np.asarray(turned.reshape(*wrenches.shape[:-1], 6))
+    both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
+    return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
 
-
-# The surfaces of a robot in a page: each shape once, and the maps that place it on links.
 
 SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
 LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
@@ -237,8 +211,6 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
         place += each.count
     return found
 
-
-# Robots whose coordinates are moved by sliders in a page: start, ranges, and the kinematics as JavaScript.
 
 FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
 CLOSING = ("closure_error", "closure_jacobian")

@@ -13,8 +13,6 @@ from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import axis_frame, make_pose
 
-# Flexible links as they bend: rods between the nodes of their modes, which move with the modal coordinates.
-
 MOST = 150  # nodes of finite elements that are drawn
 STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
 LAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
@@ -61,16 +59,7 @@ class Beam:
 
 
 def beams(robot: Mechanism) -> Iterator[Beam]:
-    """Return the flexible links of a robot that have modes. Rods by strains are chains of links already.
-
-    Example:
-        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=9.0, modes=(1, 0))
-        >>> robot = torsor.mechanism.flexible_links.with_beam(torsor.library.planar_chain(1), "link1", modes)
-        >>> beam = next(beams(robot))
-        >>> tip = beam.bent(np.array([0.0, 0.1]))[-1]  # it bends, and becomes no longer
-        >>> round(float(tip[1]), 6), bool(tip[0] < 1.0)
-        (0.1, True)
-    """
+    """Return the flexible links of a robot that have modes. Rods by strains are chains of links already."""
     for index, joint in enumerate(robot.joints):
         if isinstance(joint.flexible, Modes):
             modes = joint.flexible
@@ -111,8 +100,7 @@ def _pairs(points: Array) -> NDArray[np.int64]:
         pairs = np.stack([order[:-1], order[1:]], axis=1)
     else:
         pairs = _shortest_tree(points)
-    apart = np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=-1)
-    return np.asarray(pairs[apart > 0], dtype=np.int64)
+    return np.asarray(pairs[np.linalg.norm(np.diff(points[pairs], axis=1)[:, 0], axis=-1) > 0], dtype=np.int64)
 
 
 def _shortest_tree(points: Array) -> NDArray[np.int64]:
@@ -129,19 +117,12 @@ def _shortest_tree(points: Array) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-# The surfaces of boxes, balls and cylinders: viewers draw all of one kind at once.
-
 UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
 """The surfaces of solids of size 1: edges of a box, radius of a ball, radius and length of a cylinder along z."""
 
 
 def surface_of(*solids: Solid) -> Triangles:
-    """Return the triangles of solids as one surface.
-
-    Example:
-        >>> surface_of(Solid("box", np.eye(4), np.array([1.0, 2.0, 3.0]))).vertices.max(axis=0).tolist()
-        [0.5, 1.0, 1.5]
-    """
+    """Return the triangles of solids as one surface."""
     return joined([UNITS[each.shape].scaled(each.size).at(each.pose) for each in solids])
 
 
@@ -151,12 +132,7 @@ def ball(radius: float, pose: Array) -> Solid:
 
 
 def rod(start: Array, end: Array, radius: float) -> Solid:
-    """Return a cylinder between two points.
-
-    Example:
-        >>> bool(np.allclose(rod(np.zeros(3), np.ones(3), 0.1).pose[:3, 3], 0.5))
-        True
-    """
+    """Return a cylinder between two points."""
     length = float(np.linalg.norm(end - start))
     return Solid("cylinder", make_pose(axis_frame(end - start), (start + end) / 2), np.array([radius, radius, length]))
 
@@ -166,12 +142,7 @@ SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its large
 
 
 def size_of(robot: Mechanism) -> float:
-    """Return a length (m) typical of a robot: the longest way from the base to a joint or centre of mass, 1 if it is 0.
-
-    Example:
-        >>> size_of(torsor.library.planar_chain(3))
-        2.5
-    """
+    """Return the typical length (m) of a robot: the longest way from the base to a joint or centre of mass, 1 if 0."""
     reach, places = {robot.base.name: 0.0}, []
     for joint, link in zip(robot.joints, robot.links, strict=True):
         reach[link.name] = reach[joint.parent] + float(np.linalg.norm(joint.placement[:3, 3]))
@@ -234,11 +205,6 @@ def ellipsoid_solid(link: Link) -> Solid | None:
     """Return the solid ellipsoid with the mass and inertia of a link, in the link's axes; None if there is none to see.
 
     Its semi-axes a, b, c follow from the principal moments: Ix = m (b² + c²) / 5 and so on.
-
-    Example:
-        >>> ball = Link("ball", 1.0, inertia=0.4 * 0.3**2 * np.eye(3))
-        >>> ellipsoid_solid(ball).size.round(9).tolist()
-        [0.3, 0.3, 0.3]
     """
     if not link.mass > 0:
         return None
@@ -256,18 +222,11 @@ def ellipsoid(link: Link) -> Triangles | None:
     return None if solid is None else surface_of(solid)
 
 
-# How thick rods between joints are drawn.
-
 SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
 
 
 def bone_radius(robot: Mechanism) -> float:
-    """Return the radius (m) of the bones of a robot: thin beside the whole, and beside bones of the usual length.
-
-    Example:
-        >>> round(bone_radius(torsor.library.human()), 3)
-        0.017
-    """
+    """Return the radius (m) of the bones of a robot: thin beside the whole, and beside bones of the usual length."""
     carried = [joint for joint in robot.joints if joint.parent != robot.base.name]
     lengths = [float(np.linalg.norm(joint.placement[:3, 3])) for joint in carried]
     long = [each for each in lengths if each > 0]

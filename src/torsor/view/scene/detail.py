@@ -13,7 +13,6 @@ from torsor.view.scene.bodies import UNITS
 from torsor.view.scene.scene import Scene, Shown
 
 # Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
-
 SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
 HALVINGS = 9  # steps of the search for the size of the cells
 
@@ -23,12 +22,6 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
 
     The one vertex has the least sum of squared distances from the planes of the faces around (Garland and Heckbert's
     quadric error), so that edges and corners stay where they are.
-
-    Example:
-        >>> from torsor.formats.meshes.triangles import sphere
-        >>> ball = sphere(1.0)
-        >>> len(ball.faces), len(simplified(ball, 0.5).faces) < 200
-        (528, True)
     """
     points = surface.vertices
     places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
@@ -36,8 +29,7 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
     cluster = cluster.reshape(-1)
     faces = cluster[surface.faces]
     a, b, c = (faces[:, k] for k in range(3))
-    kept = (a != b) & (b != c) & (c != a)
-    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[kept]))
+    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[(a != b) & (b != c) & (c != a)]))
 
 
 def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Array:
@@ -60,19 +52,12 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
 def _tidied(surface: Triangles) -> Triangles:
     """Return a surface without vertices that no face uses, and without faces that are there twice."""
     _, first = np.unique(np.sort(surface.faces, axis=1), axis=0, return_index=True)
-    faces = surface.faces[np.sort(first)]
-    used, faces_of_used = np.unique(faces, return_inverse=True)
+    used, faces_of_used = np.unique(surface.faces[np.sort(first)], return_inverse=True)
     return Triangles(surface.vertices[used], faces_of_used.reshape(-1, 3))
 
 
 def within(surfaces: Sequence[Triangles], most: int) -> list[Triangles]:
-    """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m).
-
-    Example:
-        >>> from torsor.formats.meshes.triangles import sphere
-        >>> sum(len(each.faces) for each in within([sphere(1.0), sphere(0.5)], 500)) <= 500
-        True
-    """
+    """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m)."""
     found = list(surfaces)
     if sum(len(each.faces) for each in surfaces) <= most or not surfaces:
         return found
@@ -101,12 +86,7 @@ def unit(shape: str, around: int) -> Triangles:
 
 
 def level(scene: Scene, most: int) -> tuple[int, int]:
-    """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles.
-
-    Example:
-        >>> level(Scene.of(torsor.library.two_link()), 4000), level(Scene.of(torsor.library.human()), 4000)
-        ((24, 16), (10, 6))
-    """
+    """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles."""
     for each in LEVELS:
         counts = (
             len(unit(solid.shape, each[shown.kind == "bone"]).faces) for shown in scene.shown for solid in shown.solids
@@ -117,13 +97,7 @@ def level(scene: Scene, most: int) -> tuple[int, int]:
 
 
 def drawn(solid: Solid, around: int) -> Triangles:
-    """Return the surface of a solid whose circles have ``around`` corners.
-
-    Example:
-        >>> from torsor.view.scene.bodies import ball
-        >>> len(drawn(ball(0.1, np.eye(4)), 8).faces)
-        48
-    """
+    """Return the surface of a solid whose circles have ``around`` corners."""
     return unit(solid.shape, around).scaled(solid.size).at(solid.pose)
 
 

@@ -32,8 +32,6 @@ from torsor.view.scene.bodies import (
     surface_of,
 )
 
-# Collision shapes as what is drawn: a robot whose visuals are its shapes.
-
 COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
 GROUND = (0.6, 0.62, 0.65, 0.4)
 SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
@@ -43,11 +41,6 @@ def showing_shapes(robot: Robot) -> Robot:
     """Return the robot with its collision shapes as visuals.
 
     A mesh is drawn as it is, not as its convex hull.
-
-    Example:
-        >>> arm = torsor.library.two_link().with_shapes("link2", [torsor.Shape("capsule", (0.05, 0.4))])
-        >>> [visual.shape for visual in showing_shapes(arm).links[1].visuals]
-        ['capsule']
     """
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
@@ -65,8 +58,6 @@ def _visual(shape: Shape) -> Visual:
         return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
     return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)
 
-
-# How a robot stands in a picture: its first posture, and which way is up.
 
 UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
 
@@ -188,8 +179,7 @@ class Scene:
         bent = tuple(beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
         fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
-        moved = _moved(tree, bent, loads)
-        return cls(tree, (*_shown(tree, meshes), *moved, *fixed), (*bent, *loads))
+        return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
@@ -210,8 +200,7 @@ class Scene:
         """Return the poses (..., places + 1, 4, 4) of the base, all links and the movers in base axes, q (..., nq)."""
         positions = np.asarray(q, dtype=float)
         moving = self.tree.poses(positions)
-        base = np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4))
-        links = np.concatenate([base, moving], axis=-3)
+        links = np.concatenate([np.broadcast_to(np.eye(4), (*moving.shape[:-3], 1, 4, 4)), moving], axis=-3)
         return np.concatenate([links, *(each.poses(links, positions) for each in self.movers)], axis=-3)
 
     def center_of_mass(self, q: ArrayLike) -> Array:
@@ -350,8 +339,6 @@ def palette(robot: Robot, index: int) -> Color:
     return red, green, blue, 1.0
 
 
-# Forces of the ground and of the environment as arrows of a length in a picture.
-
 LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
 G = 9.81  # m/s^2, where the robot has no weight
 LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
@@ -362,13 +349,6 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
 
     Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
     no arrow, None no force at all.
-
-    Example:
-        >>> from torsor.view.scene import Scene, timeline
-        >>> arm = torsor.library.two_link()
-        >>> pushed = torsor.simulate(arm, duration=0.1, external=[[0.0] * 6, [0, 0, 0, 0, 5.0, 0]])
-        >>> arrows(timeline(pushed), Scene.of(arm)).shape
-        (101, 1, 7)
     """
     weight = line.robot.mass * (float(np.linalg.norm(line.robot.gravity)) or G) or 1.0
     scale = LONG * scene.size / weight
