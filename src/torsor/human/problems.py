@@ -131,12 +131,7 @@ _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push 
 
 
 def body_of(**person: Any) -> Robot:
-    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths.
-
-    Example:
-        >>> round(body_of(mass=80.0, strength=0.9).mass, 9)
-        80.0
-    """
+    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths."""
     strength = person.get("strength")
     if strength is not None and not isinstance(strength, Mapping):
         person["strength"] = {"all": strength}

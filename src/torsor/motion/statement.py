@@ -32,13 +32,7 @@ from torsor.robot.robot import Robot
 
 
 def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
-    """Return a condition at an end of a phase with the name of the phase replaced by its index.
-
-    Example:
-        >>> from torsor.motion import Start
-        >>> with_phase_index(Start(q=0.0, phase="swing"), [Phase(1.0), Phase(1.0, name="swing")]).phase
-        1
-    """
+    """Return a condition at an end of a phase with the name of the phase replaced by its index."""
     if not isinstance(condition, EndState) or not isinstance(condition.phase, str):
         return condition
     own = [index for index, phase in enumerate(phases) if is_phase(condition.phase, index, phase)]
@@ -97,15 +91,7 @@ def check_number(number: Any, where: str) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemStatement:
-    """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)
-        >>> reach = ProblemStatement(torsor.library.two_link(), motion.Phase(1.0, points=6), motion.Effort(), ends)
-        >>> reach.program.n, reach.guess().round(3).tolist()  # two free control points of each joint
-        (4, [0.333, 0.667, 0.333, 0.667])
-    """
+    """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it."""
 
     robot: Robot | Parametric[Robot]
     phases: Phase | Sequence[Phase]

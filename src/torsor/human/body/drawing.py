@@ -30,12 +30,7 @@ COLOUR = "#a9794a"
 
 
 def load_size(load: Backpack | Box) -> Array:
-    """Return the edges (3,) of a load in pictures (m): across, up, forward.
-
-    Example:
-        >>> load_size(Box(8.0, width=0.4)).tolist()
-        [0.4, 0.3, 0.3]
-    """
+    """Return the edges (3,) of a load in pictures (m): across, up, forward."""
     return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
 
 
@@ -43,12 +38,6 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     """Return the pose (..., 4, 4) of the middle of a load, from the poses (..., L, 4, 4) of all links of the body.
 
     Its axes point across, up and forward.
-
-    Example:
-        >>> body = torsor.library.human()
-        >>> pose = load_pose(body, body.poses(body.neutral()), Backpack(10.0, behind=0.2))
-        >>> round(float(pose[2, 3]), 9)
-        -0.2
     """
     found = np.zeros((*poses.shape[:-3], 4, 4))
     found[..., 3, 3] = 1.0
@@ -66,14 +55,7 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
 
 
 def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body.
-
-    Example:
-        >>> body = torsor.library.human()
-        >>> corners = load_corners(body, body.poses(body.neutral()), Backpack(10.0))
-        >>> corners.shape, bool(corners[:, 2].max() < 0.0)  # behind the back
-        ((8, 3), True)
-    """
+    """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body."""
     pose = load_pose(body, poses, load)
     local = load_size(load) * CORNERS
     return np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
@@ -129,11 +111,6 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
 
     The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel; so are
     the corners of a ``load``.
-
-    Example:
-        >>> points = landmarks(torsor.library.human(), np.zeros(55))
-        >>> points["right_thigh"].round(4).tolist(), bool(abs(points["left_heel"][1]) < 1e-12)
-        ([-0.085, 0.9425, 0.0], True)
     """
     names = [link.name for link in body.links if "/" not in link.name and link.name != "ground"]
     names += [frame.name for frame in body.frames]

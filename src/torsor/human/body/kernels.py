@@ -28,12 +28,7 @@ class SharedModel(NamedTuple):
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
-    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight.
-
-    Example:
-        >>> checked_body(None, "walk").name
-        'human'
-    """
+    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight."""
     body = instance_of(
         library.human() if body is None else body, Robot, where, "body", allowed="a torsor.library.human()"
     )
@@ -50,11 +45,6 @@ def shared_model(body: Robot) -> SharedModel:
     """Return the parametric body that the kernels are compiled for, and the parameters of this body.
 
     A body that differs in more than these parameters gets kernels of its own.
-
-    Example:
-        >>> model, numbers = shared_model(library.human(1.8, 80.0))
-        >>> model is shared_model(library.human(1.6, 60.0)).model
-        True
     """
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values

@@ -120,23 +120,12 @@ class Growth(NamedTuple):
     variation: float
 
     def at(self, z: float) -> float:
-        """Return the measure at a standard normal deviate: 0 is the median.
-
-        Example:
-            >>> round(Growth(1.2664, 109.175, 0.04259).at(-1.645), 1)
-            101.5
-        """
+        """Return the measure at a standard normal deviate: 0 is the median."""
         return float(self.median * (1 + self.power * self.variation * z) ** (1 / self.power))
 
 
 def growth_curves(age: float, sex: str) -> tuple[Growth, Growth]:
-    """Return the curves of stature (cm) and mass (kg) at an age (years, 2 to 20) of a sex.
-
-    Example:
-        >>> stature, mass = growth_curves(10.0, "female")
-        >>> round(stature.median, 1), round(mass.median, 1)
-        (138.0, 32.9)
-    """
+    """Return the curves of stature (cm) and mass (kg) at an age (years, 2 to 20) of a sex."""
     table = np.array(_ROWS[sex])
     first = int(np.clip(np.searchsorted(table[:, 0], MONTHS * age) - 2, 0, len(table) - 4))
     near = table[first : first + 4]

@@ -66,12 +66,7 @@ NAMES = (*SEGMENTS, *(f"{side}_{name}" for side in SIDES for name in LIMBS))  # 
 
 
 def segment_of(link: str) -> str:
-    """Return the segment that a link of ``library.human`` belongs to.
-
-    Example:
-        >>> segment_of("right_shank"), segment_of("spine2"), segment_of("left_foot/left_ankle_flexion")
-        ('shank', 'trunk', 'foot')
-    """
+    """Return the segment that a link of ``library.human`` belongs to."""
     plain = link.split("/")[0].removeprefix("right_").removeprefix("left_")
     return next((name for name, links in SEGMENTS.items() if plain in links), "")
 

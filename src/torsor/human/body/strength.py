@@ -55,13 +55,7 @@ MOST = 5.0  # largest factor: more is a mistake in the units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
-    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides.
-
-    Example:
-        >>> names = torsor.library.human().coordinate_names
-        >>> coordinates_of("knee_flexion", names, "person"), len(coordinates_of("left", names, "person"))
-        (['right_knee_flexion', 'left_knee_flexion'], 16)
-    """
+    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides."""
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
@@ -77,14 +71,7 @@ def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
 
 
 def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the factor of each coordinate; where several words name one, their factors are multiplied.
-
-    Example:
-        >>> names = torsor.library.human().coordinate_names
-        >>> found = strength_factors({"left": 0.5, "knee_flexion": 0.8}, names, "person")
-        >>> found["left_knee_flexion"], found["right_knee_flexion"], found["left_elbow_flexion"]
-        (0.4, 0.8, 0.5)
-    """
+    """Return the factor of each coordinate; where several words name one, their factors are multiplied."""
     found: dict[str, float] = {}
     for word, value in table(given, where, "strength").items():
         factor = number(value, where, f"strength of {word}", above=0.0, most=MOST)
@@ -94,12 +81,7 @@ def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: 
 
 
 def largest_torques(given: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the torque (N m) of each coordinate that is given one.
-
-    Example:
-        >>> largest_torques({"neck_axial": 15}, torsor.library.human().coordinate_names, "person")
-        {'neck_axial': 15.0}
-    """
+    """Return the torque (N m) of each coordinate that is given one."""
     found: dict[str, float] = {}
     for word, value in table(given, where, "largest_torque").items():
         torque = positive(value, where, f"largest torque of {word} (N m)")
@@ -159,14 +141,7 @@ LEG = ("hip_flexion", "knee_flexion", "ankle_flexion")
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
-    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols.
-
-    Example:
-        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, 0.0)]
-        [8.6, 10.4, -6.4]
-        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # calves bend the knee
-        [8.6, 19.5, -42.4]
-    """
+    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols."""
     h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
     e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp
     at_hip = e(1.4655 - 0.0034 * k - 0.0750 * h) - e(1.3403 - 0.0226 * k + 0.0305 * h) + 8.072
@@ -269,12 +244,7 @@ _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age in years: "young" below 40 or for None, "middle" to 65, then "old"; or the given one.
-
-    Example:
-        >>> [age_group(each) for each in (8, 39.9, 40, 65, 66, "old")]
-        ['young', 'young', 'middle', 'middle', 'old', 'old']
-    """
+    """Return the group of an age (years): "young" below 40 or for None, "middle" to 65, then "old"; or a given group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)
@@ -287,12 +257,6 @@ def age_ratio(name: str, sex: str, age: str) -> float:
 
     For flexions of hips, knees and ankles it is the mean of extension and flexion of the largest torques C1 above. No
     other joint was measured so: all others have the mean of these three.
-
-    Example:
-        >>> [round(age_ratio("right_knee_flexion", sex, "old"), 3) for sex in SEXES]
-        [0.817, 0.765]
-        >>> round(age_ratio("elbow_flexion", "female", "old"), 3), age_ratio("elbow_flexion", "male", "young")
-        (0.824, 1.0)
     """
     own, young = (SEXES.index(sex) * len(AGES) + AGES.index(each) for each in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
@@ -424,12 +388,7 @@ class StrengthCurves:
 
 @cache
 def default_strengths() -> dict[str, float]:
-    """Return the strengths of the default body (N m).
-
-    Example:
-        >>> default_strengths()["left_elbow_flexion"]
-        80.0
-    """
+    """Return the strengths of the default body (N m)."""
     body = library.human(HEIGHT, MASS)
     return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
 

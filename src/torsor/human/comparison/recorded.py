@@ -203,12 +203,7 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _own(name: str) -> str:
-    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay.
-
-    Example:
-        >>> _own("moment hip_extension"), _own("power hip"), _own("force own foot up"), _own("knee_angle_r")
-        ('hip_extension', 'hip_power', 'vertical', 'knee_angle_r')
-    """
+    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay."""
     if name in _OWN:
         return _OWN[name]
     matched = _KINDS.fullmatch(name)

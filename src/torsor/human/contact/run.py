@@ -32,10 +32,6 @@ class RunningStep(Step):
     Times are fractions of the step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until
     ``heel_off``, on ball and toes until ``ball_off``, on the tip of its toes until ``toe_off``. Then both feet are off
     the ground. As in a ``Step``, what is "free" or an interval is a result of the optimisation.
-
-    Example:
-        >>> RunningStep(speed=3.0, length=1.1).duty_factor
-        0.34
     """
 
     length: Any = "free"

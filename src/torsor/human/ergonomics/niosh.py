@@ -162,13 +162,7 @@ nearer: outside of this range the recommended weight limit is 0
 
 
 def check_work(frequency: float, duration: str, coupling: str = "fair") -> None:
-    """Raise ModelError unless how often, how long and with which coupling people lift is what the equation knows.
-
-    Example:
-        >>> check_work(1.0, "all day")
-        Traceback (most recent call last):
-        torsor.ModelError: lifting equation: duration is 'all day'; allowed: 'short', 'moderate', 'long'
-    """
+    """Raise ModelError unless how often, how long and with which coupling people lift is what the equation knows."""
     number(frequency, "lifting equation", "frequency", above=0.0)
     one_of(duration, tuple(DURATIONS), "lifting equation", "duration")
     one_of(coupling, tuple(COUPLINGS), "lifting equation", "coupling")

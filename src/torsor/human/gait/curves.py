@@ -85,12 +85,7 @@ class Energy:
 
 
 def joint_of(name: str) -> str:
-    """Return the joint of a coordinate.
-
-    Example:
-        >>> joint_of("right_hip_adduction"), joint_of("left_pronation"), joint_of("spine2_axial")
-        ('right_hip', 'left_elbow', 'spine2')
-    """
+    """Return the joint of a coordinate."""
     before, _, last = name.rpartition("_")
     return f"{before}_elbow" if last == "pronation" else before
 

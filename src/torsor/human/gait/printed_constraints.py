@@ -93,11 +93,6 @@ class PrintedWalk(HumanProblem):
 
     From a given start ``solve`` is that of any motion problem. Without one, it comes from wide bands in steps: each
     search starts from the motion of the one before.
-
-    Example:
-        >>> problem = torsor.human.walking(version="printed", slack=0.001, slip=0.01)
-        >>> problem.bands, problem.with_bands(0.0, 0.0).bands
-        ((0.001, 0.01), (0.0, 0.0))
     """
 
     @property

@@ -115,12 +115,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return a version by its name, with changes.
-
-    Example:
-        >>> changed_version("clean", {"nodes": 11, "slip": None}).nodes
-        11
-    """
+    """Return a version by its name, with changes."""
     known = VersionChanges.__annotations__
     unknown = sorted(changes.keys() - known.keys())
     if unknown:

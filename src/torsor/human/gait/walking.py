@@ -75,11 +75,6 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
     """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1.
 
     The trailing foot rolls over its ball. Downstairs the leading foot lands with its heel up.
-
-    Example:
-        >>> course = climb(torsor.library.human(), Step(length=0.29, rise=0.17, speed=0.5), 11)
-        >>> round(float(course["ty"][-1] - course["ty"][0]), 9), bool(course["left_knee_flexion"].max() > 1.0)
-        (0.17, True)
     """
     s = np.linspace(0.0, 1.0, count)
     hip, knee, ankle, ball, heel = (

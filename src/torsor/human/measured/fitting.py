@@ -242,12 +242,7 @@ HALVES = (1, 2, 4, 8)  # frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
-    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers.
-
-    Example:
-        >>> second_differences(4).tolist()
-        [[1.0, 5.0, 5.0, 1.0], [-2.0, -4.0, -2.0, 0.0], [1.0, 1.0, 0.0, 0.0]]
-    """
+    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers."""
     found = np.zeros((3, count))
     for at, one in enumerate((1.0, -2.0, 1.0)):
         for other, two in enumerate((1.0, -2.0, 1.0)):

@@ -35,12 +35,6 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
     """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
 
     ``weights`` (K, M). By singular value decomposition (Kabsch 1976).
-
-    Example:
-        >>> points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-        >>> R, t = rigid_fit(points, points[None] + [0, 0, 2.0], np.ones((1, 4)))
-        >>> bool(np.allclose(R, np.eye(3))), t.round(9).tolist()
-        (True, [[0.0, 0.0, 2.0]])
     """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
@@ -339,14 +333,7 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
 
 
 def check_upright(body: Mechanism, axes: str, source: str) -> None:
-    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity.
-
-    Example:
-        >>> check_upright(torsor.library.human(), "forward left up", "walk.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: up is z, and gravity of the body is [0.0, -9.81, 0.0]; fix: turn the \
-recording, in_axes("left up forward")
-    """
+    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity."""
     up = up_axis(axes)
     if up is None or not body.gravity.any():
         return

@@ -153,13 +153,7 @@ class Plate(NamedTuple):
 
 
 def plate_axes(plate: Plate, where: str) -> Array:
-    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate.
-
-    Example:
-        >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
-        >>> plate_axes(Plate("plate 1", 2, corners, np.zeros(3), np.zeros((1, 6))), "walk.c3d").tolist()
-        [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]
-    """
+    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate."""
     first, second, _, fourth = plate.corners
     x, y = first - second, first - fourth
     z = np.cross(x, y)

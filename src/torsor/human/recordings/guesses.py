@@ -59,14 +59,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis along which an upright person extends most, and its sign; None where it is not clear.
-
-    Example:
-        >>> heights = np.linspace(0.1, 1.7, 10)
-        >>> body = np.stack([0 * heights, 0 * heights, heights], axis=1)
-        >>> vertical_axis(Markers([f"m{k}" for k in range(10)], [0.0], body[None]))
-        (2, 1.0)
-    """
+    """Return the axis along which an upright person extends most, and its sign; None where it is not clear."""
     if markers is None or len(markers.names) < FEWEST:
         return None
     seen = markers.positions[markers.seen.sum(axis=1) >= FEWEST]

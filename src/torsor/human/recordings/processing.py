@@ -226,14 +226,7 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
 
 
 def uniform_rate(times: Array, where: str) -> float:
-    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with.
-
-    Example:
-        >>> uniform_rate(np.array([0.0, 0.01, 0.02, 0.05]), "w.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: w.trc: frame 4: a step of 0.03 s among steps of 0.01 s; allowed: equal steps; fix: \
-resample the recording first: torsor.human.recordings.resample
-    """
+    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with."""
     steps = np.diff(times)
     usual = float(np.median(steps)) if len(steps) else 0.0
     mean = float(steps.mean()) if len(steps) else 0.0

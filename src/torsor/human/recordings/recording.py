@@ -16,13 +16,7 @@ from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
-    """Return the names of markers, plates or columns; none may be empty or occur twice.
-
-    Example:
-        >>> checked_names(["heel", "heel"], "walk.trc", "marker")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: two markers are named 'heel': numbers 1 and 2; fix: rename one of them
-    """
+    """Return the names of markers, plates or columns; none may be empty or occur twice."""
     found = tuple(name_of(each, what, where) for each in rows(names, where, f"names of {what}s"))
     seen: dict[str, int] = {}
     for k, name in enumerate(found, start=1):
@@ -34,14 +28,7 @@ def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
 
 
 def checked_times(times: ArrayLike, where: str) -> Array:
-    """Return times (K,) in s, finite and increasing.
-
-    Example:
-        >>> checked_times([0.0, 0.02, 0.01], "walk.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: frame 3: time 0.01 s follows 0.02 s; allowed: times that increase; fix: \
-sort the frames, or remove those that are repeated
-    """
+    """Return times (K,) in s, finite and increasing."""
     found = real_array(times, where, "times")
     if found.ndim != 1 or not len(found):
         allowed = "one time for each frame, 1 frame or more"
@@ -60,12 +47,7 @@ sort the frames, or remove those that are repeated
 
 
 def rate_of(times: Array) -> float:
-    """Return the rate (Hz) of times (K,): of all steps if they are alike, of the median step otherwise; 0 for one time.
-
-    Example:
-        >>> round(rate_of(np.array([0.0, 0.017, 0.033, 0.05])), 9), round(rate_of(np.array([0.0, 0.01, 0.02, 0.5])), 9)
-        (60.0, 100.0)
-    """
+    """Return the rate (Hz) of times (K,): of all steps if they are equal, else of the median step; 0 for one time."""
     if len(times) < 2:
         return 0.0
     steps = np.diff(times)
@@ -74,12 +56,7 @@ def rate_of(times: Array) -> float:
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused.
-
-    Example:
-        >>> checked_values([[1.0, float("nan")]], (1, 2), "walk.mot", "values").shape
-        (1, 2)
-    """
+    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused."""
     array = real_array(values, where, what)
     if array.shape != shape:
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
@@ -91,24 +68,13 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 def short_text(data: Any, what: str) -> str:
-    """Return one line about markers, plates or columns, in place of all their numbers.
-
-    Example:
-        >>> from torsor.human.recordings import Markers
-        >>> Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)), source="walk.trc")
-        <Markers: 1 markers, 2 frames at 100 Hz, 0 to 0.01 s, of 'walk.trc'>
-    """
+    """Return one line about markers, plates or columns, in place of all their numbers."""
     times = f"{len(data.times)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
     return f"<{type(data).__name__}: {len(data.names)} {what}, {times}, of {data.source!r}>"
 
 
 def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:
-    """Return the index of a name; the error lists those that resemble it.
-
-    Example:
-        >>> index_of("R.Toe", ["R.Heel", "R.Toe"], "walk.trc", "marker")
-        1
-    """
+    """Return the index of a name; the error lists those that resemble it."""
     return indices_of([str(name)], names, where, what)[0]
 
 
@@ -236,12 +202,7 @@ class Markers:
 
 
 def runs(flags: Flags) -> list[tuple[int, int]]:
-    """Return the first and last index of each run of True.
-
-    Example:
-        >>> runs(np.array([True, False, True, True]))
-        [(0, 0), (2, 3)]
-    """
+    """Return the first and last index of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
 
@@ -525,12 +486,7 @@ class MotionTable:
 
 
 def is_no_angle(name: str) -> bool:
-    """Whether a column is a translation, a force, a moment or a place, by its name.
-
-    Example:
-        >>> is_no_angle("pelvis_tx"), is_no_angle("ground_torque_r_x"), is_no_angle("knee_angle_r")
-        (True, True, False)
-    """
+    """Whether a column is a translation, a force, a moment or a place, by its name."""
     bare = name.removesuffix("/speed")
     return bare.endswith(_NO_ANGLES) or "ground_force" in bare or "ground_torque" in bare or "ground_moment" in bare
 

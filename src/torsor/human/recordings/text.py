@@ -16,16 +16,7 @@ _LINE = re.compile(r"\r\n|\r|\n")
 
 
 def lines_of(path: Path, what: str) -> list[str]:
-    """Return the lines of a text file; ``what`` it should be, such as "a .trc file", is said where it is binary.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "walk.mot").write_bytes(bytes(range(256)))
-        ...     lines_of(Path(folder, "walk.mot"), "a table")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.mot: it has binary data; allowed: a table, which is text; fix: export it again
-    """
+    """Return the lines of a text file; ``what`` it should be, such as "a .trc file", is said where it is binary."""
     content = read_limited(path, LARGEST)
     if b"\0" in content:
         raise ModelError("it has binary data", where=path.name, allowed=f"{what}, which is text", fix="export it again")
@@ -44,23 +35,12 @@ def lines_of(path: Path, what: str) -> list[str]:
 
 
 def fields_of(line: str) -> list[str]:
-    r"""Return the fields of a line: between tabs where it has some, so that empty fields keep their place, or blanks.
-
-    Example:
-        >>> fields_of("1\t0.5\t\t2 "), fields_of("1   0.5 2")
-        (['1', '0.5', '', '2'], ['1', '0.5', '2'])
-    """
+    """Return the fields of a line: between tabs if it has any, so that empty fields keep their place, else blanks."""
     return [field.strip() for field in line.split("\t")] if "\t" in line.strip() else line.split()
 
 
 def numbers_in(fields: Sequence[str], power: int = 0) -> list[float] | None:
-    """Return the numbers of fields, each as by ``number_in``; None where a field is empty or has to be looked at alone.
-
-    Example:
-        >>> numbers_in(["652.63", "-1"], -3), numbers_in(["1", ""])
-        ([0.65263, -0.001], None)
-        >>> numbers_in(["1 2", "3"])
-    """
+    """Return the numbers of fields, each as ``number_in`` reads it; None if one is empty or needs a closer look."""
     if not all(fields):
         return None
     suffix = f"e{power}" if power else ""
@@ -73,12 +53,7 @@ def numbers_in(fields: Sequence[str], power: int = 0) -> list[float] | None:
 
 
 def text_of(value: float, power: int = 0) -> str:
-    """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN.
-
-    Example:
-        >>> text_of(0.65263, 3), text_of(0.1), text_of(float("nan"))
-        ('652.63', '0.1', 'NaN')
-    """
+    """Return the shortest text that ``number_in(text, -power)`` reads as the same number; "NaN" for NaN."""
     if value != value:
         return "NaN"
     shortest = repr(value + 0.0).removesuffix(".0")
@@ -94,22 +69,12 @@ def text_of(value: float, power: int = 0) -> str:
 
 
 def at_line(path: Path, index: int) -> str:
-    """Return the words for a line in a message; ``index`` counts from 0.
-
-    Example:
-        >>> at_line(Path("walk.trc"), 0)
-        'walk.trc: line 1'
-    """
+    """Return the words for a line in a message; ``index`` counts from 0."""
     return f"{path.name}: line {index + 1}"
 
 
 def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str, ...], list[str]]:
-    """Return names that differ, and messages about those that occurred twice: the second "heel" becomes "heel_2".
-
-    Example:
-        >>> unique_names(["heel", "toe", "heel"], Path("walk.trc"), "marker")[0]
-        ('heel', 'toe', 'heel_2')
-    """
+    """Return names that differ, and messages about those that occurred twice: the second "heel" becomes "heel_2"."""
     given = list(names)
     taken, found, messages = set(given), list[str](), list[str]()
     for name in given:
@@ -126,28 +91,14 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str
 
 
 def check_size(rows: int, columns: int, where: str) -> None:
-    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory.
-
-    Example:
-        >>> check_size(10, 10**6, "walk.mot")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.mot: 10 rows of 1000000 columns; allowed: 20000 columns and 50000000 numbers; \
-fix: check the line of names, or split the file
-    """
+    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory."""
     if columns > MOST_COLUMNS or rows * columns > MOST_NUMBERS:
         text, allowed = f"{rows} rows of {columns} columns", f"{MOST_COLUMNS} columns and {MOST_NUMBERS} numbers"
         raise ModelError(text, where=where, allowed=allowed, fix="check the line of names, or split the file")
 
 
 def check_width(fields: Sequence[str], width: int, where: str, what: str, least: int = 0) -> None:
-    """Raise ModelError where a row has more fields than the table has columns, or fewer than ``least``.
-
-    Example:
-        >>> check_width(["1", "2", "3"], 2, "walk.mot: line 9", "columns")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.mot: line 9: it has 3 fields; allowed: 2, as there are columns; fix: export the \
-file again, or remove the line
-    """
+    """Raise ModelError where a row has more fields than the table has columns, or fewer than ``least``."""
     if not least <= len(fields) <= width:
         fix = "export the file again, or remove the line"
         raise ModelError(f"it has {len(fields)} fields", where=where, allowed=f"{width}, as there are {what}", fix=fix)

@@ -82,12 +82,7 @@ def seated(
 
 @dataclass(frozen=True)
 class SittingDown(Sitting):
-    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more.
-
-    Example:
-        >>> SittingDown(off=0.4).seated(np.array([0.0, 0.6, 0.8, 1.0])).fraction.round(9).tolist()
-        [0.0, 0.0, 0.4, 0.8]
-    """
+    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
 
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on the seat, and its point of application."""

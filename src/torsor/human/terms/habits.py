@@ -94,12 +94,7 @@ STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges a
 
 
 def relaxed(name: str) -> Relaxed:
-    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with.
-
-    Example:
-        >>> relaxed("left_hip_rotation").weight, relaxed("tx").weight
-        (1, 0)
-    """
+    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with."""
     return next((RELAXED[key] for key in sorted(RELAXED, key=len, reverse=True) if name.endswith(key)), Relaxed(0, 0))
 
 

@@ -96,15 +96,6 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
 
     ``groups`` has {name of a weight: titles of its terms}; without it each term has its own. Raises ModelError for
     terms that are in no group or in two, and for a problem with fewer than two weights.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
-        >>> aims = [motion.Effort(), motion.Jerk(), motion.TorqueRate()]
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(1.0), aims, ends)
-        >>> smooth = cost_groups(problem, {"effort": ["Effort"], "smooth": ["Jerk", "TorqueRate"]})
-        >>> {name: len(terms) for name, terms in smooth.items()}
-        {'effort': 1, 'smooth': 2}
     """
     where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
     twice = next((each for each in titles if titles.count(each) > 1), None)

@@ -199,12 +199,7 @@ def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def is_number(value: object) -> bool:
-    """Whether a label is a number.
-
-    Example:
-        >>> is_number(0.5), is_number("slow")
-        (True, False)
-    """
+    """Whether a label is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -20,12 +20,7 @@ TINY = 1e-16  # keeps the square root differentiable at half a turn
 
 
 def direction(value: Any, where: str, what: str) -> Array:
-    """Return the unit vector (3,) along a vector.
-
-    Example:
-        >>> direction([0, 0, 2], "orientation", "axis").tolist()
-        [0.0, 0.0, 1.0]
-    """
+    """Return the unit vector (3,) along a vector."""
     array = frozen_array(value, (3,), where, what)
     length = float(np.linalg.norm(array))
     if not length > 0:

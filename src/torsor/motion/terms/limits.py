@@ -382,11 +382,6 @@ class Unactuated(Constraint):
 
 
 def collocation(spline: Spline) -> Array:
-    """Return the Greville abscissae (count - 2,) of accelerations.
-
-    Example:
-        >>> collocation(Spline.uniform(5, degree=4)).tolist()
-        [0.0, 0.5, 1.0]
-    """
+    """Return the Greville abscissae (count - 2,) of accelerations."""
     inner, degree = spline.knots[2:-2], spline.degree - 2
     return np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])

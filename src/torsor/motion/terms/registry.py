@@ -20,24 +20,12 @@ FORM = "form"  # key of a table for a field of a term that is itself called kind
 
 
 def kind_of(cls: type) -> str:
-    """Return the name of a class of terms in files.
-
-    Example:
-        >>> from torsor.motion import Torques, Start
-        >>> kind_of(Torques), kind_of(type("TorqueRates", (), {}))
-        ('torques', 'torque_rates')
-    """
+    """Return the name of a class of terms in files."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def term_registry(*bases: type) -> dict[str, type]:
-    """Return the public classes of terms that derive from one of the bases, by their names in files.
-
-    Example:
-        >>> from torsor.motion.terms.term import Cost
-        >>> term_registry(Cost)["time"].__name__
-        'Time'
-    """
+    """Return the public classes of terms that derive from one of the bases, by their names in files."""
     found, left = dict[str, type](), list(bases)
     while left:
         cls = left.pop()
@@ -77,12 +65,7 @@ def filled(cls: type, table: Mapping[str, Any], where: str, **more: Any) -> Any:
 
 
 def fitted(value: Any, hint: Any, where: str) -> Any:
-    """Return a value of a file converted to the type of a field, or raise ModelError.
-
-    Example:
-        >>> fitted([0, 1], tuple[float, float], "during")
-        (0.0, 1.0)
-    """
+    """Return a value of a file converted to the type of a field, or raise ModelError."""
     found = _fit(value, hint)
     if found is _WRONG:
         raise error(where, f"found {short(value)}", _words(hint))

@@ -26,15 +26,7 @@ Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, w
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
-    """Return groups of terms by phase, moments, weights of the integral, and ``together``.
-
-    Example:
-        >>> from torsor.motion import Effort, Time, Torques
-        >>> model = MotionModel(torsor.library.two_link())
-        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], model)
-        >>> [(len(moments), [term.title for term in group]) for (_, moments, *_), group in groups.items()]
-        [(36, ['Time', 'Effort']), (11, ['Torques'])]
-    """
+    """Return groups of terms by phase, moments, weights of the integral, and ``together``."""
     found: dict[Key, list[Term]] = {}
     for index, phase in enumerate(phases):
         for term in terms:

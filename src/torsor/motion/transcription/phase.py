@@ -28,15 +28,7 @@ LARGEST = 0.7  # bound of each variable
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock with ``harmonics`` pairs of variables; 0 is the even clock t = s T.
-
-    Example:
-        >>> clock = Clock(1)
-        >>> clock.names
-        ('clock cos 1', 'clock sin 1')
-        >>> clock.fraction(np.array([0.0, 0.25, 1.0]), np.array([0.2, 0.0])).round(4).tolist()
-        [0.0, 0.2818, 1.0]
-    """
+    """A clock with ``harmonics`` pairs of variables; 0 is the even clock t = s T."""
 
     harmonics: int = 0
 
@@ -216,13 +208,7 @@ class Phase:
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
-    """Whether ``wanted`` is the index or the name of a phase.
-
-    Example:
-        >>> phase = Phase(1.0, name="swing")
-        >>> is_phase("swing", 0, phase), is_phase(0, 0, phase), is_phase(False, 0, phase)
-        (True, True, False)
-    """
+    """Whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
     return is_name or (_is_whole(wanted) and wanted == index)
 
