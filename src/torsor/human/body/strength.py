@@ -244,7 +244,7 @@ _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age (years): "young" below 40 or for None, "middle" to 65, then "old"; or a given group."""
+    """Return the group of an age (years): "young" below 40 or None, "middle" to 65, then "old"; or a given group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)

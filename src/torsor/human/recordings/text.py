@@ -91,7 +91,7 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str
 
 
 def check_size(rows: int, columns: int, where: str) -> None:
-    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill the memory."""
+    """Raise ModelError where a table has too many columns or numbers: a damaged file, or one made to fill memory."""
     if columns > MOST_COLUMNS or rows * columns > MOST_NUMBERS:
         text, allowed = f"{rows} rows of {columns} columns", f"{MOST_COLUMNS} columns and {MOST_NUMBERS} numbers"
         raise ModelError(text, where=where, allowed=allowed, fix="check the line of names, or split the file")
