@@ -136,8 +136,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
         return files.columns(self._some(), self._labels, self.parameter)
 
     def _content(self) -> dict[str, Any]:
-        found = files.content(self._some(), self._labels, VALUE)
-        return found | {"parameter": self.parameter}
+        return files.content(self._some(), self._labels, VALUE) | {"parameter": self.parameter}
 
     def _summary(self) -> Summary:
         if not self.results:

@@ -69,15 +69,6 @@ def check_phases(phases: Sequence[Phase], where: str) -> None:
         )
 
 
-def check_splines(where: str, phases: Sequence[Phase], names: Sequence[str]) -> None:
-    """Raise ModelError where ``Phase.own`` names a profile that does not exist."""
-    for index, phase in enumerate(phases):
-        for name in phase.own or {}:
-            if name not in names:
-                found = f"phase {phase.name or index!r}: own names {name!r}"
-                raise ModelError(found, where=where, allowed=", ".join(names))
-
-
 def check_number(number: Any, where: str) -> None:
     """Raise ModelError where a shared number has no finite start, or its bounds are not lower <= upper."""
     if not isinstance(number, Number):
@@ -269,7 +260,11 @@ class ProblemStatement:
 
     @cached_property
     def _known(self) -> KnownPoints:
-        check_splines(self.name, self.stages, self.model.names)
+        for index, phase in enumerate(self.stages):
+            for name in phase.own or {}:
+                if name not in self.model.names:
+                    found = f"phase {phase.name or index!r}: own names {name!r}"
+                    raise ModelError(found, where=self.name, allowed=", ".join(self.model.names))
         return KnownPoints(self.stages, self.model.names, self.conditions, self.extra_profiles, self._extra_phases)
 
     @cached_property

@@ -229,7 +229,7 @@ class _Shooting:
             step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + fraction * step
-                if self._is_ordered(new):
+                if all((np.diff([0.0, *each, new[-1]]) > 0).all() for each in self._switches(new)):
                     moved = self.end(new, parts) - self.task.end
                     if np.linalg.norm(moved) < np.linalg.norm(off):
                         break
@@ -243,9 +243,6 @@ class _Shooting:
     def _switches(self, z: Array) -> tuple[Array, ...]:
         """Return the switching times of each torque."""
         return tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
-
-    def _is_ordered(self, z: Array) -> bool:
-        return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in self._switches(z))
 
     def _margin(self, z: Array, parts: int) -> float:
         """Return the least signed switching function, from costates p' = -(df/dy)^T p integrated back from the end."""

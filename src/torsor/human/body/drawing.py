@@ -54,13 +54,6 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     return found
 
 
-def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body."""
-    pose = load_pose(body, poses, load)
-    local = load_size(load) * CORNERS
-    return np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
-
-
 def _at(body: Robot, poses: Array, name: str) -> Array:
     place = body.place(name)
     return np.asarray(poses[..., place.link, :3, :] @ place.pose[:, 3])
@@ -124,7 +117,9 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
                 f"{side}_{name}{end}": found[f"{side}_{name}"] + sign * fraction * half for end, sign in SIGNS.items()
             }
     if load is not None:
-        corners = load_corners(body, poses, load)
+        pose = load_pose(body, poses, load)
+        local = load_size(load) * CORNERS
+        corners = np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
         found |= {name: corners[..., k, :] for k, name in enumerate(LOAD)}
     return found
 

@@ -178,8 +178,7 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     common_shape("passive torques", q=q.shape, v=v.shape)
     q, v = np.broadcast_arrays(q, v)
     found = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
-    zero = np.zeros(q.shape[:-1])
-    return np.stack([*[zero] * len(GLOBAL), *found], axis=-1)
+    return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *found], axis=-1)
 
 
 CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")

@@ -130,8 +130,7 @@ class Run(FreeWalk):
         """
         knots = self.knots(points)
         own = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
-        at = np.arange(FINER * (len(own) - 1) + 1) / FINER
-        return np.asarray(np.interp(at, np.arange(len(own)), own))
+        return np.asarray(np.interp(np.arange(FINER * (len(own) - 1) + 1) / FINER, np.arange(len(own)), own))
 
     def pelvis(self, points: int) -> Spline:
         """Return the spline of the six global coordinates: finer than that of the joints in flight."""

@@ -177,8 +177,7 @@ def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
     """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis' axes."""
-    person = person_of(body, carried)
-    scale = 1000 * person.height / BODY_TABLES["male"].stature
+    scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
     pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)

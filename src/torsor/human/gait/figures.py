@@ -175,7 +175,9 @@ def plot(
     for place, name in zip(places, SHOWN, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
-            _spread(axes, spreads[name])
+            spread = spreads[name]
+            at = np.linspace(0.0, 100.0, len(spread.best))
+            axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [each for each in given if each.curve == name], colours)
     reaction = "joint reactions (without muscles)", "body weights"
     later = iter(places[len(SHOWN) :])
@@ -212,12 +214,6 @@ def _colours(references: Sequence[Reference]) -> dict[str, str]:
     """Return the colour of each source; of many sources, some share one."""
     sources = dict.fromkeys(each.source for each in references)
     return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
-
-
-def _spread(axes: Any, spread: CurveSpread) -> None:
-    """Draw the band between the least and the most of several walks."""
-    at = np.linspace(0.0, 100.0, len(spread.best))
-    axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
 
 
 def _compare(

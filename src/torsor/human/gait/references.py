@@ -209,8 +209,7 @@ def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
     """
     wanted = np.asarray(reference, dtype=float)
     given = np.asarray(curve, dtype=float)
-    at = np.linspace(0.0, 1.0, len(wanted))
-    found = np.interp(at, np.linspace(0.0, 1.0, len(given)), given)
+    found = np.interp(np.linspace(0.0, 1.0, len(wanted)), np.linspace(0.0, 1.0, len(given)), given)
     rms = float(np.sqrt(np.mean((found - wanted) ** 2)))
     still = min(np.ptp(found), np.ptp(wanted)) == 0
     return Likeness(0.0 if still else float(np.corrcoef(found, wanted)[0, 1]), rms)

@@ -175,10 +175,6 @@ class WalkSettings:
             self._check_symmetry(
                 {"frozen": held, "strength": factors, "effort_limit": strengths} | {"ranges": self.narrowed}
             )
-        self._warn_of_speed()
-
-    def _warn_of_speed(self) -> None:
-        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
         check_step(self.walk.step, self.body, self.where)
         warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
@@ -363,15 +359,10 @@ FREE_OBJECTIVES: Mapping[str, Any] = {
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
 
 
-def objectives_of(settings: WalkSettings) -> Mapping[str, Any]:
-    """Return the objectives that a version of the walk has, by name."""
-    return FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES
-
-
 def weighted_terms(settings: WalkSettings) -> list[Cost]:
     """Return the terms of the objective, in the order of the table; what the effort needs besides comes last."""
     costs, weights = list[Cost](), settings.weights
-    for name, kind in objectives_of(settings).items():
+    for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
         if weights.get(name):
             more: dict[str, Any] = {"moving": settings.moving} if issubclass(kind, Driven) else {}
             if kind is RelativeStrength:

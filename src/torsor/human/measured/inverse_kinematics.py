@@ -64,8 +64,7 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     R, t = rigid_fit(model, measured, weights)
     x = np.tile(upright, (len(measured), 1))
     x[:, 3:6] = _angles(R, ways[3:])
-    root = poses[5, :3, 3]
-    x[:, :3] = (R @ root + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
+    x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
         slope, constant = _line(fit, k)
         y[:, layout.variables[k]] = (x[:, k] - constant) / slope
@@ -285,8 +284,7 @@ def inverse_kinematics(
     check_upright(tree, recording.axes, recording.source)
     markers.links(tree)
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
-    count = len(body.coordinate_names)
-    posture = None if start is None else frozen_array(start, (count,), WHERE, "start")
+    posture = None if start is None else frozen_array(start, (len(body.coordinate_names),), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
     seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)

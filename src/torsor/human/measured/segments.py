@@ -72,8 +72,7 @@ class Segments:
 
     def mass(self, *names: str) -> tuple[float, float]:
         """Return the mass (kg) of one segment, or of several together, and its standard deviation."""
-        tree = _tree(self.body)
-        links = [link.name for link in tree.links]
+        links = [link.name for link in _tree(self.body).links]
         for name in names:
             known_name(name, self.names, WHERE, "segment")
         at = np.array([10 * links.index(name) for name in names], dtype=int)

@@ -382,8 +382,7 @@ def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, 
 
 def _length(word: str, unit: str) -> float:
     """Return the metres in the unit of length of a moment (Nmm, N.m, ...) or a place."""
-    own = word.lstrip("n*.· ").removesuffix(".")
-    return TO_METRES.get(own, TO_METRES[unit])
+    return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
 
 
 def _upward(plate: Plate, path: Path, above: Array | None) -> Array:

@@ -300,8 +300,7 @@ _IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN 
 
 def force_findings(forces: GroundForces) -> list[Finding]:
     """Return the likely mistakes in ground forces."""
-    wrong = _units(forces)
-    return wrong or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
+    return _units(forces) or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
@@ -388,8 +387,7 @@ def _offsets(forces: GroundForces) -> list[Finding]:
 def _places(forces: GroundForces) -> list[Finding]:
     places, far = [], []
     for k, name in enumerate(forces.names):
-        on = np.flatnonzero(forces.vertical[:, k] > STANDS)
-        centers = forces.centers[on, k]
+        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDS), k]
         known = np.isfinite(centers).all(axis=1)
         if not known.any():
             continue

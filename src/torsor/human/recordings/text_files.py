@@ -304,8 +304,7 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     times, positions = _table(path, lines, header, POWERS[unit])
     times = checked_times(times, path.name)
     names, messages = unique_names(header.names, path, "marker")
-    rate = _rate(path, header.values, times)
-    markers = Markers(names, times, positions, rate, axes, unit, path.name)
+    markers = Markers(names, times, positions, _rate(path, header.values, times), axes, unit, path.name)
     for message in messages:
         warn(message)
     return markers

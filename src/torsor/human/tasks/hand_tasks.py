@@ -232,8 +232,7 @@ def _exerting(
     ]
     guess = crouching(task.body, y, z, LEAN)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    support = Standing(hips_apart(task.body))
-    return task.problem(support, aims, ends, (guess, guess), hands=hands, trunk=trunk)
+    return task.problem(Standing(hips_apart(task.body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
 def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> None:

@@ -257,8 +257,7 @@ class ClearsEdge(Constraint):
             a, b = at[back], at[front]
             way = b - a
             below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
-            outside = _larger(a[0], -b[0], rounding)
-            rows.append(_larger(outside, below, rounding))
+            rows.append(_larger(_larger(a[0], -b[0], rounding), below, rounding))
             labels.append(f"sole of {self.side} {back} to {front}")
         margins = 10 * (ca.vertcat(*rows) - given["clear"])
         return Rows(margins, np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))

@@ -190,7 +190,6 @@ class Residuals:
         """The sum of squares of the data about their means over time, in their scales: what a fit can explain."""
         total = 0.0
         for each, batch in zip(self.sets, self._batches, strict=True):
-            labels = batch.kernels.rows[0].labels
-            scale = by_name(each.scale, labels, np.inf, each.name)
+            scale = by_name(each.scale, batch.kernels.rows[0].labels, np.inf, each.name)
             total += float((((each.table - each.table.mean(axis=0)) / scale) ** 2).sum())
         return total

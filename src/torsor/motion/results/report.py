@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base import documents
-from torsor.base.arrays import Array
 from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.summary import Summary, as_text
 from torsor.mechanism.friction import friction_jumps
@@ -88,12 +87,8 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                 lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
                 places = [labels.index(bound.labels[k]) for k in known]
                 lower[places], upper[places] = bound.lower[known], bound.upper[known]
-                if _is_bounded(lower, upper):
+                if bool(np.isfinite(lower).any() or np.isfinite(upper).any()):
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
-
-
-def _is_bounded(lower: Array, upper: Array) -> bool:
-    return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
 
 
 MOST = 10  # sensitivities that are shown

@@ -328,8 +328,7 @@ class NodeKernels:
             second = sum(
                 (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0)
             )
-            orders = ca.DM(np.repeat(np.arange(D), N))
-            mixed = ca.horzcat(pulled[:U] - orders / T * jacobian[:U], mixed)
+            mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
         scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))
