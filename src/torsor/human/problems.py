@@ -197,14 +197,9 @@ def sit_down(body: Robot, armrests: float | None = None, **own: Any) -> MotionPr
 
 # Figures of a stride, and their units.
 _STRIDE = {
-    "cost_of_transport": "J/(kg m)",
-    "positive_work": "J",
-    "hip_extension": "N m/kg",
-    "knee_extension": "N m/kg",
-    "ankle_plantarflexion": "N m/kg",
-    "vertical_peak": "weights",
-    "knee_in_swing": "degrees",
-}
+    "cost_of_transport": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg", "knee_extension": "N m/kg",
+    "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights", "knee_in_swing": "degrees",
+}  # fmt: skip
 # Figures of a lift, and their units: the largest loads of L5/S1, and the part of the people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
 

@@ -223,15 +223,8 @@ def path_time(
 
 
 __all__ = [
-    "PROBLEMS",
-    "elastic_arm",
-    "panda_time",
-    "path_time",
-    "slide_link",
-    "stanford_rates",
-    "two_link_time",
-    "ur5_time",
-]
+    "PROBLEMS", "elastic_arm", "panda_time", "path_time", "slide_link", "stanford_rates", "two_link_time", "ur5_time",
+]  # fmt: skip
 
 POINTS = Argument("points", int, "control points of each profile", metavar="N")
 _START, _END = (
@@ -246,17 +239,11 @@ _TWO_LINK_TIME = (
     POINTS,
     Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N"),
 )
+_WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
 _SLIDE_LINK = (
     POINTS,
     Argument("variant", str, "reading of the printed data", choices=VARIANTS),
-    Argument(
-        "u",
-        float,
-        "weight of the effort, from 0 to 1",
-        metavar="U",
-        option="weight",
-        bounds={"least": 0.0, "most": 1.0},
-    ),
+    Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT),
 )
 _STANFORD_RATES = (
     POINTS,

@@ -41,17 +41,10 @@ from torsor.robot.robot import Robot
 
 # The segments with lengths of their own, and the links that belong to each.
 SEGMENTS: dict[str, tuple[str, ...]] = {
-    "pelvis": (),
-    "thigh": ("thigh",),
-    "shank": ("shank",),
-    "foot": ("foot", "toes"),
-    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"),
-    "shoulders": ("clavicle",),
-    "upper_arm": ("upper_arm",),
-    "forearm": ("forearm",),
-    "hand": ("hand",),
-    "head": ("neck", "head"),
-}
+    "pelvis": (), "thigh": ("thigh"), "shank": ("shank"), "foot": ("foot", "toes"),
+    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle"), "upper_arm": ("upper_arm"),
+    "forearm": ("forearm"), "hand": ("hand"), "head": ("neck", "head"),
+}  # fmt: skip
 LEAST, MOST = 0.4, 2.0  # factors that a person may have
 # Segments of both sides, with the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {

@@ -125,16 +125,11 @@ FORCES = ("medial", "vertical", "forward")
 
 # Names of moments in the negative direction of a coordinate.
 OPPOSITE = {
-    "hip_extension": "hip_flexion",
-    "hip_abduction": "hip_adduction",
-    "knee_extension": "knee_flexion",
-    "ankle_plantarflexion": "ankle_flexion",
-    "ankle_eversion": "ankle_inversion",
-    "toe_flexion": "toe_extension",
-    "shoulder_extension": "shoulder_flexion",
-    "shoulder_abduction": "shoulder_adduction",
+    "hip_extension": "hip_flexion", "hip_abduction": "hip_adduction", "knee_extension": "knee_flexion",
+    "ankle_plantarflexion": "ankle_flexion", "ankle_eversion": "ankle_inversion", "toe_flexion": "toe_extension",
+    "shoulder_extension": "shoulder_flexion", "shoulder_abduction": "shoulder_adduction",
     "elbow_extension": "elbow_flexion",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -348,14 +348,9 @@ OBJECTIVES: Mapping[str, Any] = {
     "strength": RelativeStrength,
 }
 FREE_OBJECTIVES: Mapping[str, Any] = {
-    "energy": MetabolicEnergy,
-    "effort": MuscleEffort,
-    "accelerations": Accelerations,
-    "heat": Heat,
-    "strength": RelativeStrength,
-    "balance": Instability,
-    "joint loads": JointReactions,
-}
+    "energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations, "heat": Heat,
+    "strength": RelativeStrength, "balance": Instability, "joint loads": JointReactions,
+}  # fmt: skip
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
 
 

@@ -153,23 +153,14 @@ MOVED = (
 ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
 MOTION = "motion/"  # where a file has the motion
 UNITS = {
-    "speed": "m/s",
-    "step_length": "m",
-    "step_width": "m",
-    "step_rise": "m",
-    "duration": "s",
-    "mass": "kg",
+    "speed": "m/s", "step_length": "m", "step_width": "m", "step_rise": "m", "duration": "s", "mass": "kg",
     "energy": "J; distance m; cost_of_transport J/(kg m)",
     "peaks": "angles degrees; moments N m/kg; powers W/kg; forces and reactions body weights",
-    "curves.angles": "degrees",
-    "curves.moments": "N m/kg",
-    "curves.powers": "W/kg",
+    "curves.angles": "degrees", "curves.moments": "N m/kg", "curves.powers": "W/kg",
     "curves.forces": "body weights: own and other foot; medial, up, forward",
-    "curves.pressure": "m: own and other foot; x, z",
-    "curves.reactions": "body weights: medial, up, forward",
-    "curves.kinetic": "J",
-    "curves.potential": "J",
-}
+    "curves.pressure": "m: own and other foot; x, z", "curves.reactions": "body weights: medial, up, forward",
+    "curves.kinetic": "J", "curves.potential": "J",
+}  # fmt: skip
 MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 

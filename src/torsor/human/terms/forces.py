@@ -102,10 +102,6 @@ class Driven(Grounded):
 class Effort(Driven, Cost):
     """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the joints that move."""
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
         return contact_forces(node).relative_torques
@@ -203,10 +199,6 @@ class Slipping(Grounded, Cost):
     Without it, slipping feet let the ground do work that no muscle pays for.
     """
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the powers at both feet."""
         contact = contact_forces(node)
@@ -219,10 +211,6 @@ class Unbalance(Grounded, Cost):
 
     Moments are divided by the weight times 0.1 m.
     """
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
@@ -241,10 +229,6 @@ class JointReactions(Grounded, Cost):
     """
 
     joints: tuple[str, ...] = tuple(REACTIONS)
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the forces of both sides."""

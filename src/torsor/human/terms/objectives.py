@@ -98,10 +98,6 @@ class MetabolicEnergy(Driven, Cost):
 class MuscleEffort(Driven, Cost):
     """The squared torques of the muscles, divided by the strengths, for each metre (s/m)."""
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques."""
         moving = contact_forces(node).moving
@@ -214,10 +210,6 @@ class RelativeStrength(Curved, Driven, Cost):
     free steps s/m.
     """
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques: of joints with curves one for each direction."""
         moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
@@ -286,10 +278,6 @@ class Instability(Grounded, Cost):
         """Return the data of ``Grounded``, the rate of the pendulum (1/s) and half the width of a sole (m)."""
         own = [pendulum_rate(self.body), Foot.of(self.body).half]
         return {**super().data(s), "pendulum": np.tile(own, (len(s), 1))}
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the shortfalls of both sides."""

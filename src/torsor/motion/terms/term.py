@@ -149,8 +149,8 @@ class Cost(Term):
         return self
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the integrand."""
-        raise NotImplementedError
+        """Return the integrand; 0 for a cost that is a sum of ``squares`` alone."""
+        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return a column whose squares are added to the integrand.
