@@ -112,9 +112,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             styled(axes, "", what)
             axes.set_xlabel(first.parts[0].title if axes is left and is_front else self.parameter)
             for k, label in enumerate(self.values if (is_front and axes is left) or not is_line else ()):
-                axes.annotate(
-                    str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), fontsize=7
-                )
+                axes.annotate(str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), size=7)
         what = "Pareto front" if is_front else "continuation"
         aims = " + ".join(part.title for part in first.problem.costs)
         title = f"{first.robot.name}: {first.problem.name}, minimise {aims}; {what} of {len(self)}, {first.solver}"

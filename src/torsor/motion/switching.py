@@ -110,9 +110,7 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
     first, switches, T = _structure(problem, task, x)
     found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
     if len(found.order) + 1 != 2 * task.robot.nv:
-        seen = "; ".join(
-            f"{name}: {each.size}" for name, each in zip(task.robot.coordinate_names, switches, strict=True)
-        )
+        seen = "; ".join(f"{name}: {at.size}" for name, at in zip(task.robot.coordinate_names, switches, strict=True))
         needed = f"{2 * task.robot.nv - 1} in all, one fewer than equations"
         fix = "solve with more control points; where torques stay between their bounds there is no bang-bang motion"
         raise ModelError(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix)

@@ -113,9 +113,7 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
     for side in SIDES:
         half = found[f"{side}_ball"] - found[f"{side}_ball_medial"]
         for name, fraction in ASIDE.items():
-            found |= {
-                f"{side}_{name}{end}": found[f"{side}_{name}"] + sign * fraction * half for end, sign in SIGNS.items()
-            }
+            found |= {f"{side}_{name}{end}": found[f"{side}_{name}"] + k * fraction * half for end, k in SIGNS.items()}
     if load is not None:
         pose = load_pose(body, poses, load)
         local = load_size(load) * CORNERS

@@ -76,9 +76,7 @@ def _paths(body: Robot) -> list[str]:
 
 def _has_same_dynamics(one: Robot, other: Robot) -> bool:
     """Whether two bodies have the same dynamics: frames and limits are not part of the kernels."""
-    links = [
-        [np.concatenate([[link.mass], link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)
-    ]
+    links = [[np.hstack([link.mass, link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)]
     joints = [[replace(joint, **UNBOUND) for joint in body.joints] for body in (one, other)]
     same = np.array_equal(one.gravity, other.gravity) and all(map(np.array_equal, *links))
     return bool(same and joints[0] == joints[1])

@@ -358,9 +358,7 @@ class Person:
             if not least <= values[name][0] <= most
         ]
         if found:
-            ranges = " and ".join(
-                f"{least:.3g} to {most:.3g} {values[name][1]}" for name, (least, most) in limits.items()
-            )
+            ranges = " and ".join(f"{low:.3g} to {high:.3g} {values[name][1]}" for name, (low, high) in limits.items())
             fix = "take the results as a trend, or give segments and strengths of your own"
             if self.age is None and self.height < STATURES[0]:
                 fix = "of a child, give the age; otherwise " + fix

@@ -70,9 +70,7 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     point at it.
     """
     size = _heights(body)
-    shoulder, elbow, hand = (
-        float(landmark(body, f"right_{place}")[1]) for place in ("upper_arm", "forearm", "knuckles")
-    )
+    shoulder, elbow, hand = (float(landmark(body, f"right_{at}")[1]) for at in ("upper_arm", "forearm", "knuckles"))
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
     for down in np.linspace(0.0, 0.6, 25).tolist():  # lowering of the hips, as a fraction of their height
         bent = lean * min(2 * down, 1.0)

@@ -313,9 +313,7 @@ def _on_stairs(axes: Any, stairs: Stairs, points: dict[str, Array], pressed: Arr
         here = {name: each[k] for name, each in points.items()}
         shift = APART * k - float(here["pelvis"][2])
         lift = -stairs.rise / stairs.length * float(here["pelvis"][2])
-        skeleton(
-            axes, {name: each + np.array([0.0, lift, 0.0]) for name, each in here.items()}, "side", shift, scale=0.6
-        )
+        skeleton(axes, {name: at + np.array([0.0, lift, 0.0]) for name, at in here.items()}, "side", shift, scale=0.6)
         corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
         near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
         ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]

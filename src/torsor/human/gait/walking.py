@@ -77,9 +77,7 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
     The trailing foot rolls over its ball. Downstairs the leading foot lands with its heel up.
     """
     s = np.linspace(0.0, 1.0, count)
-    hip, knee, ankle, ball, heel = (
-        landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot", "ball", "heel")
-    )
+    hip, knee, ankle, ball, heel = (landmark(body, f"right_{at}") for at in ("thigh", "shank", "foot", "ball", "heel"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     feet, pitches = _feet(step, s)
     hips = np.stack([step.length * (s - 0.5) + ankle[2] - heel[2], step.rise * (s - 0.5) + hip[1] - heel[1]], axis=1)

@@ -122,9 +122,7 @@ def identify_segments(
         Traceback (most recent call last):
         torsor.ModelError: segments: gait is <Robot 'human...; allowed: results of measured_gait
     """
-    gaits = [
-        instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
-    ]
+    gaits = [instance_of(one, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for one in several(gait)]
     if not gaits:
         raise ModelError("no gait", where=WHERE, allowed="one result of measured_gait or more")
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)

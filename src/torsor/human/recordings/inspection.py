@@ -104,9 +104,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
         return found
     names, away = foot_markers(markers.names), []
     for side in SIDES:
-        heels, toes = (
-            [name for name in names[side] if re.search(part, name, re.IGNORECASE)] for part in (r"hee|cal", r"toe")
-        )
+        heels, toes = ([name for name in names[side] if re.search(part, name, re.I)] for part in (r"hee|cal", "toe"))
         for heel in heels:
             for toe in toes:
                 ahead = (markers.position(toe) - markers.position(heel)) @ walk.way

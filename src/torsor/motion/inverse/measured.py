@@ -135,9 +135,7 @@ class Residuals:
     """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
 
     def __init__(self, problem: ProblemStatement, data: Any):
-        self.sets = tuple(
-            Measured.of_reference(each) if isinstance(each, Reference) else each for each in several(data)
-        )
+        self.sets = tuple(Measured.of_reference(one) if isinstance(one, Reference) else one for one in several(data))
         self._check(problem)
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0

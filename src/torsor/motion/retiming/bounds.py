@@ -70,9 +70,7 @@ class Bounds:
 
     def used(self) -> str:
         """Return which bounds hold, and where they come from, in one line."""
-        kinds = {
-            source: [kind.replace("_", " ") for kind in KINDS if self.sources[kind] == source] for source in SOURCES
-        }
+        kinds = {source: [one.replace("_", " ") for one in KINDS if self.sources[one] == source] for source in SOURCES}
         kinds[GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
         parts = [f"{', '.join(kinds[source])} {source}" for source in (OWN, GIVEN) if kinds[source]]
         return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])

@@ -111,9 +111,7 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
         by_knot, several = sets.swapaxes(0, 1), []
         if r > FEW:
             own = own.reshape(-1, m, 4)
-            each, best = (
-                np.broadcast_to(array, (m, *array.shape)) for array in (own, back.reshape(-1, 2 + 4 * m)[:, :2])
-            )
+            each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
             several = [Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best])]
         return [
             Call(

@@ -193,9 +193,7 @@ class Phase:
         There are ``fewest`` Gauss points or more.
         """
         if self.quadrature == "trapezoid":
-            moments = np.unique(
-                np.concatenate([[first], self.nodes[(self.nodes > first) & (self.nodes < last)], [last]])
-            )
+            moments = np.unique(np.hstack([first, self.nodes[(self.nodes > first) & (self.nodes < last)], last]))
             steps = np.diff(moments)
             return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
         inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
