@@ -150,9 +150,6 @@ class MotionSequence(Result, Sequence[MotionResult]):
 register_result("sequence", MotionSequence, "a sequence of motions")
 
 
-# Sequences of solves: along a parameter, and between two objectives.
-
-
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
 ) -> MotionSequence:

@@ -86,8 +86,6 @@ def _scales(problem: ProblemStatement) -> list[float]:
     return [size if 0 < size < np.inf else 1.0 for size in sizes.values()]
 
 
-# Settings of ``MotionProblem.solve``: their defaults and their validation.
-
 LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
 REFINED = 1e-4  # scaled violation at which refinement ends by default
 

@@ -28,8 +28,6 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# Input validation of the parts of a motion problem.
-
 
 def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
     """Return a condition at an end of a phase with the name of the phase replaced by its index."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Loads in pictures of a body: the backpack on the upper trunk, or the box between the hands, as boxes.
-
 DEPTH = 0.3  # depth and height of a box in pictures (m); only its width is known
 CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
 EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]

@@ -37,8 +37,6 @@ from torsor.mechanism import Joint, Link
 from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
-# Bodies with segments of other lengths: ``library.human``, each segment with a factor of its own.
-
 # The segments with lengths of their own, and the links that belong to each.
 SEGMENTS: dict[str, tuple[str, ...]] = {
     "pelvis": (), "thigh": ("thigh"), "shank": ("shank"), "foot": ("foot", "toes"),
@@ -433,8 +431,6 @@ def _vertex(sex: str) -> float:
     """Return the height of the vertex of a body, divided by its stature."""
     return float(landmark(human(1.0, MASS, sex), "vertex")[1])
 
-
-# A person described by what is known: sizes, percentiles or the age, as on a command line or in a table of cases.
 
 MEDIAN = 50.0
 

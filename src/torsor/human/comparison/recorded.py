@@ -39,8 +39,6 @@ from torsor.human.recordings.recording import Recording
 from torsor.human.recordings.text import lines_of
 from torsor.human.recordings.text_files import CSV_KIND, read_csv
 
-# Measured motions as signals: what inverse kinematics and inverse dynamics return.
-
 
 def of_measured(measured: Any, side: str) -> Signals | None:
     """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
@@ -118,8 +116,6 @@ def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], 
         rate = differentiate(t, x[:, None], min(CUTOFF, nyquist), order=ORDER, ends="straight")[1][:, 0]
     return Signal(times, np.where(known, np.interp(times, t, rate), np.nan))
 
-
-# Files of recordings as signals: .mot, .sto, and .csv with units in its heads, over time or over the stride.
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")

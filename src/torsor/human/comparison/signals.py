@@ -19,8 +19,6 @@ from torsor.human.recordings import GroundForces, MotionTable
 from torsor.human.recordings.axes import HUMAN
 from torsor.human.recordings.recording import runs
 
-# Units of recorded curves: as the head of a column says them, or as only one of them fits a walking person.
-
 G = 9.81  # m/s2
 
 
@@ -103,8 +101,6 @@ def checked_angles(values: Array, scale: Scale | None, name: str, where: str) ->
     allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
     raise ModelError(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
-
-# Strides of a recording: heel strikes by the ground's force on a foot, and curves from heel strike to heel strike.
 
 COUNT = 401  # instants of a stride, as of ``Stride``
 LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg

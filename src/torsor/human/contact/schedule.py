@@ -367,8 +367,6 @@ def warn_of_running(body: Robot, speed: float) -> None:
         warn(found, where="walk", fix=fix)
 
 
-# Steps that no body can take: too long or too wide for its legs, or too fast for its weight.
-
 SPLIT = 2.0  # leg lengths: both legs would lie on the ground
 LEAP = 3.5  # leg lengths: sprinters take steps of less than 3
 FASTEST = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1

@@ -1,4 +1,4 @@
-"""The support of a motion: which points of the feet are in stance when, and how the feet carry the body.
+"""The support of a motion: which points of the feet are in stance when, how feet and rails carry the body.
 
 x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion,
 from 0 to 1.
@@ -17,8 +17,6 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.motion.terms.term import TOUCHING
 from torsor.robot.robot import Robot
-
-# Rails that the hands hold: where they are, and how strongly they can push.
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,6 @@ from torsor.human.body.strength import SEXES
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-# Cumulative load of the lumbar spine over a shift: the sum of compression, and the dose with its square.
-
 SHIFT = 8.0  # hours
 LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 

@@ -1,4 +1,4 @@
-"""The figure of a stride: curves compared with those of people, and postures (matplotlib, the extra ``plot``)."""
+"""The figure of a stride (curves beside those of people, postures), and animations (the extra ``plot``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Stairs in pictures from the side and from the front.
-
 FIRST, LAST = -3, 6  # numbers of the treads that are drawn
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
 
@@ -45,8 +43,6 @@ def draw_stairs(axes: Any, stairs: Stairs, view: str, shift: float = 0.0, lift: 
     for height in np.unique(corners[:, 1]):
         axes.plot([-2.0, 2.0], [height, height], **LINE)
 
-
-# Animations of a walk or another motion of a body (matplotlib and pillow, the extra ``plot``).
 
 UP = np.array([0.0, 1.0, 0.0])
 MARKS = 0.2  # distance of the marks on the ground (m)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# How well a flight of a run is a free fall, also between the nodes of the motion problem.
-
 INSTANTS = 401  # of the flight
 
 
@@ -64,9 +62,6 @@ def free_fall(stride: StrideCurves) -> FreeFall:
     away = rest - lines @ np.linalg.lstsq(lines, rest, rcond=None)[0]
     force, turn = (float(np.linalg.norm(each, axis=1).max()) / stride.weight for each in (needed.force, moment))
     return FreeFall(force, turn, float(np.linalg.norm(away, axis=1).max()))
-
-
-# Fatigue by walking: the loads of the joints over a stride, and the strength that remains after many strides.
 
 
 def joint_loads(result: MotionResult) -> JointLoads:

@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt for many frames at once: one compiled kernel evaluates, solves and steps all of them."""
+"""Levenberg-Marquardt for many frames at once, by one compiled kernel, and the body or skeleton that it fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -372,8 +372,6 @@ def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
         x[k] = inner[k].T @ x[k]
     return x
 
-
-# A body or a skeleton with markers, ready to be fitted: its variables, their bounds, the numbers of its geometry.
 
 WHERE = "inverse kinematics"
 

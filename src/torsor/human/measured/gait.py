@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Curves of a measured gait: angles, moments, powers and ground forces over time.
-
 WHERE = "measured gait"
 # Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
 JOINTS = {
@@ -120,8 +118,6 @@ class GaitCurves:
             raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
         return self.ground
 
-
-# The figure of a measured gait: angles, moments, powers and ground forces over time (matplotlib, extra ``plot``).
 
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
 # Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.

@@ -28,8 +28,6 @@ from torsor.human.recordings.recording import runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 
-# Where a body stands at first: its standing posture, turned and moved onto the markers.
-
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
     """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
@@ -99,8 +97,6 @@ def _angles(R: Array, axes: Array) -> Array:
     second = np.arcsin(np.clip(own[:, 0, 2], -1, 1))
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
-
-# What inverse kinematics found: the motion, how far the markers are from it, and what is wrong with the recording.
 
 FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)
 SWAPPED = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
@@ -205,8 +201,6 @@ def swapped_pairs(
     listed = [(first, last, a, b) for (a, b), flags in found_in.items() for first, last in runs(flags)]
     return tuple(sorted(listed))
 
-
-# Where the markers on a body are in a motion, as a recording would have them.
 
 WHERE_PATHS = "marker paths"
 

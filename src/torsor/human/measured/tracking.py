@@ -153,8 +153,6 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
         raise ModelError(text, where=where, allowed="less than 45 degrees", fix=fix)
 
 
-# Predicted motions that follow a measurement: ground forces, joint angles and markers in the objective of a walk.
-
 WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
 SAMPLES, ROWS = 201, 15  # of forces, and of angles (through which a spline goes), over the phase

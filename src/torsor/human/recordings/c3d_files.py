@@ -17,8 +17,6 @@ from torsor.human.recordings.guesses import likely_axes
 from torsor.human.recordings.recording import UNITS, Event, GroundForces, Markers, Recording
 from torsor.human.recordings.text import LARGEST, check_size, unique_names
 
-# The parameters of a C3D file, taken from the reader of the package c3d and checked.
-
 MOST_RATE = 1e6  # Hz
 
 

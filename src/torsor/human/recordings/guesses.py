@@ -1,4 +1,4 @@
-"""Which foot stands on which force plate, by markers of the feet."""
+"""What a file does not say: which way is up, where the person goes, and which foot stands on which plate."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,6 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
-
-# Guesses about a recording whose file does not say: which way is up, and which way the person goes.
 
 FEWEST = 8  # markers from which the extent of a person can be seen
 CLEARLY = 1.5  # times the extent along other axes

@@ -22,8 +22,6 @@ from torsor.human.recordings.guesses import (
 )
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
 
-# Likely mistakes in recordings: what was found, where, and the fix.
-
 MOST = 5  # places that one finding names
 
 

@@ -1,4 +1,4 @@
-"""Recordings made smooth and complete: low-pass filter, gaps, common times, rates; by SciPy (extra ``mocap``)."""
+"""Recordings made smooth and complete (SciPy, extra ``mocap``); treadmills, and frames in which a person stands."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -12,8 +12,6 @@ from torsor.base.checks import instance_of, number, positive, real_array, whole_
 from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
-
-# Recordings of a treadmill as if the person had walked on the floor.
 
 FASTEST = 15.0  # m/s: nobody runs faster
 Moved = TypeVar("Moved", Markers, GroundForces)
@@ -41,8 +39,6 @@ def overground(data: Moved, speed: float) -> Moved:
         return data.with_positions(data.positions + way)
     return replace(data, centers=data.centers + way, corners=None)
 
-
-# The part of a recording in which the person stands still, for scaling.
 
 STILL = 0.05  # m/s: sway of quiet standing is below it, the slowest walk far above
 WITHIN = 0.1  # s: the time over which speeds are taken, so that noise of single frames does not count

@@ -1,4 +1,4 @@
-"""All that one file of a recording holds."""
+"""What a recording holds: markers, ground forces and tables over time, with their names, times and rate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,6 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
 from torsor.base.errors import ModelError
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
-
-# What all sampled data share: times that increase, names that differ, a rate.
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
@@ -77,8 +75,6 @@ def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:
     """Return the index of a name; the error lists those that resemble it."""
     return indices_of([str(name)], names, where, what)[0]
 
-
-# Markers on a person: their places over time.
 
 UNITS = ("m", "cm", "mm")
 
@@ -206,8 +202,6 @@ def runs(flags: Flags) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
 
-
-# Forces of the ground on a person, from force plates or feet.
 
 LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
 
@@ -377,8 +371,6 @@ class GroundForces:
 
 ARRAYS = ("forces", "centers", "moments")
 
-
-# A table over time: joint angles, joint moments or other columns, as .mot and .sto files hold them.
 
 # Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")

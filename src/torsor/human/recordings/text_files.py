@@ -1,4 +1,4 @@
-"""Tables separated by commas (.csv): columns that a map names become markers, ground forces or a table over time."""
+"""Text files of recordings: tables (.mot, .sto), markers (.trc) and columns separated by commas (.csv)."""
 
 import csv
 import re
@@ -34,8 +34,6 @@ from torsor.human.recordings.text import (
     text_of,
     unique_names,
 )
-
-# Ground forces as columns of a table: found by their names, and written in those of OpenSim.
 
 _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
 _SHORT = {"right": "r", "left": "l"}

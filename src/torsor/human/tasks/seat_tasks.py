@@ -1,4 +1,4 @@
-"""Standing up from a seat."""
+"""Standing up from a seat, and sitting down."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,9 +75,6 @@ def seated(
     shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(hips)
     check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
     return {name: at for name, at in posture.items() if not name.endswith(ARM)}
-
-
-# Sitting down on a seat.
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,6 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
-# Which joints are too weak for a motion, and by how much: the reason why a load cannot be lifted.
-
 NAMED = 4  # joints that a message names at most
 SLIGHT = 1e-3  # relative excess of a strength that is no weakness
 FIX = "a smaller load, nearer to the body, more time, or a stronger person"

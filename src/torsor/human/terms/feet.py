@@ -209,8 +209,6 @@ def contacts(
     return found
 
 
-# The swinging foot on stairs: it stays clear of the edges of the treads that it passes.
-
 POINTS = ("heel", "ball", "toe")
 SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
 ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this

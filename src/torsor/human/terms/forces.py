@@ -28,8 +28,6 @@ from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.robot.robot import Robot
 
-# Torques of the muscles at a node, and the way over which an objective is counted.
-
 
 def muscle_torques(node: Node) -> ca.SX:
     """Return the torques of the muscles at all joints, without the six global coordinates.
@@ -237,9 +235,6 @@ class JointReactions(Grounded, Cost):
         return forces / (contact.weight * ca.sqrt(metres(node)))
 
 
-# Torques of the spine within the strength of the trunk, which depends on its flexion.
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LimbTorques(Torques):
     """Joint torques within the strengths, except for flexions of the spine, which ``TrunkTorques`` bounds."""
@@ -276,9 +271,6 @@ class TrunkTorques(Grounded, Constraint):
         ones = np.ones(len(moving))
         labels = (*(f"{name} extends" for name in moving), *(f"{name} flexes" for name in moving))
         return Rows(ca.vertcat(*rows), np.concatenate([-ones, -free]), np.concatenate([free, ones]), labels)
-
-
-# Terms of tasks in which given forces act on the hands: the terms of ``forces`` and ``trunk`` with these forces.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -329,8 +321,6 @@ class HandBalance(Handled, Balance):
         """Return the sides of the box of the pressure, the vertical force and the friction cones."""
         return super().rows(loaded(node))
 
-
-# The largest moments that the legs need: peaks of hip and knee extension over the whole motion.
 
 LEG_JOINTS = ("hip", "knee")
 START = 1.5  # initial guess of each peak (N m/kg): above those of least effort

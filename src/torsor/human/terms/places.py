@@ -189,8 +189,6 @@ class BoxClears(Held):
         return Rows(ca.vertcat(*rows), np.ones(len(rows)), np.full(len(rows), np.inf), tuple(labels))
 
 
-# Constraints of hands that hold rails: their places, and the forces of the rails on them.
-
 NEAR = 0.005  # m: a hand is within this of its place
 
 

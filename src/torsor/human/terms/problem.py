@@ -267,8 +267,6 @@ def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> A
     return np.concatenate([np.einsum("kji,kj->ki", pose[:, :3, :3], each) for each in (about, force)], axis=1)
 
 
-# Where the ground, a seat and rails press on a body, and how strongly: the arrows of pictures.
-
 CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
 
 

@@ -22,8 +22,6 @@ from torsor.motion.transcription.variables import Linear
 from torsor.optimisation import SOLVERS, Iteration, Outcome, Settings, StoppedError, Watch
 from torsor.optimisation.optimum import Optimum, estimated, polished
 
-# A nonlinear program whose objective is a weighted sum, with weights that are inputs: nothing is compiled again.
-
 
 class WeightedProgram:
     """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, whose order of rows it keeps.

@@ -1,4 +1,4 @@
-"""Solutions on disk: what a .npz file holds, the problem included, and how it is read back and checked."""
+"""Solutions on disk, one or several: what a .npz file holds, the problem included, and how it is read and checked."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -136,8 +136,6 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     setup, seconds = found["seconds"].tolist()
     return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)
 
-
-# Several results of motion problems together, each with a label such as its seed: on disk, as a table, as a figure.
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MOST_RESULTS = 1_000_000

@@ -1,4 +1,4 @@
-"""Reports of a solution: tables for the terminal, and plain values for JSON."""
+"""Reports of a solution: tables for the terminal, plain values for JSON, and the figure of its curves."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,8 +20,6 @@ from torsor.motion.results.solution import BETWEEN, FINER, VARIABLES, Solution
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-# The figure of a solution: its curves with the bounds of the problem.
 
 # Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
 QUANTITIES = {

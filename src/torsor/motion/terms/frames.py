@@ -198,9 +198,6 @@ class Orientation(Constraint):
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
 
 
-# Reference motions, curves that a frame follows, and manipulability.
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reference(Cost):
     """The integral of the squared distance of positions from a reference motion.

@@ -17,8 +17,6 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-# Joint reactions, the wrenches that parents exert on their links: bounded, or minimised as a mean or as a peak.
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Reacting(Term):

@@ -161,9 +161,6 @@ class Cost(Term):
         return ca.SX(0, 1)
 
 
-# Terms of the user's own: any CasADi expression of a node's quantities, integrated or bounded.
-
-
 def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function gives for a node, checked to depend on the node's symbols only."""
     if not callable(function):

@@ -26,8 +26,6 @@ from torsor.motion.transcription.splines import Spline
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# A path of the joints: positions as functions of one number, the progress from 0 to 1.
-
 MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path
 
 

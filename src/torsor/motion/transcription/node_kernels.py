@@ -20,8 +20,6 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Groups of terms that are evaluated at the same moments, so that shared quantities of the robot are computed once.
-
 Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
 
 
