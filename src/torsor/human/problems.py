@@ -118,13 +118,8 @@ _TURN = Argument("turn", float, "direction of the box at the start, to the left"
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
 _HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
 _TARGET = Argument(
-    "target",
-    float,
-    "target of the hand, from the middle between the heels (m)",
-    "m",
-    ("LEFT", "UP", "AHEAD"),
-    count=3,
-)
+    "target", float, "target of the hand, from the middle between the heels (m)", "m", ("LEFT", "UP", "AHEAD"), count=3,
+)  # fmt: skip
 _HAND = Argument("hand", str, "hand that reaches", choices=SIDES)
 _SEAT = Argument("seat", float, "height of the seat", "m", "M")
 _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push on", "m", "M")

@@ -75,13 +75,9 @@ LIMBS = (
 )
 # Faces of a foot: "-" and "+" mark the inner and outer edge.
 FACES = (
-    ("heel-", "heel+", "ball+", "ball-"),
-    ("heel-", "foot", "ball-"),
-    ("heel+", "foot", "ball+"),
-    ("heel-", "foot", "heel+"),
-    ("ball-", "foot", "ball+"),
-    ("ball-", "ball+", "toe+", "toe-"),
-)
+    ("heel-", "heel+", "ball+", "ball-"), ("heel-", "foot", "ball-"), ("heel+", "foot", "ball+"),
+    ("heel-", "foot", "heel+"), ("ball-", "foot", "ball+"), ("ball-", "ball+", "toe+", "toe-"),
+)  # fmt: skip
 ASIDE = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the width
 SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")

@@ -46,13 +46,9 @@ SEGMENTS: dict[str, tuple[str, ...]] = {
 LEAST, MOST = 0.4, 2.0  # factors that a person may have
 # Segments of both sides, with the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {
-    "thigh": ("thigh", "shank"),
-    "shank": ("shank", "foot"),
-    "foot": ("heel", "toe"),
-    "upper_arm": ("upper_arm", "forearm"),
-    "forearm": ("forearm", "wrist"),
-    "hand": ("wrist", "knuckles"),
-}
+    "thigh": ("thigh", "shank"), "shank": ("shank", "foot"), "foot": ("heel", "toe"),
+    "upper_arm": ("upper_arm", "forearm"), "forearm": ("forearm", "wrist"), "hand": ("wrist", "knuckles"),
+}  # fmt: skip
 NAMES = (*SEGMENTS, *(f"{side}_{name}" for side in SIDES for name in LIMBS))  # what has a length
 
 

@@ -200,18 +200,9 @@ REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # joints of a le
 
 # Data of a node that describe the contact: see ``support.Carried`` and ``support.Seat``.
 GROUND = VectorLayout(
-    right_fraction=1,
-    right=2,
-    left=2,
-    toes=2,
-    box=4,
-    across=2,
-    leans=4,
-    weight=1,
-    friction=1,
-    seat_fraction=1,
+    right_fraction=1, right=2, left=2, toes=2, box=4, across=2, leans=4, weight=1, friction=1, seat_fraction=1,
     seat_point=3,
-)
+)  # fmt: skip
 
 
 def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Array:

@@ -1,7 +1,6 @@
 """The support of a motion: which points of the feet are in stance when, how feet and rails carry the body.
 
-x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion,
-from 0 to 1.
+x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
 
 from dataclasses import dataclass, field

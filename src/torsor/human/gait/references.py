@@ -72,12 +72,9 @@ SOURCES = {
 }
 # What legends say: author and year, where the source names an author.
 LABELS = {
-    "tutorial": "OpenSim tutorial",
-    "children": "Schwartz 2008",
-    "adult": "Falisse 2019",
-    "plates": "OpenSim Gait2392",
+    "tutorial": "OpenSim tutorial", "children": "Schwartz 2008", "adult": "Falisse 2019", "plates": "OpenSim Gait2392",
     "arms": "Leboeuf 2019",
-}
+}  # fmt: skip
 UNITS = {"angle": "degrees", "moment": "N m/kg", "power": "W/kg", "force": "% of weight"}
 PELVIS = ("tilt", "list", "yaw")
 

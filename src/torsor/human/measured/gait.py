@@ -35,12 +35,9 @@ if TYPE_CHECKING:
 WHERE = "measured gait"
 # Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
 JOINTS = {
-    "hip_flexion": "hip_flexion",
-    "hip_adduction": "hip_adduction",
-    "hip_rotation": "hip_rotation",
-    "knee_flexion": "knee_angle",
-    "ankle_flexion": "ankle_angle",
-}
+    "hip_flexion": "hip_flexion", "hip_adduction": "hip_adduction", "hip_rotation": "hip_rotation",
+    "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,9 @@ OPENSIM = "forward up right"
 HUMAN = "left up forward"  # the base of Torsor's human body
 # Every direction in the axes of OpenSim. Any right-handed set would do.
 _DIRECTIONS = {
-    "forward": (1, 0, 0),
-    "back": (-1, 0, 0),
-    "up": (0, 1, 0),
-    "down": (0, -1, 0),
-    "right": (0, 0, 1),
+    "forward": (1, 0, 0), "back": (-1, 0, 0), "up": (0, 1, 0), "down": (0, -1, 0), "right": (0, 0, 1),
     "left": (0, 0, -1),
-}
+}  # fmt: skip
 ALLOWED = 'three of forward, back, up, down, left, right that are right-handed, such as "forward up right" or ""'
 
 

@@ -158,8 +158,7 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     """Return the forces of plates as those of the "right" and "left" foot: each contact counts for the nearer foot.
 
     A foot on two plates has the sum of both, with the centre of pressure of the sum. Contacts that are far from both
-    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same
-    axes.
+    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

@@ -91,8 +91,7 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 
     A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is where the whole has lost 3 dB:
     the filter of one pass has a higher one, by which both together fulfil that (Robertson and Dowling 2003). Runs
-    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they
-    are.
+    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they are.
 
     Example:
         >>> t = np.arange(500) / 100

@@ -141,12 +141,9 @@ RANGES: Ranges = {
 }  # fmt: skip
 # The same for arms that are not used.
 IDLE: Ranges = {
-    "shoulder_flexion": (-5, 60),
-    "shoulder_adduction": (-15, -5),
-    "shoulder_rotation": (-10, 10),
-    "elbow_flexion": (5, 75),
-    "pronation": (-10, 10),
-}
+    "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
+    "elbow_flexion": (5, 75), "pronation": (-10, 10),
+}  # fmt: skip
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 

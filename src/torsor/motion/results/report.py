@@ -23,14 +23,10 @@ if TYPE_CHECKING:
 
 # Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
 QUANTITIES = {
-    "q": ("Positions", "{}"),
-    "v": ("Velocities", "{}/s"),
-    "a": ("Accelerations", "{}/s²"),
-    "j": ("Jerks", "{}/s³"),
-    "tau": ("Forces", "{}"),
-    "tau_rate": ("Rates of the forces", "{}/s"),
+    "q": ("Positions", "{}"), "v": ("Velocities", "{}/s"), "a": ("Accelerations", "{}/s²"), "j": ("Jerks", "{}/s³"),
+    "tau": ("Forces", "{}"), "tau_rate": ("Rates of the forces", "{}/s"),
     "reactions": ("Joint reactions: size of the force", "N"),
-}
+}  # fmt: skip
 MOTION = ("q", "v", "a", "j")  # without the coordinates that are frozen
 CONTACT = ", with the wrenches of contact"
 DEFAULT = ("q", "v", "tau", "reactions")
