@@ -175,6 +175,10 @@ class WalkSettings:
             self._check_symmetry(
                 {"frozen": held, "strength": factors, "effort_limit": strengths} | {"ranges": self.narrowed}
             )
+        self._warn_of_speed()
+
+    def _warn_of_speed(self) -> None:
+        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
         check_step(self.walk.step, self.body, self.where)
         warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 

@@ -191,7 +191,3 @@ class Rates(Cost):
     def has_rows(self) -> bool:
         """It is evaluated from the rows of the constraint."""
         return False
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: it has no integrand at one node."""
-        return ca.SX(0)
