@@ -48,9 +48,8 @@ def check_robot(robot: Any, where: str) -> None:
     """Raise ModelError where ``robot`` is neither a Robot nor a parametric one."""
     if not isinstance(robot, (Robot, Parametric)):
         fix = "give robot.as_robot()" if isinstance(robot, ParallelRobot) else ""
-        raise ModelError(
-            f"robot is {robot!r}", value=robot, where=where, allowed="a Robot, or a parametric one", fix=fix
-        )
+        allowed = "a Robot, or a parametric one"
+        raise ModelError(f"robot is {robot!r}", value=robot, where=where, allowed=allowed, fix=fix)
 
 
 def check_phases(phases: Sequence[Phase], where: str) -> None:
@@ -62,9 +61,8 @@ def check_phases(phases: Sequence[Phase], where: str) -> None:
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(
-            f"two phases are called {twice!r}", value=twice, where=where, fix="give each a name of its own"
-        )
+        fix = "give each a name of its own"
+        raise ModelError(f"two phases are called {twice!r}", value=twice, where=where, fix=fix)
 
 
 def check_number(number: Any, where: str) -> None:
@@ -111,16 +109,14 @@ class ProblemStatement:
         titles = [each.title for each in self.conditions]
         for name in (name for group in self.relaxation_order for name in group):
             if name not in titles:
-                raise ModelError(
-                    f"names {name!r}", value=name, argument="relaxation_order", where=where, allowed=", ".join(titles)
-                )
+                text = f"names {name!r}"
+                raise ModelError(text, value=name, argument="relaxation_order", where=where, allowed=", ".join(titles))
         for term in self.terms:
             term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                raise ModelError(
-                    f"{term.title}: no phase {term.phase!r}", value=term.phase, where=where, allowed=allowed
-                )
+                text = f"{term.title}: no phase {term.phase!r}"
+                raise ModelError(text, value=term.phase, where=where, allowed=allowed)
 
     def __repr__(self) -> str:
         costs = " + ".join(each.title for each in self.costs)

@@ -186,9 +186,8 @@ def size_of_percentile(
         if years is None or not years <= OLDEST:
             found = f"is {age!r} for the population 'CDC'"
             allowed = f"children and youths of {YOUNGEST:g} to {OLDEST:g} years"
-            raise ModelError(
-                found, value=age, argument="age", where=where, allowed=allowed, fix="`population='NHANES'` for adults"
-            )
+            fix = "`population='NHANES'` for adults"
+            raise ModelError(found, value=age, argument="age", where=where, allowed=allowed, fix=fix)
         charts = growth_curves(years, sex)
         deviates = [
             DEVIATE(_percentile(each, CHILDREN, name) / 100) for each, name in ((stature, "stature"), (mass, "mass"))
@@ -206,9 +205,8 @@ def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tupl
     if years is not None and not least <= years <= most:
         people = f"people of {least:g} to {most:g} years" if most < math.inf else f"people of {least:g} years and more"
         found = f"age is {years:g} for the population {population!r}"
-        raise ModelError(
-            found, value=population, where="percentiles", allowed=people, fix="leave out population, or the age"
-        )
+        fix = "leave out population, or the age"
+        raise ModelError(found, value=population, where="percentiles", allowed=people, fix=fix)
     if population == ANSUR:
         return _ARMY[sex], _SOLDIERS
     return _ADULTS[sex][0 if years is None else int(np.searchsorted(DECADES, years, side="right"))], _CIVIL

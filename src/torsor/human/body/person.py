@@ -39,9 +39,9 @@ from torsor.robot.robot import Robot
 
 # The segments with lengths of their own, and the links that belong to each.
 SEGMENTS: dict[str, tuple[str, ...]] = {
-    "pelvis": (), "thigh": ("thigh"), "shank": ("shank"), "foot": ("foot", "toes"),
-    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle"), "upper_arm": ("upper_arm"),
-    "forearm": ("forearm"), "hand": ("hand"), "head": ("neck", "head"),
+    "pelvis": (), "thigh": ("thigh",), "shank": ("shank",), "foot": ("foot", "toes"),
+    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle",),
+    "upper_arm": ("upper_arm",), "forearm": ("forearm",), "hand": ("hand",), "head": ("neck", "head"),
 }  # fmt: skip
 LEAST, MOST = 0.4, 2.0  # factors that a person may have
 # Segments of both sides, with the two points between which their length is measured.
@@ -467,9 +467,8 @@ def described_person(
             raise ModelError(found, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
         found = f"is {population!r}, and height and mass are given"
-        raise ModelError(
-            found, value=population, argument="population", where="person", allowed="a population with percentiles"
-        )
+        allowed = "a population with percentiles"
+        raise ModelError(found, value=population, argument="population", where="person", allowed=allowed)
     usual = HEIGHT, MASS
     if any(each is not None for each in (age, population, stature_percentile, mass_percentile)):
         tall, heavy = (MEDIAN if each is None else each for each in (stature_percentile, mass_percentile))

@@ -342,9 +342,8 @@ class StrengthCurves:
         coordinate = f"right_{name}" if name == joint else name
         if joint is None or coordinate not in body.coordinate_names:
             allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in CURVED_JOINTS)
-            raise ModelError(
-                f"no strength curve of {name!r}", value=name, where=f"robot {body.name!r}", allowed=allowed
-            )
+            text = f"no strength curve of {name!r}"
+            raise ModelError(text, value=name, where=f"robot {body.name!r}", allowed=allowed)
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
         times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))

@@ -118,9 +118,8 @@ class Step:
             one_of(self.landing, ("heel", "forefoot"), "step", "landing")
         if self.rise and not isinstance(self.length, int | float):
             found, fix = f"is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
-            raise ModelError(
-                found, argument="rise", value=self.length, where="step", allowed="a length that is a number", fix=fix
-            )
+            allowed = "a length that is a number"
+            raise ModelError(found, argument="rise", value=self.length, where="step", allowed=allowed, fix=fix)
 
     @property
     def is_free(self) -> bool:

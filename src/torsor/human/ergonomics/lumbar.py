@@ -58,18 +58,16 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     t = real_array(times, "cumulative dose", "times")
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-        raise ModelError(
-            "do not increase", argument="times", where="cumulative dose", allowed="(K,) increasing times (s)"
-        )
+        text = "do not increase"
+        raise ModelError(text, argument="times", where="cumulative dose", allowed="(K,) increasing times (s)")
     if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"
         raise ModelError(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
     if (force < 0).any():
         found = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
-        raise ModelError(
-            found, argument="compression", where="cumulative dose", allowed="0 or more: discs are not pulled"
-        )
+        allowed = "0 or more: discs are not pulled"
+        raise ModelError(found, argument="compression", where="cumulative dose", allowed=allowed)
     steps = np.diff(t)
     linear, squares = (float(count * (steps * (each[1:] + each[:-1]) / 2).sum()) for each in (force, force**2))
     return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])

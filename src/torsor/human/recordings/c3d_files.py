@@ -33,9 +33,8 @@ class Parameters:
         self.frames = self._frames()
         for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
             if not 0 < value < MOST_RATE:
-                raise ModelError(
-                    f"is {value:g}", argument=what, value=value, where=source, allowed=f"above 0, below {MOST_RATE:g}"
-                )
+                allowed = f"above 0, below {MOST_RATE:g}"
+                raise ModelError(f"is {value:g}", argument=what, value=value, where=source, allowed=allowed)
         self.samples_per_frame = self._samples_per_frame() if self.channels else 0
         self.unsigned = bool(reader.analog_format_unsigned)
 

@@ -105,9 +105,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     rate = positive(rate, where, "rate (Hz)")
     cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
     if whole_number(order, where, "order", least=2, most=12) % 2:
-        raise ModelError(
-            f"is {order}", argument="order", value=order, where=where, allowed="2, 4, 6, ...: half of it for each pass"
-        )
+        allowed = "2, 4, 6, ...: half of it for each pass"
+        raise ModelError(f"is {order}", argument="order", value=order, where=where, allowed=allowed)
     # Of the squared gain 1 / (1 + w^order) of one pass, the value at the cutoff is to be 1 / sqrt(2); w is the
     # frequency of the analogue filter, tan(pi f / rate).
     w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)

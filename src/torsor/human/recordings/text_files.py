@@ -414,9 +414,8 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     for name in markers.names:
         if re.search(r"[\t\r\n]", name):
-            raise ModelError(
-                f"marker {name!r}", value=name, where=path.name, allowed="names without tabs and line ends"
-            )
+            allowed = "names without tabs and line ends"
+            raise ModelError(f"marker {name!r}", value=name, where=path.name, allowed=allowed)
     rate, count = text_of(markers.rate), str(len(markers))
     values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")

@@ -233,9 +233,8 @@ def weight_sensitivities(result: Solution) -> WeightSensitivities:
     problem = result.problem
     if not result.is_solved or not result.is_feasible:
         found = f"the result of {problem.name!r}: {result.status}"
-        raise ModelError(
-            found, value=problem.name, where="weight sensitivities", allowed="one that is optimal and feasible"
-        )
+        allowed = "one that is optimal and feasible"
+        raise ModelError(found, value=problem.name, where="weight sensitivities", allowed=allowed)
     groups = cost_groups(problem, None)
     program = WeightedProgram(problem, groups, np.ones(len(groups)))
     optimum = polished(program, result.outcome) or estimated(program, result.outcome)

@@ -79,12 +79,8 @@ class EndState(Ends):
             return 0 if self.s == 0 else phases - 1
         index = self.phase  # a problem has replaced a name by the index
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
-            raise ModelError(
-                argument="phase",
-                value=self.phase,
-                where=self.title,
-                allowed=f"0 to {phases - 1}, or the name of a phase",
-            )
+            allowed = f"0 to {phases - 1}, or the name of a phase"
+            raise ModelError(argument="phase", value=self.phase, where=self.title, allowed=allowed)
         return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:

@@ -359,9 +359,8 @@ class Unactuated(Constraint):
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
-            raise ModelError(
-                f"no collocation point during {self.during!r}", value=self.during, where=self.title, fix=fix
-            )
+            text = f"no collocation point during {self.during!r}"
+            raise ModelError(text, value=self.during, where=self.title, fix=fix)
         return kept
 
     def rows(self, node: Node) -> Rows:

@@ -131,13 +131,8 @@ class Cost(Term):
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
             found = f"is {self.during!r}: an empty interval of integration"
-            raise ModelError(
-                found,
-                value=self.during,
-                argument="during",
-                where=self.title,
-                fix="give a longer one, or at, for a sum over moments",
-            )
+            fix = "give a longer one, or at, for a sum over moments"
+            raise ModelError(found, value=self.during, argument="during", where=self.title, fix=fix)
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:

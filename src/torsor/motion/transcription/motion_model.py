@@ -193,9 +193,8 @@ class MotionModel:
             raise ModelError(found, where=robot.name, fix="a model without wheels, or torsor.simulate")
         if robot.loops and (self.frozen or self.path is not None):
             fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
-            raise ModelError(
-                "coordinates or a path of a robot with loops", argument="frozen", where=robot.name, fix=fix
-            )
+            text = "coordinates or a path of a robot with loops"
+            raise ModelError(text, argument="frozen", where=robot.name, fix=fix)
         if robot.loops and self.parameters:
             found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
             raise ModelError(found, where=robot.name, allowed="free numbers of robots without loops")

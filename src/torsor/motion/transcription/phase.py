@@ -120,12 +120,8 @@ class Phase:
         where = f"phase {self.name!r}" if self.name else "phase"
         bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
-            raise ModelError(
-                argument="duration",
-                value=self.duration,
-                where=where,
-                allowed="seconds above 0, or (least, most) of them",
-            )
+            allowed = "seconds above 0, or (least, most) of them"
+            raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
         if not isinstance(self.name, str):
             raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
