@@ -172,15 +172,11 @@ def continuation(
 
 
 def _solved(
-    make_problem: Callable[[Any], MotionProblem],
-    values: Iterable[Any],
-    parameter: str,
-    start: Any,
-    settings: Mapping[str, Any],
+    make: Callable[[Any], MotionProblem], values: Iterable[Any], parameter: str, start: Any, settings: Mapping[str, Any]
 ) -> MotionSequence:
     given, found = tuple(values), list[MotionResult]()
     for value in given:
-        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
+        found.append(make(value).solve(start=found[-1] if found else start, **settings))
     return MotionSequence(tuple(found), given, parameter)
 
 

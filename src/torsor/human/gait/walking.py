@@ -257,6 +257,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
+    floor = {"right": 0.0, "left": -abs(step.rise)}  # the lowest ground: the left foot swings from a tread to another
     return [
         repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
@@ -265,7 +266,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=_floor(step)),
+        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=floor),
         *_swing(settings),
         *_rails(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
@@ -278,16 +279,10 @@ def _rails(settings: WalkSettings) -> list[Constraint]:
     return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
 
 
-def _floor(step: Step) -> dict[str, float]:
-    """Return the lowest ground under each foot: the left one swings from a tread to another."""
-    return {"right": 0.0, "left": -abs(step.rise)}
-
-
 def _curves(settings: WalkSettings) -> list[Constraint]:
     """Return the limits by strength curves, if there are any."""
-    if settings.curves is None:
-        return []
-    return [Strengths(curves=settings.curves, **settings.ground, name="strength curves")]
+    curves = settings.curves
+    return [] if curves is None else [Strengths(curves=curves, **settings.ground, name="strength curves")]
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:

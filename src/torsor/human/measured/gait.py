@@ -42,13 +42,7 @@ JOINTS = {
 
 @dataclass(frozen=True, eq=False)
 class GaitCurves:
-    """The curves of ``MeasuredGait``, which adds tables, figures and files.
-
-    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
-    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
-    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
-    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
-    """
+    """The curves of ``MeasuredGait``, which describes the fields, and adds tables, figures and files."""
 
     motion: MeasuredMotion
     mass: float
@@ -159,12 +153,9 @@ def plot(gait: GaitCurves, path: str | Path | None) -> "Figure":
 
 def _sides(axes: Any, gait: GaitCurves, curve: Any, title: str, unit: str) -> None:
     for side in SIDES:
-        axes.plot(gait.times, _shown(gait, curve(side)), color=COLOURS[side], linewidth=1.8, label=side)
+        values = np.where(gait.valid | ~gait.valid.any(), curve(side), np.nan)
+        axes.plot(gait.times, values, color=COLOURS[side], linewidth=1.8, label=side)
     _style(axes, gait, title, unit)
-
-
-def _shown(gait: GaitCurves, values: Array) -> Array:
-    return np.where(gait.valid, values, np.nan) if gait.valid.any() else values
 
 
 def _style(axes: Any, gait: GaitCurves, title: str, unit: str) -> None:

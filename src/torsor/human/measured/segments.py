@@ -150,18 +150,9 @@ def identify_segments(
         pi = nearest_physical(Estimate(A, y, np.eye(len(A))), prior, gamma, gaits[0].source, mass)
     covariance = _covariance(A[:, columns], pi[columns], gamma, mass)
     shown = unseen or used
-    return Segments(
-        body,
-        _with(body, pi),
-        pi,
-        columns,
-        covariance,
-        _residual(tree, shown, tree.inertial.values[columns]),
-        _residual(tree, shown, pi[columns]),
-        (count, sum(len(each.y) for each in unseen)),
-        noise,
-        stretch,
-    )
+    before, after = (_residual(tree, shown, each[columns]) for each in (tree.inertial.values, pi))
+    frames = (count, sum(len(each.y) for each in unseen))
+    return Segments(body, _with(body, pi), pi, columns, covariance, before, after, frames, noise, stretch)
 
 
 class _Rows(NamedTuple):

@@ -134,12 +134,7 @@ class _HandSampled(Handled, _Sampled):
 
 def _sampler(term: Grounded) -> _Sampled:
     """Return the samples' term for the body, the support and the hands' forces of another term."""
-    own: dict[str, Any] = {
-        "body": term.body,
-        "support": term.support,
-        "friction": term.friction,
-        "strength": term.strength,
-    }
+    own: dict[str, Any] = {name: getattr(term, name) for name in ("body", "support", "friction", "strength")}
     if isinstance(term, Handled):
         return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
     return _Sampled(**own)
