@@ -208,10 +208,8 @@ def _standing(body: Robot, joints: list[Joint], factors: Mapping[str, float]) ->
 
 
 GRAVITY = 9.81  # m/s^2, of the products m g h by which strengths are scaled
-STATURES, BODY_MASS_INDICES = (
-    (1.45, 2.00),
-    (17.0, 35.0),
-)  # m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+# m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
 RARE = 1.0  # %: a child that is smaller or larger than this part of all children is outside of the growth charts
 TALLER = 0.03  # of the height: lengths that change it by more contradict it

@@ -180,8 +180,8 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     the places of the feet at the end of the step follow from those at its start by symmetry.
     """
     version, walk, body = settings.version, settings.walk, settings.loaded
-    step, swings = walk.step, SIDES[1]
-    middle = (step.toe_off + 1.0) / 2
+    step, knee = walk.step, f"{SIDES[1]}_knee_flexion"
+    bends, middle = knee in settings.moving, (step.toe_off + 1.0) / 2
     low, high = math.radians(KNEE - WITHIN), math.radians(KNEE + WITHIN)
     joints = [name for name in settings.moving if name in body.joint_names]
     feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
@@ -193,11 +193,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
         InSupport(**settings.ground, name="5.5 zero-moment point"),
         ExpressionConstraint(function=pendulums, lower=0.0, labels=("left arm",), name="5.6 arm-leg coupling"),
         ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name="5.7 self-avoidance"),
-        *(
-            Positions(only=[name], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")
-            for name in (f"{swings}_knee_flexion",)
-            if name in settings.moving
-        ),
+        *([Positions(only=[knee], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")] if bends else []),
         *(
             Stands(body=body, stance=each, slack=0.0, axes="xz", at=0.0, name=f"5.10 place of the {each.side} foot")
             for each in first

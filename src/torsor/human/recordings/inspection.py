@@ -286,10 +286,8 @@ FAR = 50.0  # m: no laboratory is larger
 TINY, HUGE = 5.0, 20_000.0
 STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
 TWIST = 100.0  # N m: the free moment of a foot stays below 30
-BOTH_FEET_SHARE, FOOT_MARGIN = (
-    0.15,
-    0.1,
-)  # part of a contact nearer to each foot, and m between them, from which both feet are on it
+# part of a contact nearer to each foot, and m between them, from which both feet are on it
+BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
 _IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
 
@@ -464,10 +462,8 @@ FEWEST = 4  # markers from which the extent says something
 JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
 NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
 FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
-EXCHANGE_MARGIN, EXCHANGE_SHARE = (
-    0.02,
-    0.9,
-)  # m, and a part of the frames: a leg that crosses the other one is no exchange
+# m, and a part of the frames: a leg that crosses the other one is no exchange
+EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
 _RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
     re.compile(pattern)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -279,15 +280,9 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
     it is over its tread, lower by ``slack`` (m) at most.
     """
     late = 1.0 - swing
+    own: dict[str, Any] = {"body": body, "side": side, "clear": clear, "during": (step.toe_off + swing, late)}
     found: list[Constraint] = [
-        ClearsEdge(
-            body=body,
-            side=side,
-            edge=edge,
-            clear=clear,
-            during=(step.toe_off + swing, late),
-            name=f"{side} foot, edge {k}",
-        )
+        ClearsEdge(**own, edge=edge, name=f"{side} foot, edge {k}")
         for k, edge in enumerate(edges(step, Foot.of(body)), 1)
     ]
     for point in POINTS:
