@@ -118,25 +118,15 @@ _TURN = Argument("turn", float, "direction of the box at the start, to the left"
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
 _HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
 _TARGET = Argument(
-    "target",
-    float,
-    "target of the hand, from the middle between the heels (m)",
-    "m",
-    ("LEFT", "UP", "AHEAD"),
-    count=3,
-)
+    "target", float, "target of the hand, from the middle between the heels (m)", "m", ("LEFT", "UP", "AHEAD"), count=3,
+)  # fmt: skip
 _HAND = Argument("hand", str, "hand that reaches", choices=SIDES)
 _SEAT = Argument("seat", float, "height of the seat", "m", "M")
 _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push on", "m", "M")
 
 
 def body_of(**person: Any) -> Robot:
-    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths.
-
-    Example:
-        >>> round(body_of(mass=80.0, strength=0.9).mass, 9)
-        80.0
-    """
+    """Return the body of a person (``PERSON``); a number as ``strength`` is a factor of all strengths."""
     strength = person.get("strength")
     if strength is not None and not isinstance(strength, Mapping):
         person["strength"] = {"all": strength}
@@ -202,14 +192,9 @@ def sit_down(body: Robot, armrests: float | None = None, **own: Any) -> MotionPr
 
 # Figures of a stride, and their units.
 _STRIDE = {
-    "cost_of_transport": "J/(kg m)",
-    "positive_work": "J",
-    "hip_extension": "N m/kg",
-    "knee_extension": "N m/kg",
-    "ankle_plantarflexion": "N m/kg",
-    "vertical_peak": "weights",
-    "knee_in_swing": "degrees",
-}
+    "cost_of_transport": "J/(kg m)", "positive_work": "J", "hip_extension": "N m/kg", "knee_extension": "N m/kg",
+    "ankle_plantarflexion": "N m/kg", "vertical_peak": "weights", "knee_in_swing": "degrees",
+}  # fmt: skip
 # Figures of a lift, and their units: the largest loads of L5/S1, and the part of the people who are strong enough.
 _BACK = {"lumbar_moment": "N m", "compression": "N", "shear": "N", "lifting_index": "1", "capable": "1"}
 

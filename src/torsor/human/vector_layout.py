@@ -12,16 +12,7 @@ from torsor.base.arrays import Array
 
 
 class VectorLayout:
-    """Ordered names with the number of entries of each: packs parts into one vector, and unpacks it again.
-
-    Example:
-        >>> layout = VectorLayout(force=3, weight=1)
-        >>> layout.size, layout.slices["weight"]
-        (4, slice(3, 4, None))
-        >>> packed = layout.pack(2, force=[0.0, 700.0, 5.0], weight=[700.0, 710.0])
-        >>> packed.shape, layout.unpack(packed)["weight"].ravel().tolist()
-        ((2, 4), [700.0, 710.0])
-    """
+    """Ordered names with the number of entries of each: packs parts into one vector, and unpacks it again."""
 
     def __init__(self, sizes: Mapping[str, int] | None = None, **more: int):
         self.sizes = {**(sizes or {}), **more}

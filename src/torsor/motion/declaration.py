@@ -48,11 +48,6 @@ class NamedProblem:
 
     Values that are not given are the defaults of ``function``. ``report`` returns figures of a result in addition to
     those of all motions, and ``figures`` has their units.
-
-    Example:
-        >>> problem = NAMED_PROBLEMS["two-link-time"]
-        >>> problem(points=8).program.n, [each.name for each in problem.arguments]
-        (9, ['points', 'nodes'])
     """
 
     name: str
@@ -87,12 +82,7 @@ class NamedProblem:
 
 
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the defaults of a function by argument.
-
-    Example:
-        >>> defaults_of(lambda mass, height=1.8: None)
-        {'height': 1.8}
-    """
+    """Return the defaults of a function by argument."""
     found = inspect.signature(function).parameters.values()
     return {each.name: each.default for each in found if each.default is not each.empty}
 

@@ -45,13 +45,7 @@ def encodable(group: str, *places: ModuleType | type) -> None:
 
 
 def encoded(problem: ProblemStatement) -> str:
-    """Return a problem as JSON; raise ModelError if it has objects that cannot be written, such as functions.
-
-    Example:
-        >>> again = decoded(encoded(torsor.human.walking()))
-        >>> again.program.n, type(again).__name__
-        (304, 'HumanProblem')
-    """
+    """Return a problem as JSON; raise ModelError if it has objects that cannot be written, such as functions."""
     writer = _Writer(problem.name)
     data = writer.encode(problem)
     return json.dumps({"robots": writer.texts, "problem": data})

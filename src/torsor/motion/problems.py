@@ -37,10 +37,6 @@ def two_link_time(points: int = 12, nodes: Any = None) -> MotionProblem:
     Tables 4.1 and 4.2, eqs. 4.16 and 4.17. ``points`` is the number of control points of each joint (cubic splines),
     ``nodes`` that of the moments at which torques are bounded (ten per control point). With 30 points the least time
     is 0.39231 s; the true optimum, with torques that jump, is 0.391854540 s (``motion.switching``).
-
-    Example:
-        >>> round(two_link_time(points=8).solve().T, 4)
-        0.4054
     """
     ends = Start(q=[0.0, -2.0], v=0.0), End(q=[1.0, -1.0], v=0.0)
     phase = Phase((0.1, 2.0), points=points, nodes=nodes)
@@ -84,10 +80,6 @@ def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0)
     Real drives limit the rate of their torque, the subject of Guarino Lo Bianco 2009. ``force`` (N m, N of the slide)
     bounds all six forces and ``rate`` (N m/s, N/s) their rates. The arm starts and ends at rest without acceleration,
     so that forces begin and end at their static values. Splines have degree 5, with smooth force rates.
-
-    Example:
-        >>> stanford_rates().model.names[2]
-        'joint3'
     """
     for what, bound in (("force", force), ("rate", rate)):
         positive(bound, "stanford-rates", what)
@@ -141,14 +133,10 @@ _PANDA_BODIES = (
     Capsule(link="panda_link7", start=(0, 0, -0.05), end=(0, 0, 0.15), radius=0.08),
 )
 _WAY = (
-    (0.0, -1.5, 1.5, -1.5, -1.5, 0.0),
-    (0.2, -1.3, 1.4, -1.6, -1.4, 0.1),
-    (0.5, -1.2, 1.2, -1.5, -1.2, 0.2),
-    (0.8, -1.3, 1.0, -1.3, -1.1, 0.4),
-    (1.1, -1.5, 0.9, -1.1, -1.1, 0.5),
-    (1.3, -1.7, 1.0, -1.0, -1.2, 0.7),
+    (0.0, -1.5, 1.5, -1.5, -1.5, 0.0), (0.2, -1.3, 1.4, -1.6, -1.4, 0.1), (0.5, -1.2, 1.2, -1.5, -1.2, 0.2),
+    (0.8, -1.3, 1.0, -1.3, -1.1, 0.4), (1.1, -1.5, 0.9, -1.1, -1.1, 0.5), (1.3, -1.7, 1.0, -1.0, -1.2, 0.7),
     (1.4, -1.8, 1.2, -1.1, -1.4, 0.8),
-)
+)  # fmt: skip
 
 
 def ur5_time(
@@ -164,12 +152,6 @@ def ur5_time(
     bounds torque rates too; the manufacturer publishes none. Accelerations are then zero at both ends and splines have
     degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
     ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
-
-    Example:
-        >>> from torsor import motion
-        >>> lamp = motion.Sphere(center=(0.45, 0.55, 0.5), radius=0.1)
-        >>> ur5_time(obstacles=[lamp]).constraints[-1].title
-        'Clearance'
     """
     clear = _clear(_UR5_BODIES, obstacles)
     return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
@@ -185,10 +167,6 @@ def panda_time(
     """Return the minimum-time motion of a Panda with its hand from ``start`` to ``end`` (7,) in rad, both at rest.
 
     As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
-
-    Example:
-        >>> panda_time(points=8).model.names[0]
-        'panda_joint1'
     """
     clear = _clear(_PANDA_BODIES, obstacles)
     return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
@@ -235,25 +213,14 @@ def path_time(
     velocities stay within the robot's limits, and torque rates within ``torque_rates`` (N m/s: a number, or one for
     each joint; None: free), in which case the progress has a spline of degree 5 and no acceleration at the ends,
     otherwise a cubic one. ``points`` is the number of control points of the progress.
-
-    Example:
-        >>> path_time().model.names
-        ('progress',)
     """
     arm = library.ur5() if robot is None else robot
     return _from_rest_to_rest("path-time", arm, (0.0, 1.0), points, torque_rates, path=Path.through(waypoints))
 
 
 __all__ = [
-    "PROBLEMS",
-    "elastic_arm",
-    "panda_time",
-    "path_time",
-    "slide_link",
-    "stanford_rates",
-    "two_link_time",
-    "ur5_time",
-]
+    "PROBLEMS", "elastic_arm", "panda_time", "path_time", "slide_link", "stanford_rates", "two_link_time", "ur5_time",
+]  # fmt: skip
 
 POINTS = Argument("points", int, "control points of each profile", metavar="N")
 _START, _END = (
@@ -268,17 +235,11 @@ _TWO_LINK_TIME = (
     POINTS,
     Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N"),
 )
+_WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
 _SLIDE_LINK = (
     POINTS,
     Argument("variant", str, "reading of the printed data", choices=VARIANTS),
-    Argument(
-        "u",
-        float,
-        "weight of the effort, from 0 to 1",
-        metavar="U",
-        option="weight",
-        bounds={"least": 0.0, "most": 1.0},
-    ),
+    Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT),
 )
 _STANFORD_RATES = (
     POINTS,

@@ -112,9 +112,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
             styled(axes, "", what)
             axes.set_xlabel(first.parts[0].title if axes is left and is_front else self.parameter)
             for k, label in enumerate(self.values if (is_front and axes is left) or not is_line else ()):
-                axes.annotate(
-                    str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), fontsize=7
-                )
+                axes.annotate(str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), size=7)
         what = "Pareto front" if is_front else "continuation"
         aims = " + ".join(part.title for part in first.problem.costs)
         title = f"{first.robot.name}: {first.problem.name}, minimise {aims}; {what} of {len(self)}, {first.solver}"
@@ -136,8 +134,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
         return files.columns(self._some(), self._labels, self.parameter)
 
     def _content(self) -> dict[str, Any]:
-        found = files.content(self._some(), self._labels, VALUE)
-        return found | {"parameter": self.parameter}
+        return files.content(self._some(), self._labels, VALUE) | {"parameter": self.parameter}
 
     def _summary(self) -> Summary:
         if not self.results:
@@ -151,9 +148,6 @@ class MotionSequence(Result, Sequence[MotionResult]):
 
 
 register_result("sequence", MotionSequence, "a sequence of motions")
-
-
-# Sequences of solves: along a parameter, and between two objectives.
 
 
 def continuation(
@@ -178,15 +172,11 @@ def continuation(
 
 
 def _solved(
-    make_problem: Callable[[Any], MotionProblem],
-    values: Iterable[Any],
-    parameter: str,
-    start: Any,
-    settings: Mapping[str, Any],
+    make: Callable[[Any], MotionProblem], values: Iterable[Any], parameter: str, start: Any, settings: Mapping[str, Any]
 ) -> MotionSequence:
     given, found = tuple(values), list[MotionResult]()
     for value in given:
-        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
+        found.append(make(value).solve(start=found[-1] if found else start, **settings))
     return MotionSequence(tuple(found), given, parameter)
 
 

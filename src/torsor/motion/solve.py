@@ -50,12 +50,7 @@ LONGER = 1e-4  # fraction of its least duration by which a phase may be longer, 
 
 
 def check_tie_break(problem: ProblemStatement) -> None:
-    """Raise ModelError where the objective is not the time, or no duration is free.
-
-    Example:
-        >>> from torsor import motion
-        >>> check_tie_break(motion.PROBLEMS["two-link-time"]())
-    """
+    """Raise ModelError where the objective is not the time, or no duration is free."""
     if not all(isinstance(each, Time) for each in problem.costs):
         found = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
         allowed = "the objective Time alone"
@@ -91,8 +86,6 @@ def _scales(problem: ProblemStatement) -> list[float]:
     return [size if 0 < size < np.inf else 1.0 for size in sizes.values()]
 
 
-# Settings of ``MotionProblem.solve``: their defaults and their validation.
-
 LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
 REFINED = 1e-4  # scaled violation at which refinement ends by default
 
@@ -113,12 +106,7 @@ class SolveSettings:
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
-        """Return validated settings; those that are None or not given have their defaults.
-
-        Example:
-            >>> SolveSettings.of("reach", tolerance=1e-8).solver
-            'ipopt'
-        """
+        """Return validated settings; those that are None or not given have their defaults."""
         for key in given:
             if key not in DEFAULTS:
                 raise ModelError(f"unknown setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))

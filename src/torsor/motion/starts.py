@@ -142,14 +142,6 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
     Each free control point is moved by a normally distributed number whose standard deviation is ``spread`` times the
     distance that its profile covers (or the mean distance of all profiles, if that is longer); durations are multiplied
     by a factor, and shared numbers are moved within their bounds.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
-        >>> phase = motion.Phase((0.1, 2.0), points=6)
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), ends)
-        >>> bool((random_start(problem, 3) == problem.random_start(3)).all())
-        True
     """
     whole_number(seed, problem.name, "seed", least=0)
     number(spread, problem.name, "spread", least=0.0)

@@ -28,17 +28,9 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# Input validation of the parts of a motion problem.
-
 
 def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
-    """Return a condition at an end of a phase with the name of the phase replaced by its index.
-
-    Example:
-        >>> from torsor.motion import Start
-        >>> with_phase_index(Start(q=0.0, phase="swing"), [Phase(1.0), Phase(1.0, name="swing")]).phase
-        1
-    """
+    """Return a condition at an end of a phase with the name of the phase replaced by its index."""
     if not isinstance(condition, EndState) or not isinstance(condition.phase, str):
         return condition
     own = [index for index, phase in enumerate(phases) if is_phase(condition.phase, index, phase)]
@@ -56,9 +48,8 @@ def check_robot(robot: Any, where: str) -> None:
     """Raise ModelError where ``robot`` is neither a Robot nor a parametric one."""
     if not isinstance(robot, (Robot, Parametric)):
         fix = "give robot.as_robot()" if isinstance(robot, ParallelRobot) else ""
-        raise ModelError(
-            f"robot is {robot!r}", value=robot, where=where, allowed="a Robot, or a parametric one", fix=fix
-        )
+        allowed = "a Robot, or a parametric one"
+        raise ModelError(f"robot is {robot!r}", value=robot, where=where, allowed=allowed, fix=fix)
 
 
 def check_phases(phases: Sequence[Phase], where: str) -> None:
@@ -70,18 +61,8 @@ def check_phases(phases: Sequence[Phase], where: str) -> None:
     names = [phase.name for phase in phases if phase.name]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ModelError(
-            f"two phases are called {twice!r}", value=twice, where=where, fix="give each a name of its own"
-        )
-
-
-def check_splines(where: str, phases: Sequence[Phase], names: Sequence[str]) -> None:
-    """Raise ModelError where ``Phase.own`` names a profile that does not exist."""
-    for index, phase in enumerate(phases):
-        for name in phase.own or {}:
-            if name not in names:
-                found = f"phase {phase.name or index!r}: own names {name!r}"
-                raise ModelError(found, where=where, allowed=", ".join(names))
+        fix = "give each a name of its own"
+        raise ModelError(f"two phases are called {twice!r}", value=twice, where=where, fix=fix)
 
 
 def check_number(number: Any, where: str) -> None:
@@ -97,15 +78,7 @@ def check_number(number: Any, where: str) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProblemStatement:
-    """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)
-        >>> reach = ProblemStatement(torsor.library.two_link(), motion.Phase(1.0, points=6), motion.Effort(), ends)
-        >>> reach.program.n, reach.guess().round(3).tolist()  # two free control points of each joint
-        (4, [0.333, 0.667, 0.333, 0.667])
-    """
+    """The data of a motion problem and its nonlinear program; ``MotionProblem`` adds the methods that solve it."""
 
     robot: Robot | Parametric[Robot]
     phases: Phase | Sequence[Phase]
@@ -136,16 +109,14 @@ class ProblemStatement:
         titles = [each.title for each in self.conditions]
         for name in (name for group in self.relaxation_order for name in group):
             if name not in titles:
-                raise ModelError(
-                    f"names {name!r}", value=name, argument="relaxation_order", where=where, allowed=", ".join(titles)
-                )
+                text = f"names {name!r}"
+                raise ModelError(text, value=name, argument="relaxation_order", where=where, allowed=", ".join(titles))
         for term in self.terms:
             term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                raise ModelError(
-                    f"{term.title}: no phase {term.phase!r}", value=term.phase, where=where, allowed=allowed
-                )
+                text = f"{term.title}: no phase {term.phase!r}"
+                raise ModelError(text, value=term.phase, where=where, allowed=allowed)
 
     def __repr__(self) -> str:
         costs = " + ".join(each.title for each in self.costs)
@@ -283,7 +254,11 @@ class ProblemStatement:
 
     @cached_property
     def _known(self) -> KnownPoints:
-        check_splines(self.name, self.stages, self.model.names)
+        for index, phase in enumerate(self.stages):
+            for name in phase.own or {}:
+                if name not in self.model.names:
+                    found = f"phase {phase.name or index!r}: own names {name!r}"
+                    raise ModelError(found, where=self.name, allowed=", ".join(self.model.names))
         return KnownPoints(self.stages, self.model.names, self.conditions, self.extra_profiles, self._extra_phases)
 
     @cached_property

@@ -110,9 +110,7 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
     first, switches, T = _structure(problem, task, x)
     found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
     if len(found.order) + 1 != 2 * task.robot.nv:
-        seen = "; ".join(
-            f"{name}: {each.size}" for name, each in zip(task.robot.coordinate_names, switches, strict=True)
-        )
+        seen = "; ".join(f"{name}: {at.size}" for name, at in zip(task.robot.coordinate_names, switches, strict=True))
         needed = f"{2 * task.robot.nv - 1} in all, one fewer than equations"
         fix = "solve with more control points; where torques stay between their bounds there is no bang-bang motion"
         raise ModelError(f"switches of {seen}", where=problem.name, allowed=needed, fix=fix)
@@ -229,7 +227,7 @@ class _Shooting:
             step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + fraction * step
-                if self._is_ordered(new):
+                if all((np.diff([0.0, *each, new[-1]]) > 0).all() for each in self._switches(new)):
                     moved = self.end(new, parts) - self.task.end
                     if np.linalg.norm(moved) < np.linalg.norm(off):
                         break
@@ -243,9 +241,6 @@ class _Shooting:
     def _switches(self, z: Array) -> tuple[Array, ...]:
         """Return the switching times of each torque."""
         return tuple(z[:-1][self.order == k] for k in range(self.task.robot.nv))
-
-    def _is_ordered(self, z: Array) -> bool:
-        return all((np.diff([0.0, *each, z[-1]]) > 0).all() for each in self._switches(z))
 
     def _margin(self, z: Array, parts: int) -> float:
         """Return the least signed switching function, from costates p' = -(df/dy)^T p integrated back from the end."""

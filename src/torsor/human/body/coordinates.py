@@ -18,12 +18,7 @@ FLIP, TURN = np.array([-1.0, 1.0, 1.0]), np.array([1.0, -1.0, -1.0])
 
 
 def other_side(name: str) -> str:
-    """Return the name of the same coordinate or link on the other side; names of the trunk stay the same.
-
-    Example:
-        >>> other_side("right_knee_flexion"), other_side("tilt"), other_side("left")
-        ('left_knee_flexion', 'tilt', 'right')
-    """
+    """Return the name of the same coordinate or link on the other side; names of the trunk stay the same."""
     side, separator, rest = name.partition("_")
     return f"{SIDES[1 - SIDES.index(side)]}{separator}{rest}" if side in SIDES else name
 
@@ -35,24 +30,12 @@ def is_odd(name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def mirror(names: tuple[str, ...]) -> tuple[list[int], Array]:
-    """Return the order and the signs of the mirror image of coordinates: q[order] * signs.
-
-    Example:
-        >>> order, signs = mirror(("tx", "right_knee_flexion", "left_knee_flexion"))
-        >>> order, signs.tolist()
-        ([0, 2, 1], [-1.0, 1.0, 1.0])
-    """
+    """Return the order and the signs of the mirror image of coordinates: q[order] * signs."""
     return [names.index(other_side(name)) for name in names], np.where([is_odd(name) for name in names], -1.0, 1.0)
 
 
 def frozen_joints(body: Robot, frozen: Mapping[str, float] | None, where: str) -> dict[str, float]:
-    """Return the joints that do not move: those frozen by default at 0, and {coordinate: angle (rad)} of a user.
-
-    Example:
-        >>> found = frozen_joints(torsor.library.human(), {"right_knee_flexion": 0.1}, "walk")
-        >>> found["right_knee_flexion"], found["neck_axial"], len(found)
-        (0.1, 0.0, 18)
-    """
+    """Return the joints that do not move: those frozen by default at 0, and {coordinate: angle (rad)} of a user."""
     given = table(frozen, where, "frozen")
     indices_of(list(given), body.coordinate_names[len(GLOBAL) :], f"{where}: frozen")
     for k, name in enumerate(body.coordinate_names):

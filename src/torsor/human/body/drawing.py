@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Loads in pictures of a body: the backpack on the upper trunk, or the box between the hands, as boxes.
-
 DEPTH = 0.3  # depth and height of a box in pictures (m); only its width is known
 CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
 EDGES = [(a, b) for a in range(8) for b in range(a) if np.abs(CORNERS[a] - CORNERS[b]).sum() == 1]
@@ -30,12 +28,7 @@ COLOUR = "#a9794a"
 
 
 def load_size(load: Backpack | Box) -> Array:
-    """Return the edges (3,) of a load in pictures (m): across, up, forward.
-
-    Example:
-        >>> load_size(Box(8.0, width=0.4)).tolist()
-        [0.4, 0.3, 0.3]
-    """
+    """Return the edges (3,) of a load in pictures (m): across, up, forward."""
     return np.full(3, load.size) if isinstance(load, Backpack) else np.array([load.width, DEPTH, DEPTH])
 
 
@@ -43,12 +36,6 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     """Return the pose (..., 4, 4) of the middle of a load, from the poses (..., L, 4, 4) of all links of the body.
 
     Its axes point across, up and forward.
-
-    Example:
-        >>> body = torsor.library.human()
-        >>> pose = load_pose(body, body.poses(body.neutral()), Backpack(10.0, behind=0.2))
-        >>> round(float(pose[2, 3]), 9)
-        -0.2
     """
     found = np.zeros((*poses.shape[:-3], 4, 4))
     found[..., 3, 3] = 1.0
@@ -63,20 +50,6 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
     found[..., :3, :3] = np.stack([across, np.cross(forward, across), forward], axis=-1)
     found[..., :3, 3] = (right + left) / 2
     return found
-
-
-def load_corners(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the corners (..., 8, 3) of a load, from the poses (..., L, 4, 4) of all links of the body.
-
-    Example:
-        >>> body = torsor.library.human()
-        >>> corners = load_corners(body, body.poses(body.neutral()), Backpack(10.0))
-        >>> corners.shape, bool(corners[:, 2].max() < 0.0)  # behind the back
-        ((8, 3), True)
-    """
-    pose = load_pose(body, poses, load)
-    local = load_size(load) * CORNERS
-    return np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
 
 
 def _at(body: Robot, poses: Array, name: str) -> Array:
@@ -102,13 +75,9 @@ LIMBS = (
 )
 # Faces of a foot: "-" and "+" mark the inner and outer edge.
 FACES = (
-    ("heel-", "heel+", "ball+", "ball-"),
-    ("heel-", "foot", "ball-"),
-    ("heel+", "foot", "ball+"),
-    ("heel-", "foot", "heel+"),
-    ("ball-", "foot", "ball+"),
-    ("ball-", "ball+", "toe+", "toe-"),
-)
+    ("heel-", "heel+", "ball+", "ball-"), ("heel-", "foot", "ball-"), ("heel+", "foot", "ball+"),
+    ("heel-", "foot", "heel+"), ("ball-", "foot", "ball+"), ("ball-", "ball+", "toe+", "toe-"),
+)  # fmt: skip
 ASIDE = {"heel": 0.6, "ball": 1.0, "toe": 0.7}  # edges, as fractions of half the width
 SIGNS = {"-": -1.0, "+": 1.0}
 CHEST = ("right_upper_arm", "left_upper_arm", "left_thigh", "right_thigh")
@@ -129,11 +98,6 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
 
     The edges of the feet are included: ``right_heel-`` is the inner, ``right_heel+`` the outer edge of the heel; so are
     the corners of a ``load``.
-
-    Example:
-        >>> points = landmarks(torsor.library.human(), np.zeros(55))
-        >>> points["right_thigh"].round(4).tolist(), bool(abs(points["left_heel"][1]) < 1e-12)
-        ([-0.085, 0.9425, 0.0], True)
     """
     names = [link.name for link in body.links if "/" not in link.name and link.name != "ground"]
     names += [frame.name for frame in body.frames]
@@ -143,11 +107,11 @@ def landmarks(body: Robot, q: ArrayLike, load: Backpack | Box | None = None) -> 
     for side in SIDES:
         half = found[f"{side}_ball"] - found[f"{side}_ball_medial"]
         for name, fraction in ASIDE.items():
-            found |= {
-                f"{side}_{name}{end}": found[f"{side}_{name}"] + sign * fraction * half for end, sign in SIGNS.items()
-            }
+            found |= {f"{side}_{name}{end}": found[f"{side}_{name}"] + k * fraction * half for end, k in SIGNS.items()}
     if load is not None:
-        corners = load_corners(body, poses, load)
+        pose = load_pose(body, poses, load)
+        local = load_size(load) * CORNERS
+        corners = np.asarray(local @ np.swapaxes(pose[..., :3, :3], -1, -2) + pose[..., None, :3, 3])
         found |= {name: corners[..., k, :] for k, name in enumerate(LOAD)}
     return found
 

@@ -29,13 +29,9 @@ from torsor.base.errors import ModelError
 
 # F and R (1/s) by parts of the names of coordinates: the rates of the trunk for the spine, those of grip for wrists.
 RATES: Mapping[str, tuple[float, float]] = {
-    "ankle": (0.00589, 0.00058),
-    "knee": (0.01500, 0.00149),
-    "spine": (0.00755, 0.00075),
-    "shoulder": (0.01820, 0.00168),
-    "elbow": (0.00912, 0.00094),
-    "wrist": (0.00980, 0.00064),
-}
+    "ankle": (0.00589, 0.00058), "knee": (0.01500, 0.00149), "spine": (0.00755, 0.00075),
+    "shoulder": (0.01820, 0.00168), "elbow": (0.00912, 0.00094), "wrist": (0.00980, 0.00064),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

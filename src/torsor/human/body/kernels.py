@@ -28,12 +28,7 @@ class SharedModel(NamedTuple):
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
-    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight.
-
-    Example:
-        >>> checked_body(None, "walk").name
-        'human'
-    """
+    """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight."""
     body = instance_of(
         library.human() if body is None else body, Robot, where, "body", allowed="a torsor.library.human()"
     )
@@ -50,11 +45,6 @@ def shared_model(body: Robot) -> SharedModel:
     """Return the parametric body that the kernels are compiled for, and the parameters of this body.
 
     A body that differs in more than these parameters gets kernels of its own.
-
-    Example:
-        >>> model, numbers = shared_model(library.human(1.8, 80.0))
-        >>> model is shared_model(library.human(1.6, 60.0)).model
-        True
     """
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
@@ -86,9 +76,7 @@ def _paths(body: Robot) -> list[str]:
 
 def _has_same_dynamics(one: Robot, other: Robot) -> bool:
     """Whether two bodies have the same dynamics: frames and limits are not part of the kernels."""
-    links = [
-        [np.concatenate([[link.mass], link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)
-    ]
+    links = [[np.hstack([link.mass, link.com, link.inertia.ravel()]) for link in body.links] for body in (one, other)]
     joints = [[replace(joint, **UNBOUND) for joint in body.joints] for body in (one, other)]
     same = np.array_equal(one.gravity, other.gravity) and all(map(np.array_equal, *links))
     return bool(same and joints[0] == joints[1])

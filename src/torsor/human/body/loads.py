@@ -1,4 +1,4 @@
-"""Loads that a body carries: a backpack, or a box in both hands."""
+"""Loads of a body: a backpack, a box in both hands, and forces on the hands over time."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,6 @@ from torsor.base.checks import arrays, frozen_array, instance_of, interval, numb
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.robot.robot import Robot
-
-# Forces on the hands as data: of what they push, pull or hold, by time.
 
 STRONGEST = 3000.0  # N: more than two hands of anybody exert
 

@@ -37,41 +37,23 @@ from torsor.mechanism import Joint, Link
 from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
-# Bodies with segments of other lengths: ``library.human``, each segment with a factor of its own.
-
 # The segments with lengths of their own, and the links that belong to each.
 SEGMENTS: dict[str, tuple[str, ...]] = {
-    "pelvis": (),
-    "thigh": ("thigh",),
-    "shank": ("shank",),
-    "foot": ("foot", "toes"),
-    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"),
-    "shoulders": ("clavicle",),
-    "upper_arm": ("upper_arm",),
-    "forearm": ("forearm",),
-    "hand": ("hand",),
-    "head": ("neck", "head"),
-}
+    "pelvis": (), "thigh": ("thigh",), "shank": ("shank",), "foot": ("foot", "toes"),
+    "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle",),
+    "upper_arm": ("upper_arm",), "forearm": ("forearm",), "hand": ("hand",), "head": ("neck", "head"),
+}  # fmt: skip
 LEAST, MOST = 0.4, 2.0  # factors that a person may have
 # Segments of both sides, with the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {
-    "thigh": ("thigh", "shank"),
-    "shank": ("shank", "foot"),
-    "foot": ("heel", "toe"),
-    "upper_arm": ("upper_arm", "forearm"),
-    "forearm": ("forearm", "wrist"),
-    "hand": ("wrist", "knuckles"),
-}
+    "thigh": ("thigh", "shank"), "shank": ("shank", "foot"), "foot": ("heel", "toe"),
+    "upper_arm": ("upper_arm", "forearm"), "forearm": ("forearm", "wrist"), "hand": ("wrist", "knuckles"),
+}  # fmt: skip
 NAMES = (*SEGMENTS, *(f"{side}_{name}" for side in SIDES for name in LIMBS))  # what has a length
 
 
 def segment_of(link: str) -> str:
-    """Return the segment that a link of ``library.human`` belongs to.
-
-    Example:
-        >>> segment_of("right_shank"), segment_of("spine2"), segment_of("left_foot/left_ankle_flexion")
-        ('shank', 'trunk', 'foot')
-    """
+    """Return the segment that a link of ``library.human`` belongs to."""
     plain = link.split("/")[0].removeprefix("right_").removeprefix("left_")
     return next((name for name, links in SEGMENTS.items() if plain in links), "")
 
@@ -226,10 +208,8 @@ def _standing(body: Robot, joints: list[Joint], factors: Mapping[str, float]) ->
 
 
 GRAVITY = 9.81  # m/s^2, of the products m g h by which strengths are scaled
-STATURES, BODY_MASS_INDICES = (
-    (1.45, 2.00),
-    (17.0, 35.0),
-)  # m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+# m, kg/m^2: de Leva's subjects were students of 19 to 25 years
+STATURES, BODY_MASS_INDICES = (1.45, 2.00), (17.0, 35.0)
 AGES = (YOUNGEST, OLDEST)  # years
 RARE = 1.0  # %: a child that is smaller or larger than this part of all children is outside of the growth charts
 TALLER = 0.03  # of the height: lengths that change it by more contradict it
@@ -370,9 +350,7 @@ class Person:
             if not least <= values[name][0] <= most
         ]
         if found:
-            ranges = " and ".join(
-                f"{least:.3g} to {most:.3g} {values[name][1]}" for name, (least, most) in limits.items()
-            )
+            ranges = " and ".join(f"{low:.3g} to {high:.3g} {values[name][1]}" for name, (low, high) in limits.items())
             fix = "take the results as a trend, or give segments and strengths of your own"
             if self.age is None and self.height < STATURES[0]:
                 fix = "of a child, give the age; otherwise " + fix
@@ -448,8 +426,6 @@ def _vertex(sex: str) -> float:
     return float(landmark(human(1.0, MASS, sex), "vertex")[1])
 
 
-# A person described by what is known: sizes, percentiles or the age, as on a command line or in a table of cases.
-
 MEDIAN = 50.0
 
 
@@ -489,9 +465,8 @@ def described_person(
             raise ModelError(found, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
         found = f"is {population!r}, and height and mass are given"
-        raise ModelError(
-            found, value=population, argument="population", where="person", allowed="a population with percentiles"
-        )
+        allowed = "a population with percentiles"
+        raise ModelError(found, value=population, argument="population", where="person", allowed=allowed)
     usual = HEIGHT, MASS
     if any(each is not None for each in (age, population, stature_percentile, mass_percentile)):
         tall, heavy = (MEDIAN if each is None else each for each in (stature_percentile, mass_percentile))

@@ -23,13 +23,7 @@ BENT, ROUND = 115.0, 24.0  # largest flexion of the hips, and of each joint of t
 
 
 def landmark(body: Robot, place: str) -> Array:
-    """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0.
-
-    Example:
-        >>> body = torsor.library.human()
-        >>> bool(abs(landmark(body, "right_toe") - body.pose(body.neutral(), "right_toe")[:3, 3]).max() < 1e-12)
-        True
-    """
+    """Return the position (3,) of a link or frame in base axes (m), with all coordinates at 0."""
     instance_of(body, Robot, "body", "it", allowed="a torsor.library.human()")
     link, within = body.place(place)
     at = within[:3, 3]
@@ -43,22 +37,12 @@ def landmark(body: Robot, place: str) -> Array:
 
 
 def both(angles: Mapping[str, float]) -> dict[str, float]:
-    """Return the same angles for both sides.
-
-    Example:
-        >>> both({"knee_flexion": 0.1})
-        {'right_knee_flexion': 0.1, 'left_knee_flexion': 0.1}
-    """
+    """Return the same angles for both sides."""
     return {f"{side}_{name}": angle for side in SIDES for name, angle in angles.items()}
 
 
 def hips_apart(body: Robot) -> float:
-    """Return the distance between the hips (m).
-
-    Example:
-        >>> round(hips_apart(torsor.library.human()), 3)
-        0.17
-    """
+    """Return the distance between the hips (m)."""
     return float(landmark(body, "left_thigh")[0] - landmark(body, "right_thigh")[0])
 
 
@@ -68,12 +52,7 @@ def standing(body: Robot) -> dict[str, float]:
 
 
 def sitting(body: Robot, seat: float, where: str) -> dict[str, float]:
-    """Return the upright sitting posture on a seat of a height (m).
-
-    Example:
-        >>> round(-sitting(torsor.library.human(), 0.45, "chair")["tz"], 3)
-        0.235
-    """
+    """Return the upright sitting posture on a seat of a height (m)."""
     size, lean = _heights(body), math.radians(SHANKS)
     knees = size.ankle + size.shank * math.cos(lean)
     least, most = knees - 0.5 * size.thigh - BUTTOCKS, knees + 0.9 * size.thigh - BUTTOCKS
@@ -89,16 +68,9 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     ``ahead`` (m) is the distance of the hands in front of the heels. The chest leans forward by ``lean`` (rad) when the
     hips are at half of their standing height, and less when they are higher. If the point is out of reach, the arms
     point at it.
-
-    Example:
-        >>> low, high = (crouching(torsor.library.human(), y, 0.4, 0.8) for y in (0.3, 1.0))
-        >>> low["right_knee_flexion"] > 1.0, bool(high["right_knee_flexion"] < 0.1)
-        (True, True)
     """
     size = _heights(body)
-    shoulder, elbow, hand = (
-        float(landmark(body, f"right_{place}")[1]) for place in ("upper_arm", "forearm", "knuckles")
-    )
+    shoulder, elbow, hand = (float(landmark(body, f"right_{at}")[1]) for at in ("upper_arm", "forearm", "knuckles"))
     trunk, upper, fore = shoulder - size.hip, shoulder - elbow, elbow - hand
     for down in np.linspace(0.0, 0.6, 25).tolist():  # lowering of the hips, as a fraction of their height
         bent = lean * min(2 * down, 1.0)

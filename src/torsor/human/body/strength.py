@@ -55,13 +55,7 @@ MOST = 5.0  # largest factor: more is a mistake in the units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
-    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides.
-
-    Example:
-        >>> names = torsor.library.human().coordinate_names
-        >>> coordinates_of("knee_flexion", names, "person"), len(coordinates_of("left", names, "person"))
-        (['right_knee_flexion', 'left_knee_flexion'], 16)
-    """
+    """Return the coordinates that a word stands for: "all", a side, a coordinate, or one of both sides."""
     joints = names[len(GLOBAL) :]
     if names[: len(GLOBAL)] != GLOBAL:
         allowed = "a body with the coordinates of torsor.library.human()"
@@ -77,14 +71,7 @@ def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
 
 
 def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the factor of each coordinate; where several words name one, their factors are multiplied.
-
-    Example:
-        >>> names = torsor.library.human().coordinate_names
-        >>> found = strength_factors({"left": 0.5, "knee_flexion": 0.8}, names, "person")
-        >>> found["left_knee_flexion"], found["right_knee_flexion"], found["left_elbow_flexion"]
-        (0.4, 0.8, 0.5)
-    """
+    """Return the factor of each coordinate; where several words name one, their factors are multiplied."""
     found: dict[str, float] = {}
     for word, value in table(given, where, "strength").items():
         factor = number(value, where, f"strength of {word}", above=0.0, most=MOST)
@@ -94,12 +81,7 @@ def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: 
 
 
 def largest_torques(given: Mapping[str, float] | None, names: tuple[str, ...], where: str) -> dict[str, float]:
-    """Return the torque (N m) of each coordinate that is given one.
-
-    Example:
-        >>> largest_torques({"neck_axial": 15}, torsor.library.human().coordinate_names, "person")
-        {'neck_axial': 15.0}
-    """
+    """Return the torque (N m) of each coordinate that is given one."""
     found: dict[str, float] = {}
     for word, value in table(given, where, "largest_torque").items():
         torque = positive(value, where, f"largest torque of {word} (N m)")
@@ -159,14 +141,7 @@ LEG = ("hip_flexion", "knee_flexion", "ankle_flexion")
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
-    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols.
-
-    Example:
-        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, 0.0)]
-        [8.6, 10.4, -6.4]
-        >>> [round(float(each), 1) for each in leg_torques(0.0, 0.0, math.radians(20))]  # calves bend the knee
-        [8.6, 19.5, -42.4]
-    """
+    """Return the elastic torques (N m) of hip, knee and ankle at angles (rad): numbers, arrays or symbols."""
     h, k, a = (each * (180 / math.pi) for each in (hip, knee, ankle))
     e = ca.exp if is_symbolic(h) or is_symbolic(k) or is_symbolic(a) else np.exp
     at_hip = e(1.4655 - 0.0034 * k - 0.0750 * h) - e(1.3403 - 0.0226 * k + 0.0305 * h) + 8.072
@@ -203,8 +178,7 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     common_shape("passive torques", q=q.shape, v=v.shape)
     q, v = np.broadcast_arrays(q, v)
     found = torques_by_coordinate(body.coordinate_names, np.moveaxis(q, -1, 0), np.moveaxis(v, -1, 0))
-    zero = np.zeros(q.shape[:-1])
-    return np.stack([*[zero] * len(GLOBAL), *found], axis=-1)
+    return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *found], axis=-1)
 
 
 CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
@@ -218,63 +192,34 @@ FLOOR, CEILING, HALF = 0.05, 1.4, 0.05  # limits of the factors, and half the wi
 # C1 to C6 of extension and flexion: men, then women, of 18 to 25, 55 to 65, and above 65 years.
 _TABLE: Mapping[tuple[str, str], tuple[tuple[float, ...], ...]] = {
     ("hip_flexion", "extend"): (
-        (0.161, 0.958, 0.932, 1.578, 3.190, 0.242),
-        (0.171, 0.922, 1.176, 1.601, 3.236, 0.320),
-        (0.144, 0.896, 1.125, 1.561, 3.152, 0.477),
-        (0.181, 0.697, 1.242, 1.567, 3.164, 0.164),
-        (0.140, 0.830, 1.241, 1.444, 2.919, 0.317),
-        (0.138, 0.707, 1.542, 1.613, 3.256, 0.360),
-    ),
+        (0.161, 0.958, 0.932, 1.578, 3.190, 0.242), (0.171, 0.922, 1.176, 1.601, 3.236, 0.320),
+        (0.144, 0.896, 1.125, 1.561, 3.152, 0.477), (0.181, 0.697, 1.242, 1.567, 3.164, 0.164),
+        (0.140, 0.830, 1.241, 1.444, 2.919, 0.317), (0.138, 0.707, 1.542, 1.613, 3.256, 0.360)),
     ("hip_flexion", "flex"): (
-        (0.113, 0.738, -0.214, 2.095, 4.267, 0.218),
-        (0.107, 0.712, -0.192, 2.038, 4.145, 0.206),
-        (0.101, 0.762, -0.269, 1.875, 3.819, 0.296),
-        (0.127, 0.650, -0.350, 2.136, 4.349, 0.156),
-        (0.091, 0.812, -0.196, 2.145, 4.366, 0.186),
-        (0.081, 0.625, -0.422, 2.084, 4.245, 0.196),
-    ),
+        (0.113, 0.738, -0.214, 2.095, 4.267, 0.218), (0.107, 0.712, -0.192, 2.038, 4.145, 0.206),
+        (0.101, 0.762, -0.269, 1.875, 3.819, 0.296), (0.127, 0.650, -0.350, 2.136, 4.349, 0.156),
+        (0.091, 0.812, -0.196, 2.145, 4.366, 0.186), (0.081, 0.625, -0.422, 2.084, 4.245, 0.196)),
     ("knee_flexion", "extend"): (
-        (0.163, 1.258, 1.133, 1.517, 3.952, 0.095),
-        (0.156, 1.225, 1.173, 1.518, 3.954, 0.266),
-        (0.137, 1.310, 1.067, 1.141, 3.152, 0.386),
-        (0.159, 1.187, 1.274, 1.393, 3.623, 0.173),
-        (0.128, 1.286, 1.141, 1.332, 3.469, 0.233),
-        (0.124, 1.347, 1.140, 1.066, 2.855, 0.464),
-    ),
+        (0.163, 1.258, 1.133, 1.517, 3.952, 0.095), (0.156, 1.225, 1.173, 1.518, 3.954, 0.266),
+        (0.137, 1.310, 1.067, 1.141, 3.152, 0.386), (0.159, 1.187, 1.274, 1.393, 3.623, 0.173),
+        (0.128, 1.286, 1.141, 1.332, 3.469, 0.233), (0.124, 1.347, 1.140, 1.066, 2.855, 0.464)),
     ("knee_flexion", "flex"): (
-        (0.087, 0.869, 0.522, 2.008, 5.233, 0.304),
-        (0.081, 0.986, 0.523, 1.830, 4.777, 0.230),
-        (0.069, 0.838, 0.437, 1.718, 4.476, 0.414),
-        (0.080, 0.873, 0.635, 1.698, 4.412, 0.175),
-        (0.060, 0.967, 0.402, 1.693, 4.410, 0.349),
-        (0.060, 0.897, 0.445, 1.121, 2.922, 0.389),
-    ),
+        (0.087, 0.869, 0.522, 2.008, 5.233, 0.304), (0.081, 0.986, 0.523, 1.830, 4.777, 0.230),
+        (0.069, 0.838, 0.437, 1.718, 4.476, 0.414), (0.080, 0.873, 0.635, 1.698, 4.412, 0.175),
+        (0.060, 0.967, 0.402, 1.693, 4.410, 0.349), (0.060, 0.897, 0.445, 1.121, 2.922, 0.389)),
     ("ankle_flexion", "extend"): (
-        (0.095, 1.391, 0.408, 0.987, 3.558, 0.295),
-        (0.114, 1.444, 0.551, 0.593, 2.128, 0.350),
-        (0.106, 1.465, 0.498, 0.490, 1.767, 0.571),
-        (0.104, 1.399, 0.424, 0.862, 3.109, 0.189),
-        (0.093, 1.504, 0.381, 0.860, 3.126, 0.349),
-        (0.125, 1.299, 0.580, 0.587, 1.819, 0.348),
-    ),
+        (0.095, 1.391, 0.408, 0.987, 3.558, 0.295), (0.114, 1.444, 0.551, 0.593, 2.128, 0.350),
+        (0.106, 1.465, 0.498, 0.490, 1.767, 0.571), (0.104, 1.399, 0.424, 0.862, 3.109, 0.189),
+        (0.093, 1.504, 0.381, 0.860, 3.126, 0.349), (0.125, 1.299, 0.580, 0.587, 1.819, 0.348)),
     ("ankle_flexion", "flex"): (
-        (0.033, 1.510, -0.187, 0.699, 1.940, 0.828),
-        (0.028, 1.293, -0.284, 0.634, 1.759, 0.999),
-        (0.029, 1.419, -0.174, 0.561, 1.558, 1.198),
-        (0.027, 1.079, -0.302, 0.864, 2.399, 0.771),
-        (0.024, 1.308, -0.254, 0.596, 1.654, 1.006),
-        (0.022, 1.096, -0.369, 0.458, 1.242, 1.401),
-    ),
-}
+        (0.033, 1.510, -0.187, 0.699, 1.940, 0.828), (0.028, 1.293, -0.284, 0.634, 1.759, 0.999),
+        (0.029, 1.419, -0.174, 0.561, 1.558, 1.198), (0.027, 1.079, -0.302, 0.864, 2.399, 0.771),
+        (0.024, 1.308, -0.254, 0.596, 1.654, 1.006), (0.022, 1.096, -0.369, 0.458, 1.242, 1.401)),
+}  # fmt: skip
 
 
 def age_group(age: float | str | None) -> str:
-    """Return the group of an age in years: "young" below 40 or for None, "middle" to 65, then "old"; or the given one.
-
-    Example:
-        >>> [age_group(each) for each in (8, 39.9, 40, 65, 66, "old")]
-        ['young', 'young', 'middle', 'middle', 'old', 'old']
-    """
+    """Return the group of an age (years): "young" below 40 or None, "middle" to 65, then "old"; or a given group."""
     if isinstance(age, str):
         return one_of(age, AGES, "strength", "age")
     years = 0.0 if age is None else number(age, "strength", "age (years)", least=0.0, most=OLDEST)
@@ -287,12 +232,6 @@ def age_ratio(name: str, sex: str, age: str) -> float:
 
     For flexions of hips, knees and ankles it is the mean of extension and flexion of the largest torques C1 above. No
     other joint was measured so: all others have the mean of these three.
-
-    Example:
-        >>> [round(age_ratio("right_knee_flexion", sex, "old"), 3) for sex in SEXES]
-        [0.817, 0.765]
-        >>> round(age_ratio("elbow_flexion", "female", "old"), 3), age_ratio("elbow_flexion", "male", "young")
-        (0.824, 1.0)
     """
     own, young = (SEXES.index(sex) * len(AGES) + AGES.index(each) for each in (age, "young"))
     joints = [joint for joint in CURVED_JOINTS if name.endswith(joint)] or CURVED_JOINTS
@@ -403,9 +342,8 @@ class StrengthCurves:
         coordinate = f"right_{name}" if name == joint else name
         if joint is None or coordinate not in body.coordinate_names:
             allowed = ", ".join(f"{side}_{each}" for side in SIDES for each in CURVED_JOINTS)
-            raise ModelError(
-                f"no strength curve of {name!r}", value=name, where=f"robot {body.name!r}", allowed=allowed
-            )
+            text = f"no strength curve of {name!r}"
+            raise ModelError(text, value=name, where=f"robot {body.name!r}", allowed=allowed)
         limit = body.effort_limit[body.coordinate_names.index(coordinate)]
         times = MASS * GRAVITY * HEIGHT * float(limit / default_strengths()[coordinate])
         return self.at(joint, times / age_ratio(joint, self.sex, self.age_of_body))
@@ -424,12 +362,7 @@ class StrengthCurves:
 
 @cache
 def default_strengths() -> dict[str, float]:
-    """Return the strengths of the default body (N m).
-
-    Example:
-        >>> default_strengths()["left_elbow_flexion"]
-        80.0
-    """
+    """Return the strengths of the default body (N m)."""
     body = library.human(HEIGHT, MASS)
     return dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
 

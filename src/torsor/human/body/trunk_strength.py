@@ -80,11 +80,6 @@ class TrunkStrength:
 
 
 def extension(coefficients: Any, flexion: Any) -> Any:
-    """Return the largest extension moment for ``coefficients`` of ``TrunkStrength``, numbers or symbols.
-
-    Example:
-        >>> [round(float(extension([200.0, 100.0, 140.0], angle)), 3) for angle in (0.5, 2.0)]
-        [250.0, 325.664]
-    """
+    """Return the largest extension moment for ``coefficients`` of ``TrunkStrength``, numbers or symbols."""
     within = LEAST + smooth_ramp(flexion - LEAST) - smooth_ramp(flexion - MOST)
     return coefficients[0] + coefficients[1] * within

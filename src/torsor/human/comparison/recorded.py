@@ -37,8 +37,6 @@ from torsor.human.recordings import GroundForces, MotionTable, load
 from torsor.human.recordings.recording import Recording
 from torsor.human.recordings.text_files import csv_table, read_csv
 
-# Measured motions as signals: what inverse kinematics and inverse dynamics return.
-
 
 def of_measured(measured: Any, side: str) -> Signals | None:
     """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
@@ -116,8 +114,6 @@ def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], 
         rate = differentiate(t, x[:, None], min(CUTOFF, nyquist), order=ORDER, ends="straight")[1][:, 0]
     return Signal(times, np.where(known, np.interp(times, t, rate), np.nan))
 
-
-# Files of recordings as signals: .mot, .sto, and .csv with units in its heads, over time or over the stride.
 
 SUFFIXES = (".mot", ".sto", ".csv")
 _HEAD = re.compile(r"(.*?)\s*[\[(]([^\[\]()]*)[\])]\s*")
@@ -199,12 +195,7 @@ def _heads(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _own(name: str) -> str:
-    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay.
-
-    Example:
-        >>> _own("moment hip_extension"), _own("power hip"), _own("force own foot up"), _own("knee_angle_r")
-        ('hip_extension', 'hip_power', 'vertical', 'knee_angle_r')
-    """
+    """Return the name in comparisons of a column that ``Stride.save`` wrote; other names stay."""
     if name in _OWN:
         return _OWN[name]
     matched = _KINDS.fullmatch(name)

@@ -19,8 +19,6 @@ from torsor.human.recordings import GroundForces, MotionTable
 from torsor.human.recordings.axes import HUMAN
 from torsor.human.recordings.recording import runs
 
-# Units of recorded curves: as the head of a column says them, or as only one of them fits a walking person.
-
 G = 9.81  # m/s2
 
 
@@ -63,12 +61,7 @@ SPAN = (15.0, 150.0)  # degrees that a knee or a hip moves through in a stride
 
 
 def said(word: str, kind: str, where: str) -> Scale:
-    """Return the scale of a unit in words.
-
-    Example:
-        >>> said("body weights", "force", "walk.csv").factor
-        100.0
-    """
+    """Return the scale of a unit in words."""
     found = WORDS.get(word.lower().replace(" ", ""))
     if found is None or found.kind != kind:
         allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
@@ -77,12 +70,7 @@ def said(word: str, kind: str, where: str) -> Scale:
 
 
 def guessed(values: Array, kind: str, where: str) -> Scale:
-    """Return the scale of moments, powers or forces by their largest value: only one unit fits a person.
-
-    Example:
-        >>> guessed(np.array([0.0, 800.0]), "force", "walk.mot").absolute
-        True
-    """
+    """Return the scale of moments, powers or forces by their largest value: only one unit fits a person."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
     for low, high, scale in PEAKS[kind]:
         if low <= peak < high:
@@ -99,14 +87,7 @@ def range_of(values: Array) -> float:
 
 
 def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
-    """Return the scale of angles; a range of knee or hip that fits the other unit than the stated one is an error.
-
-    Example:
-        >>> checked_angles(np.array([0.0, 1.0]), DEGREES, "knee_angle_r", "walk.mot")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.mot: knee_angle_r moves through 1 degrees; allowed: 15 to 150 degrees; fix: \
-these are radians: say inDegrees=no
-    """
+    """Return the scale of angles; a range of knee or hip that fits the other unit than the stated one is an error."""
     span = range_of(values)
     fits = [each for each in (DEGREES, RADIANS) if SPAN[0] <= span * each.factor <= SPAN[1]]
     if scale is not None and (scale in fits or not fits):  # stiff knees stay within a few degrees
@@ -120,8 +101,6 @@ these are radians: say inDegrees=no
     allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
     raise ModelError(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
 
-
-# Strides of a recording: heel strikes by the ground's force on a foot, and curves from heel strike to heel strike.
 
 COUNT = 401  # instants of a stride, as of ``Stride``
 LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
@@ -171,26 +150,14 @@ class Signal(NamedTuple):
 
 
 def check_length(times: Array, where: str) -> None:
-    """Raise ModelError if times (K,) are shorter than any stride.
-
-    Example:
-        >>> check_length(np.array([0.0, 0.1]), "walk.mot")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.mot: too short for one stride: 0 to 0.1 s; allowed: 0.4 s or more
-    """
+    """Raise ModelError if times (K,) are shorter than any stride."""
     if times[-1] - times[0] < STRIDE[0]:
         found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
         raise ModelError(found, where=where, allowed=f"{STRIDE[0]:g} s or more")
 
 
 def heel_strikes(vertical: Signal, where: str) -> list[float]:
-    """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit.
-
-    Example:
-        >>> t = np.arange(300) / 100
-        >>> [round(each, 2) for each in heel_strikes(Signal(t, np.maximum(np.sin(2 * np.pi * t), 0.0)), "walk")]
-        [0.0, 1.0, 2.0]
-    """
+    """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit."""
     t, force = vertical
     check_length(t, where)
     if not np.isfinite(force).all():
@@ -305,12 +272,7 @@ class Signals:
 
 
 def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
-    """Return the index of the column of each coordinate of a side; ``ending`` is "_moment" for its moment.
-
-    Example:
-        >>> places(["time", "knee_angle_r", "hip_flexion_l", "right_hip_flexion"], "right")
-        {'hip_flexion': 3, 'knee_flexion': 1}
-    """
+    """Return the index of the column of each coordinate of a side; ``ending`` is "_moment" for its moment."""
     letter, found = SHORT[side], dict[str, int]()
     for own, other in COORDINATES.items():
         # Without a side, a name of a moment would be one of comparisons with another sign.

@@ -86,7 +86,10 @@ class LikenessTable(Mapping[str, CurveLikeness]):
         self.notes = tuple(notes)
         for reference, curve in pairs:
             key = reference.curve if reference.curve not in self._rows else f"{reference.curve}, {reference.source}"
-            self._rows[key] = _compared(reference, curve)
+            found = likeness(curve, reference.mean)
+            width = None if reference.sd is None else float(np.mean(reference.sd))
+            names = (reference.curve, reference.kind, reference.source, reference.label)
+            self._rows[key] = CurveLikeness(*names, found.correlation, found.rms, width or None)
 
     def __getitem__(self, name: str) -> CurveLikeness:
         return self._rows[name]
@@ -174,13 +177,6 @@ class LikenessTable(Mapping[str, CurveLikeness]):
             for label, mean in means.items()
             if mean.curves
         ]
-
-
-def _compared(reference: Reference, curve: ArrayLike) -> CurveLikeness:
-    found = likeness(curve, reference.mean)
-    width = None if reference.sd is None else float(np.mean(reference.sd))
-    names = (reference.curve, reference.kind, reference.source, reference.label)
-    return CurveLikeness(*names, found.correlation, found.rms, width or None)
 
 
 def _mean(rows: Sequence[CurveLikeness]) -> MeanLikeness:

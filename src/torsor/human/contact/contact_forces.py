@@ -119,8 +119,6 @@ def _kernel(body: Robot) -> AnyKernel:
     return body.kernels.kernel(("ground_reaction", place, source_hash("human/contact/contact_forces.py")), trace)
 
 
-# Nodes with forces on the hands: given ones, and those of rails that the hands hold.
-
 FORCES, KNUCKLES = "hand forces", "knuckles"  # data of a node: of both hands, and where they act on the hand
 WEIGHT = "weight on rails"  # data of a node: the unit of the forces of rails
 RAILS = tuple(f"rail on {side} hand, {axis}" for side in SIDES for axis in "xyz")  # profiles, in weights
@@ -202,18 +200,9 @@ REACTIONS = {"hip": "thigh", "knee": "shank", "ankle": "foot"}  # joints of a le
 
 # Data of a node that describe the contact: see ``support.Carried`` and ``support.Seat``.
 GROUND = VectorLayout(
-    right_fraction=1,
-    right=2,
-    left=2,
-    toes=2,
-    box=4,
-    across=2,
-    leans=4,
-    weight=1,
-    friction=1,
-    seat_fraction=1,
+    right_fraction=1, right=2, left=2, toes=2, box=4, across=2, leans=4, weight=1, friction=1, seat_fraction=1,
     seat_point=3,
-)
+)  # fmt: skip
 
 
 def ground_data(body: Robot, support: Support, friction: float, s: Array) -> Array:
@@ -437,9 +426,6 @@ class OneFootContact(SharedContact):
         right, left, back, front = ca.vertsplit(self.sole)
         along = {"right heel": z - back * up, "right toes": front * up - z}
         return along | {"right sole, right": x - right * up, "right sole, left": left * up - x}
-
-
-# The contact of a node: feet that share the force by given fractions, or as is best, or one foot at a time.
 
 
 @lru_cache(maxsize=8)

@@ -45,9 +45,7 @@ class FreeWalk(Walk, SharedSupport):
         left = np.where(is_tip, TOES, FORE_ENDS[0]), np.ones(count)
         sides = [np.full(count, -foot.half), np.full(count, foot.half)]
         on = tread(step, foot) if step.rise else (-np.inf, np.inf)
-        soles = [
-            np.stack([*sides, *(np.clip(foot.length * each, *on) for each in ends)], axis=1) for ends in (right, left)
-        ]
+        soles = [np.stack([*sides, *(np.clip(foot.length * x, *on) for x in ends)], axis=1) for ends in (right, left)]
         loaded = (s < step.toe_off - TOUCHING)[:, None]
         first = FORE_ENDS[0] if step.first_contact == "forefoot" else 0.0
         ahead = first + (BARMAN.pressed - first) * np.minimum(s / step.toe_off, 1.0)

@@ -32,10 +32,6 @@ class RunningStep(Step):
     Times are fractions of the step, from 0 to 1. The foot stands on its heel until ``flat``, on heel and ball until
     ``heel_off``, on ball and toes until ``ball_off``, on the tip of its toes until ``toe_off``. Then both feet are off
     the ground. As in a ``Step``, what is "free" or an interval is a result of the optimisation.
-
-    Example:
-        >>> RunningStep(speed=3.0, length=1.1).duty_factor
-        0.34
     """
 
     length: Any = "free"
@@ -134,8 +130,7 @@ class Run(FreeWalk):
         """
         knots = self.knots(points)
         own = np.concatenate([knots[knots > self.step.toe_off - TOUCHING], [1.0]])
-        at = np.arange(FINER * (len(own) - 1) + 1) / FINER
-        return np.asarray(np.interp(at, np.arange(len(own)), own))
+        return np.asarray(np.interp(np.arange(FINER * (len(own) - 1) + 1) / FINER, np.arange(len(own)), own))
 
     def pelvis(self, points: int) -> Spline:
         """Return the spline of the six global coordinates: finer than that of the joints in flight."""

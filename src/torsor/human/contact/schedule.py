@@ -118,9 +118,8 @@ class Step:
             one_of(self.landing, ("heel", "forefoot"), "step", "landing")
         if self.rise and not isinstance(self.length, int | float):
             found, fix = f"is {self.rise:g} and length is {self.length!r}", "give the length of the treads (m)"
-            raise ModelError(
-                found, argument="rise", value=self.length, where="step", allowed="a length that is a number", fix=fix
-            )
+            allowed = "a length that is a number"
+            raise ModelError(found, argument="rise", value=self.length, where="step", allowed=allowed, fix=fix)
 
     @property
     def is_free(self) -> bool:
@@ -215,12 +214,7 @@ class Step:
 
 
 def described(step: Step) -> str:
-    """Return speed, length and rise of a step in words, for titles.
-
-    Example:
-        >>> described(Step(length=0.29, rise=-0.17, speed=0.5))
-        '0.5 m/s, steps of 0.29 m, 0.17 m down'
-    """
+    """Return speed, length and rise of a step in words, for titles."""
     way = f", {abs(step.rise):.3g} m {'up' if step.rise > 0 else 'down'}" if step.rise else ""
     return f"{step.speed:g} m/s, steps of {step.length:.3g} m{way}"
 
@@ -361,15 +355,7 @@ def _default_leg() -> float:
 
 
 def warn_of_running(body: Robot, speed: float) -> None:
-    """Warn of a speed (m/s) at which people of this size run.
-
-    Example:
-        >>> import warnings
-        >>> with warnings.catch_warnings(record=True, action="always") as found:
-        ...     warn_of_running(torsor.library.human(), 3.0)
-        >>> str(found[0].message).split(";")[0]
-        'walk: the speed is 3 m/s, a Froude number of 0.97: people of this size run from 2.15 m/s on'
-    """
+    """Warn of a speed (m/s) at which people of this size run."""
     froude = froude_number(body, speed)
     if froude > TRANSITION:
         found = (
@@ -380,22 +366,13 @@ def warn_of_running(body: Robot, speed: float) -> None:
         warn(found, where="walk", fix=fix)
 
 
-# Steps that no body can take: too long or too wide for its legs, or too fast for its weight.
-
 SPLIT = 2.0  # leg lengths: both legs would lie on the ground
 LEAP = 3.5  # leg lengths: sprinters take steps of less than 3
 FASTEST = 3.0  # Froude number: race walkers stay below 2.1, and a stiff leg leaves the ground at 1
 
 
 def check_step(step: Step, body: Robot, where: str, *, leaps: bool = False) -> None:
-    """Raise ModelError for a step that the body cannot take, before any search; with ``leaps``, of running.
-
-    Example:
-        >>> check_step(Step(length=60.0), torsor.library.human(), "walk")
-        Traceback (most recent call last):
-        torsor.ModelError: walk: length of the step is 60 m; allowed: up to 1.88 m, for legs of 0.942 m; fix: \
-give it in metres
-    """
+    """Raise ModelError for a step that the body cannot take, before any search; with ``leaps``, of running."""
     leg = leg_length(body)
     for name, most in (("length", LEAP if leaps else SPLIT), ("width", SPLIT)):
         least = step.bounds(name)[0]

@@ -36,23 +36,13 @@ class Stairs(NamedTuple):
     rise: float
 
     def profile(self, first: int, last: int) -> Array:
-        """Return the corners (P, 2) (z, y) of the treads with numbers from first to last; that at y = 0 is number 0.
-
-        Example:
-            >>> Stairs(0.0, 0.3, 0.2).profile(0, 1).tolist()
-            [[0.0, 0.0], [0.3, 0.0], [0.3, 0.2], [0.6, 0.2]]
-        """
+        """Return the corners (P, 2) (z, y) of the treads with numbers from first to last; that at y = 0 is number 0."""
         numbers = range(first, last + 1)
         return np.array([(self.back + self.length * end, self.rise * k) for k in numbers for end in (k, k + 1)])
 
 
 def stairs_of(support: Support, body: Robot) -> Stairs | None:
-    """Return the stairs of a walk, or None on other ground.
-
-    Example:
-        >>> stairs_of(Walk(Step(length=0.3, rise=0.17)), torsor.library.human()).length
-        0.3
-    """
+    """Return the stairs of a walk, or None on other ground."""
     if not isinstance(support, Walk) or not support.step.rise:
         return None
     step = support.step
@@ -64,12 +54,6 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
     The foot stands in the middle. On a tread that is too short for that, the toes are close to the next riser
     upstairs, so that the heel hangs over the edge, and the heel is close to the riser behind downstairs.
-
-    Example:
-        >>> tread(Step(length=0.29, rise=0.17), Foot(0.25, 0.04))
-        (-0.02, 0.27)
-        >>> tread(Step(length=0.24, rise=0.17), Foot(0.25, 0.04))
-        (0.02, 0.26)
     """
     length, room = float(step.length), float(step.length) - foot.length
     short = GAP - room if step.rise > 0 else -GAP
@@ -78,14 +62,7 @@ def tread(step: Step, foot: Foot) -> tuple[float, float]:
 
 
 def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
-    """Return the edges that the left foot passes on its way, and the one of the tread after that upstairs.
-
-    Example:
-        >>> [(each.z, each.y) for each in edges(Step(length=0.29, rise=0.17), Foot(0.25, 0.04))]
-        [(-0.02, 0.0), (0.27, 0.17), (0.56, 0.34)]
-        >>> [(each.z, each.y) for each in edges(Step(length=0.29, rise=-0.17), Foot(0.25, 0.04))]
-        [(-0.02, 0.17), (0.27, 0.0)]
-    """
+    """Return the edges that the left foot passes on its way, and the one of the tread after that upstairs."""
     (back, front), rise, length = tread(step, foot), step.rise, float(step.length)
     if rise > 0:
         return tuple(Edge(round(back + k * length, 12), k * rise, 1.0) for k in range(3))
@@ -93,12 +70,7 @@ def edges(step: Step, foot: Foot) -> tuple[Edge, ...]:
 
 
 def highest_rise(body: Robot) -> float:
-    """Return how high (m) a body lifts its sole beside a straight leg, with the knee at the end of its range.
-
-    Example:
-        >>> round(highest_rise(torsor.library.human()), 2)
-        0.53
-    """
+    """Return how high (m) a body lifts its sole beside a straight leg, with the knee at the end of its range."""
     hip, knee, ankle = (landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     flexion = float(body.upper[body.coordinate_names.index("right_knee_flexion")])

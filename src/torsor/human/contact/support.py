@@ -1,7 +1,6 @@
-"""The support of a motion: which points of the feet are in stance when, and how the feet carry the body.
+"""The support of a motion: which points of the feet are in stance when, how feet and rails carry the body.
 
-x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion,
-from 0 to 1.
+x points to the left, y up from the ground, z forward. Times s are fractions of the duration of the motion, from 0 to 1.
 """
 
 from dataclasses import dataclass, field
@@ -17,8 +16,6 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.body.postures import landmark
 from torsor.motion.terms.term import TOUCHING
 from torsor.robot.robot import Robot
-
-# Rails that the hands hold: where they are, and how strongly they can push.
 
 
 @dataclass(frozen=True)
@@ -289,12 +286,6 @@ def support_points(body: Robot, support: Support, s: float) -> Array:
     """Return the points (P, 2) of the soles (x, z) (m) that are in contact at a time s.
 
     A heel, a ball or a tip of the toes in stance is the whole width of the sole there.
-
-    Example:
-        >>> from torsor.human import Walk
-        >>> body = torsor.library.human()
-        >>> support_points(body, Walk(), 0.5).round(3).tolist()  # the right foot is flat: heel and ball
-        [[-0.095, 0.0], [-0.005, 0.0], [-0.095, 0.18], [-0.005, 0.18]]
     """
     half, found = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:
@@ -309,12 +300,7 @@ def support_points(body: Robot, support: Support, s: float) -> Array:
 
 
 def convex_hull(points: ArrayLike) -> Array:
-    """Return the corners (C, 2) of the convex hull of points (P, 2) of a plane, anticlockwise.
-
-    Example:
-        >>> convex_hull([[0, 0], [2, 0], [1, 1], [2, 2], [0, 2], [1, 0]]).tolist()
-        [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]
-    """
+    """Return the corners (C, 2) of the convex hull of points (P, 2) of a plane, anticlockwise."""
     ordered = sorted(map(tuple, np.asarray(points, dtype=float).tolist()))
     chains = []
     for way in (ordered, ordered[::-1]):
@@ -337,12 +323,6 @@ def support_sides(body: Robot, support: Support, s: Array) -> Array:
 
     (a, b) is the unit normal that points inwards, so that a x + b z + c is the distance (m) of a point (x, z) from the
     side. Where there are fewer than six sides, the last ones are (0, 0, 1).
-
-    Example:
-        >>> from torsor.human import Walk
-        >>> sides = support_sides(torsor.library.human(), Walk(), np.array([0.5]))
-        >>> (sides[0] @ [-0.05, 0.1, 1.0]).round(3).tolist()  # distances of a point within the sole
-        [0.1, 0.045, 0.08, 0.045, 1.0, 1.0]
     """
     found = np.tile(NO_SIDE, (len(s), SIDES_MOST, 1))
     for k, each in enumerate(s.tolist()):

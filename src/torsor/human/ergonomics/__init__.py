@@ -15,24 +15,7 @@ from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multi
 from torsor.human.ergonomics.report import write_ergonomic_report
 
 __all__ = [
-    "IN_VIVO",
-    "Assessment",
-    "Capability",
-    "Dose",
-    "JointContact",
-    "LiftEnd",
-    "LiftingIndex",
-    "LumbarLoads",
-    "LumbarModel",
-    "assess",
-    "capabilities",
-    "capable",
-    "compression_tolerance",
-    "cumulative_dose",
-    "frequency_multiplier",
-    "joint_contact",
-    "lifting_index",
-    "lumbar_loads",
-    "muscle_forces",
-    "write_ergonomic_report",
-]
+    "IN_VIVO", "Assessment", "Capability", "Dose", "JointContact", "LiftEnd", "LiftingIndex", "LumbarLoads",
+    "LumbarModel", "assess", "capabilities", "capable", "compression_tolerance", "cumulative_dose",
+    "frequency_multiplier", "joint_contact", "lifting_index", "lumbar_loads", "muscle_forces", "write_ergonomic_report",
+]  # fmt: skip

@@ -94,23 +94,12 @@ NAMES = tuple(group.name for group in GROUPS)
 
 
 def largest_forces(person: Person) -> Array:
-    """Return the largest forces (11,) (N) of a person.
-
-    Example:
-        >>> largest_forces(Person(1.8, 80.0, "male"))[:3].tolist()
-        [2000.0, 1500.0, 3000.0]
-    """
+    """Return the largest forces (11,) (N) of a person."""
     return np.array([group.force for group in GROUPS]) * person.mass / MASS
 
 
 def lever_arms(person: Person, flexions: Array) -> Array:
-    """Return lever arms (K, 4, 11) (m) about ``MOMENTS`` at angles (K, 4) (rad), positive for flexion and adduction.
-
-    Example:
-        >>> arms = lever_arms(Person(1.8, 80.0, "male"), np.zeros((1, 4)))
-        >>> [round(float(arms[0, 2, NAMES.index(name)]), 3) for name in ("vasti", "hamstrings")]
-        [-0.06, 0.05]
-    """
+    """Return lever arms (K, 4, 11) (m) about ``MOMENTS`` at angles (K, 4) (rad), positive for flexion and adduction."""
     degrees, scale = np.degrees(flexions), person.height / HEIGHT
     found = np.zeros((len(flexions), len(MOMENTS), len(GROUPS)))
     for k, group in enumerate(GROUPS):
@@ -122,12 +111,7 @@ def lever_arms(person: Person, flexions: Array) -> Array:
 
 
 def crosses(joint: str) -> Array:
-    """Return which groups cross a joint, "hip", "knee" or "ankle" (11,), as 0 and 1.
-
-    Example:
-        >>> [name for name, own in zip(NAMES, crosses("ankle"), strict=True) if own]
-        ['gastrocnemius', 'soleus', 'tibialis anterior']
-    """
+    """Return which groups cross a joint, "hip", "knee" or "ankle" (11,), as 0 and 1."""
     return np.array([float(any(lever.coordinate in ACROSS[joint] for lever in group.levers)) for group in GROUPS])
 
 

@@ -29,8 +29,6 @@ from torsor.human.body.strength import SEXES
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.robot.robot import Robot
 
-# Cumulative load of the lumbar spine over a shift: the sum of compression, and the dose with its square.
-
 SHIFT = 8.0  # hours
 LIMITS = {"male": 5500.0, "female": 3500.0}  # N h: recommended daily doses, Jaeger et al. (2000)
 
@@ -60,18 +58,16 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     t = real_array(times, "cumulative dose", "times")
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-        raise ModelError(
-            "do not increase", argument="times", where="cumulative dose", allowed="(K,) increasing times (s)"
-        )
+        text = "do not increase"
+        raise ModelError(text, argument="times", where="cumulative dose", allowed="(K,) increasing times (s)")
     if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"
         raise ModelError(found, where="cumulative dose", allowed=allowed, fix="give fewer repetitions")
     if (force < 0).any():
         found = f"is {force.min():.4g} N at {t[int(np.argmin(force))]:g} s"
-        raise ModelError(
-            found, argument="compression", where="cumulative dose", allowed="0 or more: discs are not pulled"
-        )
+        allowed = "0 or more: discs are not pulled"
+        raise ModelError(found, argument="compression", where="cumulative dose", allowed=allowed)
     steps = np.diff(t)
     linear, squares = (float(count * (steps * (each[1:] + each[:-1]) / 2).sum()) for each in (force, force**2))
     return Dose(linear, float(np.sqrt(squares / 3600 * SHIFT)), LIMITS[sex])
@@ -177,8 +173,7 @@ def _above(
     body: Robot, q: Array, v: Array, a: Array, external: ArrayLike | None, model: LumbarModel, carried: float
 ) -> tuple[Array, Array, Array]:
     """Return force and moment (..., 3) of the sacrum on the body above L5/S1, at the disc, and the pelvis' axes."""
-    person = person_of(body, carried)
-    scale = 1000 * person.height / BODY_TABLES["male"].stature
+    scale = 1000 * person_of(body, carried).height / BODY_TABLES["male"].stature
     disc = scale * np.array([0.0, model.height, -model.behind])
     navel = landmark(body, "spine1")[1] - landmark(body, "pelvis")[1]
     pelvis, above = body.pose(q, "pelvis"), body.pose(q, ABOVE)

@@ -85,12 +85,7 @@ class Energy:
 
 
 def joint_of(name: str) -> str:
-    """Return the joint of a coordinate.
-
-    Example:
-        >>> joint_of("right_hip_adduction"), joint_of("left_pronation"), joint_of("spine2_axial")
-        ('right_hip', 'left_elbow', 'spine2')
-    """
+    """Return the joint of a coordinate."""
     before, _, last = name.rpartition("_")
     return f"{before}_elbow" if last == "pronation" else before
 
@@ -130,16 +125,11 @@ FORCES = ("medial", "vertical", "forward")
 
 # Names of moments in the negative direction of a coordinate.
 OPPOSITE = {
-    "hip_extension": "hip_flexion",
-    "hip_abduction": "hip_adduction",
-    "knee_extension": "knee_flexion",
-    "ankle_plantarflexion": "ankle_flexion",
-    "ankle_eversion": "ankle_inversion",
-    "toe_flexion": "toe_extension",
-    "shoulder_extension": "shoulder_flexion",
-    "shoulder_abduction": "shoulder_adduction",
+    "hip_extension": "hip_flexion", "hip_abduction": "hip_adduction", "knee_extension": "knee_flexion",
+    "ankle_plantarflexion": "ankle_flexion", "ankle_eversion": "ankle_inversion", "toe_flexion": "toe_extension",
+    "shoulder_extension": "shoulder_flexion", "shoulder_abduction": "shoulder_adduction",
     "elbow_extension": "elbow_flexion",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

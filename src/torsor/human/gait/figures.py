@@ -1,4 +1,4 @@
-"""The figure of a stride: curves compared with those of people, and postures (matplotlib, the extra ``plot``)."""
+"""The figure of a stride (curves beside those of people, postures), and animations (the extra ``plot``)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Stairs in pictures from the side and from the front.
-
 FIRST, LAST = -3, 6  # numbers of the treads that are drawn
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
 
@@ -45,8 +43,6 @@ def draw_stairs(axes: Any, stairs: Stairs, view: str, shift: float = 0.0, lift: 
     for height in np.unique(corners[:, 1]):
         axes.plot([-2.0, 2.0], [height, height], **LINE)
 
-
-# Animations of a walk or another motion of a body (matplotlib and pillow, the extra ``plot``).
 
 UP = np.array([0.0, 1.0, 0.0])
 MARKS = 0.2  # distance of the marks on the ground (m)
@@ -175,7 +171,9 @@ def plot(
     for place, name in zip(places, SHOWN, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
-            _spread(axes, spreads[name])
+            spread = spreads[name]
+            at = np.linspace(0.0, 100.0, len(spread.best))
+            axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [each for each in given if each.curve == name], colours)
     reaction = "joint reactions (without muscles)", "body weights"
     later = iter(places[len(SHOWN) :])
@@ -212,12 +210,6 @@ def _colours(references: Sequence[Reference]) -> dict[str, str]:
     """Return the colour of each source; of many sources, some share one."""
     sources = dict.fromkeys(each.source for each in references)
     return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
-
-
-def _spread(axes: Any, spread: CurveSpread) -> None:
-    """Draw the band between the least and the most of several walks."""
-    at = np.linspace(0.0, 100.0, len(spread.best))
-    axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
 
 
 def _compare(
@@ -317,9 +309,7 @@ def _on_stairs(axes: Any, stairs: Stairs, points: dict[str, Array], pressed: Arr
         here = {name: each[k] for name, each in points.items()}
         shift = APART * k - float(here["pelvis"][2])
         lift = -stairs.rise / stairs.length * float(here["pelvis"][2])
-        skeleton(
-            axes, {name: each + np.array([0.0, lift, 0.0]) for name, each in here.items()}, "side", shift, scale=0.6
-        )
+        skeleton(axes, {name: at + np.array([0.0, lift, 0.0]) for name, at in here.items()}, "side", shift, scale=0.6)
         corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
         near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
         ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]

@@ -25,12 +25,9 @@ from torsor.robot.robot import Robot
 LETTERS = {"right": "r", "left": "l"}
 # Hinges of a leg and an arm, by coordinate: the same direction, the other name.
 HINGES = {
-    "knee_flexion": "knee_angle",
-    "ankle_flexion": "ankle_angle",
-    "ankle_inversion": "subtalar_angle",
-    "toe_extension": "mtp_angle",
-    "elbow_flexion": "elbow_flex",
-}
+    "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle", "ankle_inversion": "subtalar_angle",
+    "toe_extension": "mtp_angle", "elbow_flexion": "elbow_flex",
+}  # fmt: skip
 HIP = ("hip_flexion", "hip_adduction", "hip_rotation")
 SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "shoulder_adduction", "shoulder_rotation")
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
@@ -42,10 +39,9 @@ MIDDLE_OF_HIPS = (-0.056276, -0.07849, 0.0)  # Rajagopal et al. 2016
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
     """Return the joint angles of a stride with the names of OpenSim, in degrees, and the place of the pelvis, in m.
 
-    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the
-    right foot on. ``model`` is a skeleton of ``torsor.human.recordings.read_osim``, from which the place of the
-    hips on the pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists
-    and head are left out.
+    Columns are those of the model of Rajagopal et al. (2016), x forward, y up, z right, from a heel strike of the right
+    foot on. ``model`` is a skeleton of ``torsor.human.recordings.read_osim``, from which the place of the hips on the
+    pelvis is taken; by default they are where the unscaled model has them. Forearms, wrists and head are left out.
 
     Example:
         >>> stride = torsor.human.Stride(torsor.human.walking().solve())  # doctest: +SKIP

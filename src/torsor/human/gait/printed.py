@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Searches for the printed gait on disk: the outcomes of their stages as arrays, read back with checks.
-
 FIGURES = ("slack", "slip", "objective", "iterations", "is_solved", "violation")
 
 

@@ -93,11 +93,6 @@ class PrintedWalk(HumanProblem):
 
     From a given start ``solve`` is that of any motion problem. Without one, it comes from wide bands in steps: each
     search starts from the motion of the one before.
-
-    Example:
-        >>> problem = torsor.human.walking(version="printed", slack=0.001, slip=0.01)
-        >>> problem.bands, problem.with_bands(0.0, 0.0).bands
-        ((0.001, 0.01), (0.0, 0.0))
     """
 
     @property
@@ -185,8 +180,8 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
     the places of the feet at the end of the step follow from those at its start by symmetry.
     """
     version, walk, body = settings.version, settings.walk, settings.loaded
-    step, swings = walk.step, SIDES[1]
-    middle = (step.toe_off + 1.0) / 2
+    step, knee = walk.step, f"{SIDES[1]}_knee_flexion"
+    bends, middle = knee in settings.moving, (step.toe_off + 1.0) / 2
     low, high = math.radians(KNEE - WITHIN), math.radians(KNEE + WITHIN)
     joints = [name for name in settings.moving if name in body.joint_names]
     feet = contacts(body, walk, version.slack, version.slip, placed="y", below=0.0, prefix="5.4 ")
@@ -198,11 +193,7 @@ def printed_constraints(settings: WalkSettings) -> list[Constraint]:
         InSupport(**settings.ground, name="5.5 zero-moment point"),
         ExpressionConstraint(function=pendulums, lower=0.0, labels=("left arm",), name="5.6 arm-leg coupling"),
         ExpressionConstraint(function=hand_clearance, lower=1.0, labels=SIDES, name="5.7 self-avoidance"),
-        *(
-            Positions(only=[name], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")
-            for name in (f"{swings}_knee_flexion",)
-            if name in settings.moving
-        ),
+        *([Positions(only=[knee], lower=low, upper=high, at=middle, name="5.9 knee at mid-swing")] if bends else []),
         *(
             Stands(body=body, stance=each, slack=0.0, axes="xz", at=0.0, name=f"5.10 place of the {each.side} foot")
             for each in first

@@ -72,12 +72,9 @@ SOURCES = {
 }
 # What legends say: author and year, where the source names an author.
 LABELS = {
-    "tutorial": "OpenSim tutorial",
-    "children": "Schwartz 2008",
-    "adult": "Falisse 2019",
-    "plates": "OpenSim Gait2392",
+    "tutorial": "OpenSim tutorial", "children": "Schwartz 2008", "adult": "Falisse 2019", "plates": "OpenSim Gait2392",
     "arms": "Leboeuf 2019",
-}
+}  # fmt: skip
 UNITS = {"angle": "degrees", "moment": "N m/kg", "power": "W/kg", "force": "% of weight"}
 PELVIS = ("tilt", "list", "yaw")
 
@@ -209,8 +206,7 @@ def likeness(curve: ArrayLike, reference: ArrayLike) -> Likeness:
     """
     wanted = np.asarray(reference, dtype=float)
     given = np.asarray(curve, dtype=float)
-    at = np.linspace(0.0, 1.0, len(wanted))
-    found = np.interp(at, np.linspace(0.0, 1.0, len(given)), given)
+    found = np.interp(np.linspace(0.0, 1.0, len(wanted)), np.linspace(0.0, 1.0, len(given)), given)
     rms = float(np.sqrt(np.mean((found - wanted) ** 2)))
     still = min(np.ptp(found), np.ptp(wanted)) == 0
     return Likeness(0.0 if still else float(np.corrcoef(found, wanted)[0, 1]), rms)

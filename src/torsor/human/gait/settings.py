@@ -115,12 +115,7 @@ VERSIONS: Mapping[str, Version] = {
 
 
 def changed_version(name: str, changes: VersionChanges) -> Version:
-    """Return a version by its name, with changes.
-
-    Example:
-        >>> changed_version("clean", {"nodes": 11, "slip": None}).nodes
-        11
-    """
+    """Return a version by its name, with changes."""
     known = VersionChanges.__annotations__
     unknown = sorted(changes.keys() - known.keys())
     if unknown:
@@ -357,26 +352,16 @@ OBJECTIVES: Mapping[str, Any] = {
     "strength": RelativeStrength,
 }
 FREE_OBJECTIVES: Mapping[str, Any] = {
-    "energy": MetabolicEnergy,
-    "effort": MuscleEffort,
-    "accelerations": Accelerations,
-    "heat": Heat,
-    "strength": RelativeStrength,
-    "balance": Instability,
-    "joint loads": JointReactions,
-}
+    "energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations, "heat": Heat,
+    "strength": RelativeStrength, "balance": Instability, "joint loads": JointReactions,
+}  # fmt: skip
 ACTIVE = (*LEGS, "spine1_flexion", "spine1_lateral", "spine1_axial")  # joints whose excitation counts
-
-
-def objectives_of(settings: WalkSettings) -> Mapping[str, Any]:
-    """Return the objectives that a version of the walk has, by name."""
-    return FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES
 
 
 def weighted_terms(settings: WalkSettings) -> list[Cost]:
     """Return the terms of the objective, in the order of the table; what the effort needs besides comes last."""
     costs, weights = list[Cost](), settings.weights
-    for name, kind in objectives_of(settings).items():
+    for name, kind in (FREE_OBJECTIVES if settings.version.is_free else OBJECTIVES).items():
         if weights.get(name):
             more: dict[str, Any] = {"moving": settings.moving} if issubclass(kind, Driven) else {}
             if kind is RelativeStrength:

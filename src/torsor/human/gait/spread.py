@@ -17,12 +17,8 @@ PERCENTS = 101  # instants of a spread: every per cent of the stride, both ends 
 PARTS = ("best", "least", "most")
 WORK, ENERGY = "positive_work", "metabolic_energy"
 QUANTITIES = {
-    "step_length": "m",
-    "step_width": "m",
-    "double_support": "% of the stride",
-    WORK: "J/(kg m)",
-    ENERGY: "J/(kg m)",
-}
+    "step_length": "m", "step_width": "m", "double_support": "% of the stride", WORK: "J/(kg m)", ENERGY: "J/(kg m)",
+}  # fmt: skip
 
 
 class CurveSpread(NamedTuple):

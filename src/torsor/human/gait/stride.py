@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# How well a flight of a run is a free fall, also between the nodes of the motion problem.
-
 INSTANTS = 401  # of the flight
 
 
@@ -64,9 +62,6 @@ def free_fall(stride: StrideCurves) -> FreeFall:
     away = rest - lines @ np.linalg.lstsq(lines, rest, rcond=None)[0]
     force, turn = (float(np.linalg.norm(each, axis=1).max()) / stride.weight for each in (needed.force, moment))
     return FreeFall(force, turn, float(np.linalg.norm(away, axis=1).max()))
-
-
-# Fatigue by walking: the loads of the joints over a stride, and the strength that remains after many strides.
 
 
 def joint_loads(result: MotionResult) -> JointLoads:
@@ -153,23 +148,14 @@ MOVED = (
 ENERGY = ("positive", "negative", "ground", "change", "residual", "distance", "cost_of_transport")
 MOTION = "motion/"  # where a file has the motion
 UNITS = {
-    "speed": "m/s",
-    "step_length": "m",
-    "step_width": "m",
-    "step_rise": "m",
-    "duration": "s",
-    "mass": "kg",
+    "speed": "m/s", "step_length": "m", "step_width": "m", "step_rise": "m", "duration": "s", "mass": "kg",
     "energy": "J; distance m; cost_of_transport J/(kg m)",
     "peaks": "angles degrees; moments N m/kg; powers W/kg; forces and reactions body weights",
-    "curves.angles": "degrees",
-    "curves.moments": "N m/kg",
-    "curves.powers": "W/kg",
+    "curves.angles": "degrees", "curves.moments": "N m/kg", "curves.powers": "W/kg",
     "curves.forces": "body weights: own and other foot; medial, up, forward",
-    "curves.pressure": "m: own and other foot; x, z",
-    "curves.reactions": "body weights: medial, up, forward",
-    "curves.kinetic": "J",
-    "curves.potential": "J",
-}
+    "curves.pressure": "m: own and other foot; x, z", "curves.reactions": "body weights: medial, up, forward",
+    "curves.kinetic": "J", "curves.potential": "J",
+}  # fmt: skip
 MOMENTS = ("hip_extension", "hip_abduction", "knee_extension", "ankle_plantarflexion")
 
 

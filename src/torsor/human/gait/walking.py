@@ -75,16 +75,9 @@ def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
     """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1.
 
     The trailing foot rolls over its ball. Downstairs the leading foot lands with its heel up.
-
-    Example:
-        >>> course = climb(torsor.library.human(), Step(length=0.29, rise=0.17, speed=0.5), 11)
-        >>> round(float(course["ty"][-1] - course["ty"][0]), 9), bool(course["left_knee_flexion"].max() > 1.0)
-        (0.17, True)
     """
     s = np.linspace(0.0, 1.0, count)
-    hip, knee, ankle, ball, heel = (
-        landmark(body, f"right_{name}") for name in ("thigh", "shank", "foot", "ball", "heel")
-    )
+    hip, knee, ankle, ball, heel = (landmark(body, f"right_{at}") for at in ("thigh", "shank", "foot", "ball", "heel"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
     feet, pitches = _feet(step, s)
     hips = np.stack([step.length * (s - 0.5) + ankle[2] - heel[2], step.rise * (s - 0.5) + hip[1] - heel[1]], axis=1)
@@ -264,6 +257,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
     variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
+    floor = {"right": 0.0, "left": -abs(step.rise)}  # the lowest ground: the left foot swings from a tread to another
     return [
         repetition(settings.moving, settings.walk, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
@@ -272,7 +266,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=_floor(step)),
+        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=floor),
         *_swing(settings),
         *_rails(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
@@ -285,16 +279,10 @@ def _rails(settings: WalkSettings) -> list[Constraint]:
     return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
 
 
-def _floor(step: Step) -> dict[str, float]:
-    """Return the lowest ground under each foot: the left one swings from a tread to another."""
-    return {"right": 0.0, "left": -abs(step.rise)}
-
-
 def _curves(settings: WalkSettings) -> list[Constraint]:
     """Return the limits by strength curves, if there are any."""
-    if settings.curves is None:
-        return []
-    return [Strengths(curves=settings.curves, **settings.ground, name="strength curves")]
+    curves = settings.curves
+    return [] if curves is None else [Strengths(curves=curves, **settings.ground, name="strength curves")]
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:

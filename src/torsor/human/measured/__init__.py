@@ -13,30 +13,10 @@ from torsor.human.measured.tracking import TrackForces, TrackMarkers, followed, 
 from torsor.motion.encoding import encodable
 
 __all__ = [
-    "MarkerSet",
-    "MeasuredDynamics",
-    "MeasuredGait",
-    "MeasuredMotion",
-    "Measurement",
-    "Person",
-    "Segments",
-    "Skeleton",
-    "TrackForces",
-    "TrackMarkers",
-    "followed",
-    "identify_segments",
-    "inverse_dynamics",
-    "inverse_kinematics",
-    "marker_paths",
-    "marker_set",
-    "measured_gait",
-    "measured_start",
-    "resized",
-    "scale_factors",
-    "scaled_model",
-    "scaled_person",
-    "scaled_skeleton",
-    "skeleton",
-]
+    "MarkerSet", "MeasuredDynamics", "MeasuredGait", "MeasuredMotion", "Measurement", "Person", "Segments", "Skeleton",
+    "TrackForces", "TrackMarkers", "followed", "identify_segments", "inverse_dynamics", "inverse_kinematics",
+    "marker_paths", "marker_set", "measured_gait", "measured_start", "resized", "scale_factors", "scaled_model",
+    "scaled_person", "scaled_skeleton", "skeleton",
+]  # fmt: skip
 
 encodable("measured", MarkerSet, TrackForces, TrackMarkers)

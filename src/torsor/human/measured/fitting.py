@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt for many frames at once: one compiled kernel evaluates, solves and steps all of them."""
+"""Levenberg-Marquardt for many frames at once, by one compiled kernel, and the body or skeleton that it fits."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -245,12 +245,7 @@ HALVES = (1, 2, 4, 8)  # frames on each side of a running median
 
 
 def second_differences(count: int) -> Array:
-    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers.
-
-    Example:
-        >>> second_differences(4).tolist()
-        [[1.0, 5.0, 5.0, 1.0], [-2.0, -4.0, -2.0, 0.0], [1.0, 1.0, 0.0, 0.0]]
-    """
+    """Return the three upper diagonals (3, K) of D^T D, with D the second differences of K numbers."""
     found = np.zeros((3, count))
     for at, one in enumerate((1.0, -2.0, 1.0)):
         for other, two in enumerate((1.0, -2.0, 1.0)):
@@ -380,8 +375,6 @@ def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
         x[k] = inner[k].T @ x[k]
     return x
 
-
-# A body or a skeleton with markers, ready to be fitted: its variables, their bounds, the numbers of its geometry.
 
 WHERE = "inverse kinematics"
 

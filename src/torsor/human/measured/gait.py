@@ -32,28 +32,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Curves of a measured gait: angles, moments, powers and ground forces over time.
-
 WHERE = "measured gait"
 # Joints of a leg: the coordinate of ``library.human`` without its side, and that of OpenSim's gait models.
 JOINTS = {
-    "hip_flexion": "hip_flexion",
-    "hip_adduction": "hip_adduction",
-    "hip_rotation": "hip_rotation",
-    "knee_flexion": "knee_angle",
-    "ankle_flexion": "ankle_angle",
-}
+    "hip_flexion": "hip_flexion", "hip_adduction": "hip_adduction", "hip_rotation": "hip_rotation",
+    "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class GaitCurves:
-    """The curves of ``MeasuredGait``, which adds tables, figures and files.
-
-    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
-    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
-    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
-    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
-    """
+    """The curves of ``MeasuredGait``, which describes the fields, and adds tables, figures and files."""
 
     motion: MeasuredMotion
     mass: float
@@ -121,8 +110,6 @@ class GaitCurves:
         return self.ground
 
 
-# The figure of a measured gait: angles, moments, powers and ground forces over time (matplotlib, extra ``plot``).
-
 COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
 # Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.
 SHOWN = {
@@ -166,12 +153,9 @@ def plot(gait: GaitCurves, path: str | Path | None) -> "Figure":
 
 def _sides(axes: Any, gait: GaitCurves, curve: Any, title: str, unit: str) -> None:
     for side in SIDES:
-        axes.plot(gait.times, _shown(gait, curve(side)), color=COLOURS[side], linewidth=1.8, label=side)
+        values = np.where(gait.valid | ~gait.valid.any(), curve(side), np.nan)
+        axes.plot(gait.times, values, color=COLOURS[side], linewidth=1.8, label=side)
     _style(axes, gait, title, unit)
-
-
-def _shown(gait: GaitCurves, values: Array) -> Array:
-    return np.where(gait.valid, values, np.nan) if gait.valid.any() else values
 
 
 def _style(axes: Any, gait: GaitCurves, title: str, unit: str) -> None:

@@ -28,19 +28,11 @@ from torsor.human.recordings.recording import runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 
-# Where a body stands at first: its standing posture, turned and moved onto the markers.
-
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
     """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
 
     ``weights`` (K, M). By singular value decomposition (Kabsch 1976).
-
-    Example:
-        >>> points = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-        >>> R, t = rigid_fit(points, points[None] + [0, 0, 2.0], np.ones((1, 4)))
-        >>> bool(np.allclose(R, np.eye(3))), t.round(9).tolist()
-        (True, [[0.0, 0.0, 2.0]])
     """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
@@ -70,8 +62,7 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     R, t = rigid_fit(model, measured, weights)
     x = np.tile(upright, (len(measured), 1))
     x[:, 3:6] = _angles(R, ways[3:])
-    root = poses[5, :3, 3]
-    x[:, :3] = (R @ root + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
+    x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
         slope, constant = _line(fit, k)
         y[:, layout.variables[k]] = (x[:, k] - constant) / slope
@@ -106,8 +97,6 @@ def _angles(R: Array, axes: Array) -> Array:
     second = np.arcsin(np.clip(own[:, 0, 2], -1, 1))
     return float(np.sign(np.linalg.det(axes))) * np.stack([np.unwrap(first), second, np.unwrap(third)], axis=1)
 
-
-# What inverse kinematics found: the motion, how far the markers are from it, and what is wrong with the recording.
 
 FAR = 0.04  # m: a marker that is further away is worth a look (people are fitted to 10 to 20 mm, see the page)
 SWAPPED = 0.25  # two markers are swapped if exchanging them leaves this fraction of their squared distances
@@ -213,8 +202,6 @@ def swapped_pairs(
     return tuple(sorted(listed))
 
 
-# Where the markers on a body are in a motion, as a recording would have them.
-
 WHERE_PATHS = "marker paths"
 
 
@@ -291,8 +278,7 @@ def inverse_kinematics(
     check_upright(tree, recording.axes, recording.source)
     markers.links(tree)
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
-    count = len(body.coordinate_names)
-    posture = None if start is None else frozen_array(start, (count,), WHERE, "start")
+    posture = None if start is None else frozen_array(start, (len(body.coordinate_names),), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
     seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
@@ -339,14 +325,7 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
 
 
 def check_upright(body: Mechanism, axes: str, source: str) -> None:
-    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity.
-
-    Example:
-        >>> check_upright(torsor.library.human(), "forward left up", "walk.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: up is z, and gravity of the body is [0.0, -9.81, 0.0]; fix: turn the \
-recording, in_axes("left up forward")
-    """
+    """Raise ModelError if the vertical axis of a recording is not that of a body's gravity."""
     up = up_axis(axes)
     if up is None or not body.gravity.any():
         return

@@ -131,22 +131,12 @@ class Landmark:
 
 
 def hips_from_pelvis(width: float, depth: float) -> tuple[float, float, float]:
-    """Return how far the hips are behind, below and beside the middle of the ASIS, in m (Harrington et al. 2007).
-
-    Example:
-        >>> [round(each, 4) for each in hips_from_pelvis(0.24, 0.15)]
-        [0.0459, 0.0829, 0.0865]
-    """
+    """Return how far the hips are behind, below and beside the middle of the ASIS, in m (Harrington et al. 2007)."""
     return 0.24 * depth + 0.0099, 0.30 * width + 0.0109, 0.33 * width + 0.0073
 
 
 def pelvis_places(width: float, depth: float) -> dict[str, tuple[float, float, float]]:
-    """Return the right ASIS, the right PSIS and the sacrum in the axes of the pelvis, whose origin is between the hips.
-
-    Example:
-        >>> {name: [round(x, 3) for x in at] for name, at in pelvis_places(0.24, 0.155).items()}
-        {'asis': [-0.12, 0.072, 0.062], 'psis': [-0.045, 0.102, -0.09], 'sacrum': [0.0, 0.082, -0.094]}
-    """
+    """Return right ASIS, right PSIS and sacrum in the axes of the pelvis, whose origin is between the hips."""
     back, down, _ = hips_from_pelvis(width, depth)
     c, s = math.cos(LEAN), math.sin(LEAN)
     # The PSIS are about 90 mm apart; a marker on the second sacral vertebra is 20 mm below their middle.
@@ -204,12 +194,7 @@ _SIDES = {"r": "right", "l": "left", "right": "right", "left": "left"}
 
 
 def recognised(name: str) -> tuple[str, str] | None:
-    """Return the landmark and the side ("" in the middle) that a marker's name stands for, None if it is not known.
-
-    Example:
-        >>> recognised("R.ASIS"), recognised("LKNE"), recognised("S2"), recognised("left_heel"), recognised("x9")
-        (('asis', 'right'), ('knee', 'left'), ('sacrum', ''), ('heel', 'left'), None)
-    """
+    """Return the landmark and the side ("" in the middle) that a marker's name stands for, None if it is not known."""
     plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(":", 1)[-1])
     by_certainty = sorted(LANDMARKS.items(), key=lambda item: item[1].free)  # a shoulder, RSHO, is no shank
     for key, landmark in by_certainty:

@@ -67,8 +67,7 @@ def scale_factors(model: OsimModel, standing: Markers, measurements: Sequence[Me
         for name, axes in given.bodies.items():
             if set(axes) - set("xyz") or not axes:
                 raise ModelError(f"axes of {name} are {axes!r}", value=axes, where=WHERE, allowed='"x", "xy", "xyz"')
-            factors = found.setdefault(name, np.ones(3))
-            factors[["xyz".index(each) for each in axes]] = np.mean(ratios)
+            found.setdefault(name, np.ones(3))[["xyz".index(each) for each in axes]] = np.mean(ratios)
     return found
 
 
@@ -139,8 +138,7 @@ def _places(body: Skeleton) -> dict[str, Array]:
     """Return the places (3,) of the markers of a skeleton in its default posture."""
     q = body.completed(np.array([[body.coordinates[name].default for name in body.names]]))
     poses = body.tree.poses(body.states(q, 0 * q, 0 * q)[0][0])
-    links = body.markers.links(body.tree)
-    local = zip(body.markers.names, links, body.markers.local, strict=True)
+    local = zip(body.markers.names, body.markers.links(body.tree), body.markers.local, strict=True)
     return {name: poses[link, :3, :3] @ at + poses[link, :3, 3] for name, link, at in local}
 
 

@@ -84,7 +84,7 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
     M, F = measured.shape[1], len(known.factors)
     play = np.full((count, n), PLAY**-2)
     play[count - standing :] = STILL**-2
-    play[:, _unbounded(fit)] = 0.0
+    play[:, np.flatnonzero(~np.isfinite(fit.lower) | ~np.isfinite(fit.upper)).tolist()] = 0.0
     kernel, chains, firm = _derivatives(fit), _subtree_sums(fit), known.firmness
     w = np.repeat(weights, 3, axis=1) * min(1.0, INDEPENDENT / count) / NOISE**2
     expected = np.concatenate([known.factors[:, 0], fit.local.ravel()])
@@ -129,11 +129,6 @@ def _on_links(person: Array, known: Knowledge) -> Array:
     """Return the places (M, 3) of the markers on their links."""
     F = len(known.factors)
     return np.asarray(person[F:].reshape(-1, 3) + np.einsum("f,fmi->mi", person[:F] - 1, known.ends))
-
-
-def _unbounded(fit: Fit) -> list[int]:
-    """Return the variables without ranges: those of the whole body."""
-    return np.flatnonzero(~np.isfinite(fit.lower) | ~np.isfinite(fit.upper)).tolist()
 
 
 def _derivatives(fit: Fit) -> AnyKernel:

@@ -14,11 +14,6 @@ def write_measured_report(path: str | Path, gait: Any) -> Path:
 
     It has what was measured, likely mistakes of the recording, a figure of angles, moments, powers and forces, and the
     motion in 3D.
-
-    Example:
-        >>> write_measured_report("walk.html", 3)
-        Traceback (most recent call last):
-        torsor.ModelError: report: gait is 3; allowed: a result of torsor.human.measured.measured_gait
     """
     instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
     name = f"{gait.source}: {gait.mass:.4g} kg"

@@ -72,8 +72,7 @@ class Segments:
 
     def mass(self, *names: str) -> tuple[float, float]:
         """Return the mass (kg) of one segment, or of several together, and its standard deviation."""
-        tree = _tree(self.body)
-        links = [link.name for link in tree.links]
+        links = [link.name for link in _tree(self.body).links]
         for name in names:
             known_name(name, self.names, WHERE, "segment")
         at = np.array([10 * links.index(name) for name in names], dtype=int)
@@ -123,9 +122,7 @@ def identify_segments(
         Traceback (most recent call last):
         torsor.ModelError: segments: gait is <Robot 'human...; allowed: results of measured_gait
     """
-    gaits = [
-        instance_of(each, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for each in several(gait)
-    ]
+    gaits = [instance_of(one, MeasuredGait, WHERE, "gait", allowed="results of measured_gait") for one in several(gait)]
     if not gaits:
         raise ModelError("no gait", where=WHERE, allowed="one result of measured_gait or more")
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)
@@ -153,18 +150,9 @@ def identify_segments(
         pi = nearest_physical(Estimate(A, y, np.eye(len(A))), prior, gamma, gaits[0].source, mass)
     covariance = _covariance(A[:, columns], pi[columns], gamma, mass)
     shown = unseen or used
-    return Segments(
-        body,
-        _with(body, pi),
-        pi,
-        columns,
-        covariance,
-        _residual(tree, shown, tree.inertial.values[columns]),
-        _residual(tree, shown, pi[columns]),
-        (count, sum(len(each.y) for each in unseen)),
-        noise,
-        stretch,
-    )
+    before, after = (_residual(tree, shown, each[columns]) for each in (tree.inertial.values, pi))
+    frames = (count, sum(len(each.y) for each in unseen))
+    return Segments(body, _with(body, pi), pi, columns, covariance, before, after, frames, noise, stretch)
 
 
 class _Rows(NamedTuple):

@@ -60,9 +60,8 @@ class TrackMarkers(Cost):
         names = [name for name in self.markers.names if name in self.recording.names]
         if not names or len(self.recording) < 2:
             found = f"{len(names)} of its markers in {len(self.recording)} frames of {self.recording.source!r}"
-            raise ModelError(
-                found, value=self.recording.source, where=self.title, allowed="at least one, in two frames or more"
-            )
+            allowed = "at least one, in two frames or more"
+            raise ModelError(found, value=self.recording.source, where=self.title, allowed=allowed)
         return names
 
     def data(self, s: Array) -> Mapping[str, Array]:
@@ -153,8 +152,6 @@ def check_turned(names: Sequence[str], q: Array, where: str) -> None:
         raise ModelError(text, where=where, allowed="less than 45 degrees", fix=fix)
 
 
-# Predicted motions that follow a measurement: ground forces, joint angles and markers in the objective of a walk.
-
 WHERE_FOLLOWED = "followed walk"
 KINDS = ("forces", "angles", "markers")
 SAMPLES, ROWS = 201, 15  # of forces, and of angles (through which a spline goes), over the phase
@@ -178,9 +175,8 @@ class TrackForces(Grounded, Cost):
     def _values(self) -> Array:
         found = real_array(self.values, self.title, "values")
         if found.ndim != 3 or found.shape[1:] != (2, 3) or len(found) < 2:
-            raise ModelError(
-                f"have shape {found.shape}", argument="values", where=self.title, allowed="(K, 2, 3), K > 1"
-            )
+            allowed = "(K, 2, 3), K > 1"
+            raise ModelError(f"have shape {found.shape}", argument="values", where=self.title, allowed=allowed)
         return found
 
     def data(self, s: Array) -> Mapping[str, Array]:

@@ -9,27 +9,14 @@ OPENSIM = "forward up right"
 HUMAN = "left up forward"  # the base of Torsor's human body
 # Every direction in the axes of OpenSim. Any right-handed set would do.
 _DIRECTIONS = {
-    "forward": (1, 0, 0),
-    "back": (-1, 0, 0),
-    "up": (0, 1, 0),
-    "down": (0, -1, 0),
-    "right": (0, 0, 1),
+    "forward": (1, 0, 0), "back": (-1, 0, 0), "up": (0, 1, 0), "down": (0, -1, 0), "right": (0, 0, 1),
     "left": (0, 0, -1),
-}
+}  # fmt: skip
 ALLOWED = 'three of forward, back, up, down, left, right that are right-handed, such as "forward up right" or ""'
 
 
 def checked_axes(axes: object, where: str) -> str:
-    """Return the words of three right-handed axes, or "" for axes that are not known.
-
-    Example:
-        >>> checked_axes("forward left up", "walk.trc")
-        'forward left up'
-        >>> checked_axes("forward right up", "walk.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: axes is 'forward right up'; allowed: three of forward, back, up, down, \
-left, right that are right-handed, such as "forward up right" or ""
-    """
+    """Return the words of three right-handed axes, or "" for axes that are not known."""
     words = axes.split() if isinstance(axes, str) else None
     if words == []:
         return ""
@@ -39,12 +26,7 @@ left, right that are right-handed, such as "forward up right" or ""
 
 
 def rotation(source: str, target: str, where: str) -> Array:
-    """Return R (3, 3) with x_target = R x_source, for vectors in the axes ``source`` and ``target``.
-
-    Example:
-        >>> rotation("forward up right", "left up forward", "walk.trc") @ [1.0, 2.0, 3.0]
-        array([-3.,  2.,  1.])
-    """
+    """Return R (3, 3) with x_target = R x_source, for vectors in the axes ``source`` and ``target``."""
     if not checked_axes(source, where):
         fix = 'say them: torsor.human.recordings.load(path, axes="forward up right")'
         raise ModelError("the axes of the recording are not known", where=where, fix=fix)
@@ -55,12 +37,7 @@ def rotation(source: str, target: str, where: str) -> Array:
 
 
 def up_axis(axes: str) -> tuple[int, float] | None:
-    """Return the index of the vertical axis and its sign, or None where the axes are not known.
-
-    Example:
-        >>> up_axis("forward down left")
-        (1, -1.0)
-    """
+    """Return the index of the vertical axis and its sign, or None where the axes are not known."""
     words = axes.split()
     if not words:
         return None

@@ -17,8 +17,6 @@ from torsor.base.number_tables import check_size
 from torsor.human.recordings.guesses import likely_axes
 from torsor.human.recordings.recording import MAX_BYTES, UNITS, Event, GroundForces, Markers, Recording, unique_names
 
-# The parameters of a C3D file, taken from the reader of the package c3d and checked.
-
 MOST_RATE = 1e6  # Hz
 
 
@@ -35,9 +33,8 @@ class Parameters:
         self.frames = self._frames()
         for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
             if not 0 < value < MOST_RATE:
-                raise ModelError(
-                    f"is {value:g}", argument=what, value=value, where=source, allowed=f"above 0, below {MOST_RATE:g}"
-                )
+                allowed = f"above 0, below {MOST_RATE:g}"
+                raise ModelError(f"is {value:g}", argument=what, value=value, where=source, allowed=allowed)
         self.samples_per_frame = self._samples_per_frame() if self.channels else 0
         self.unsigned = bool(reader.analog_format_unsigned)
 
@@ -153,13 +150,7 @@ class Plate(NamedTuple):
 
 
 def plate_axes(plate: Plate, where: str) -> Array:
-    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate.
-
-    Example:
-        >>> corners = np.array([[0.4, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.6, 0.0], [0.4, 0.6, 0.0]])
-        >>> plate_axes(Plate("plate 1", 2, corners, np.zeros(3), np.zeros((1, 6))), "walk.c3d").tolist()
-        [[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]]
-    """
+    """Return the axes of a plate as columns of R (3, 3): x_laboratory = R x_plate."""
     first, second, _, fourth = plate.corners
     x, y = first - second, first - fourth
     z = np.cross(x, y)
@@ -388,8 +379,7 @@ def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, 
 
 def _length(word: str, unit: str) -> float:
     """Return the metres in the unit of length of a moment (Nmm, N.m, ...) or a place."""
-    own = word.lstrip("n*.· ").removesuffix(".")
-    return TO_METRES.get(own, TO_METRES[unit])
+    return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
 
 
 def _upward(plate: Plate, path: Path, above: Array | None) -> Array:

@@ -1,4 +1,4 @@
-"""Which foot stands on which force plate, by markers of the feet."""
+"""What a file does not say: which way is up, where the person goes, and which foot stands on which plate."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,6 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
-
-# Guesses about a recording whose file does not say: which way is up, and which way the person goes.
 
 FEWEST = 8  # markers from which the extent of a person can be seen
 CLEARLY = 1.5  # times the extent along other axes
@@ -59,14 +57,7 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
 
 
 def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
-    """Return the axis along which an upright person extends most, and its sign; None where it is not clear.
-
-    Example:
-        >>> heights = np.linspace(0.1, 1.7, 10)
-        >>> body = np.stack([0 * heights, 0 * heights, heights], axis=1)
-        >>> vertical_axis(Markers([f"m{k}" for k in range(10)], [0.0], body[None]))
-        (2, 1.0)
-    """
+    """Return the axis along which an upright person extends most, and its sign; None where it is not clear."""
     if markers is None or len(markers.names) < FEWEST:
         return None
     seen = markers.positions[markers.seen.sum(axis=1) >= FEWEST]
@@ -167,8 +158,7 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     """Return the forces of plates as those of the "right" and "left" foot: each contact counts for the nearer foot.
 
     A foot on two plates has the sum of both, with the centre of pressure of the sum. Contacts that are far from both
-    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same
-    axes.
+    feet (of another person, or a wrong plate) are left out with a warning. Markers and forces must be in the same axes.
 
     Example:
         >>> t = np.arange(100) / 1000

@@ -22,8 +22,6 @@ from torsor.human.recordings.guesses import (
 )
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
 
-# Likely mistakes in recordings: what was found, where, and the fix.
-
 MOST = 5  # places that one finding names
 
 
@@ -45,12 +43,7 @@ class Finding(NamedTuple):
 def finding(
     kind: str, places: Sequence[str], source: str, fix: str, before: str = "", after: str = ""
 ) -> list[Finding]:
-    """Return one finding about several places, the first of them named, or none without places.
-
-    Example:
-        >>> finding("gap", ["marker 'toe'", "marker 'heel'"], "walk.trc", "fill them", after=" missing")[0].message
-        "walk.trc: marker 'toe'; marker 'heel' missing; fix: fill them"
-    """
+    """Return one finding about several places, the first of them named, or none without places."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MOST else ""
@@ -109,9 +102,7 @@ def walking_findings(markers: Markers) -> list[Finding]:
         return found
     names, away = foot_markers(markers.names), []
     for side in SIDES:
-        heels, toes = (
-            [name for name in names[side] if re.search(part, name, re.IGNORECASE)] for part in (r"hee|cal", r"toe")
-        )
+        heels, toes = ([name for name in names[side] if re.search(part, name, re.I)] for part in (r"hee|cal", "toe"))
         for heel in heels:
             for toe in toes:
                 ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
@@ -234,18 +225,7 @@ AGREE, BETTER = 0.6, 0.1  # part of the variance that is left at the best shift,
 
 
 def synchrony_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
-    """Return a finding where forces and accelerations of markers agree much better at other times.
-
-    Example:
-        >>> t = np.arange(300) / 100
-        >>> y = 1.0 + 0.02 * np.sin(9 * t)
-        >>> body = Markers(["C7"], t, np.stack([0 * t, y, 0 * t], axis=1)[:, None], axes="forward up right")
-        >>> late = 700.0 - 70 * 0.02 * 81 * np.sin(9 * (t - 0.06))
-        >>> force, zero = np.stack([0 * t, late, 0 * t], axis=1)[:, None], np.zeros((300, 1, 3))
-        >>> plate = GroundForces(["plate 1"], t, force, zero, zero, axes="forward up right")
-        >>> [each.kind for each in synchrony_findings(plate, body)]
-        ['times']
-    """
+    """Return a finding where forces and accelerations of markers agree much better at other times."""
     left = _disagreement(forces, markers)
     if not np.isfinite(left).any():
         return []
@@ -306,26 +286,15 @@ FAR = 50.0  # m: no laboratory is larger
 TINY, HUGE = 5.0, 20_000.0
 STEADY, EMPTY = 0.8, 0.02  # of forces in kN: how upright they are while loaded, and the largest part while not loaded
 TWIST = 100.0  # N m: the free moment of a foot stays below 30
-BOTH_FEET_SHARE, FOOT_MARGIN = (
-    0.15,
-    0.1,
-)  # part of a contact nearer to each foot, and m between them, from which both feet are on it
+# part of a contact nearer to each foot, and m between them, from which both feet are on it
+BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
 _IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
 
 
 def force_findings(forces: GroundForces) -> list[Finding]:
-    """Return the likely mistakes in ground forces.
-
-    Example:
-        >>> zero = np.zeros((10, 1, 3))
-        >>> t, sideways = np.arange(10) / 10, zero + [0, 0, 700.0]
-        >>> found = force_findings(GroundForces(["right"], t, sideways, zero, zero, axes="forward up right"))
-        >>> [each.kind for each in found]
-        ['axes']
-    """
-    wrong = _units(forces)
-    return wrong or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
+    """Return the likely mistakes in ground forces."""
+    return _units(forces) or [*_force_axes(forces), *_offsets(forces), *_places(forces)]
 
 
 def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
@@ -412,8 +381,7 @@ def _offsets(forces: GroundForces) -> list[Finding]:
 def _places(forces: GroundForces) -> list[Finding]:
     places, far = [], []
     for k, name in enumerate(forces.names):
-        on = np.flatnonzero(forces.vertical[:, k] > STANDS)
-        centers = forces.centers[on, k]
+        centers = forces.centers[np.flatnonzero(forces.vertical[:, k] > STANDS), k]
         known = np.isfinite(centers).all(axis=1)
         if not known.any():
             continue
@@ -494,10 +462,8 @@ FEWEST = 4  # markers from which the extent says something
 JUMP, ACCELERATION = 0.03, 300.0  # m, m/s²
 NEAREST = 0.01  # m: markers are not nearer to each other; smaller exchanges are noise
 FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way right is
-EXCHANGE_MARGIN, EXCHANGE_SHARE = (
-    0.02,
-    0.9,
-)  # m, and a part of the frames: a leg that crosses the other one is no exchange
+# m, and a part of the frames: a leg that crosses the other one is no exchange
+EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
 _RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
     re.compile(pattern)
@@ -513,15 +479,7 @@ FITS = 0.1  # part of the squared error that is left when two names are exchange
 
 
 def marker_findings(markers: Markers) -> list[Finding]:
-    """Return the likely mistakes in markers.
-
-    Example:
-        >>> positions = np.zeros((20, 2, 3)) + [[[0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0]]][0]
-        >>> positions[:, 1, 0] = 0.3
-        >>> positions[10:] = positions[10:, ::-1].copy()
-        >>> [each.kind for each in marker_findings(Markers(["toe", "heel"], np.arange(20) / 100, positions))]
-        ['swap']
-    """
+    """Return the likely mistakes in markers."""
     wrong = _unit(markers)
     if wrong:  # distances say nothing then
         return [*wrong, *_missing(markers)]
@@ -543,14 +501,7 @@ def marker_findings(markers: Markers) -> list[Finding]:
 
 
 def jumps(markers: Markers) -> list[tuple[int, str, float]]:
-    """Return frame, marker and distance (m) of each jump: where a marker leaves the line of its last two frames.
-
-    Example:
-        >>> positions = np.zeros((20, 1, 3))
-        >>> positions[10:] = 0.5
-        >>> jumps(Markers(["toe"], np.arange(20) / 100, positions))[0][:2]
-        (10, 'toe')
-    """
+    """Return frame, marker and distance (m) of each jump: where a marker leaves the line of its last two frames."""
     error, least = _errors(markers)
     found = []
     for k, name in enumerate(markers.names):
@@ -581,14 +532,7 @@ def swapped(markers: Markers) -> list[tuple[int, str, str]]:
 
 
 def exchanged_sides(markers: Markers) -> list[tuple[str, str]]:
-    """Return pairs of right and left markers that lie the other way round than most pairs, in nearly all frames.
-
-    Example:
-        >>> names = ["R.Hip", "L.Hip", "R.Knee", "L.Knee", "R.Heel", "L.Heel"]
-        >>> places = np.array([[0.1, 1, 0], [-0.1, 1, 0], [-0.1, 0.5, 0], [0.1, 0.5, 0], [0.1, 0, 0], [-0.1, 0, 0]])
-        >>> exchanged_sides(Markers(names, [0.0], places[None]))
-        [('R.Knee', 'L.Knee')]
-    """
+    """Return pairs of right and left markers that lie the other way round than most pairs, in nearly all frames."""
     pairs = [(name, other) for name in markers.names if (other := _left_of(name)) in markers.names]
     if len(pairs) < FEWEST_PAIRS:
         return []

@@ -35,11 +35,10 @@ def load(
 ) -> Recording:
     """Return what a file of a recording holds: markers, ground forces, a table over time, events; SI units.
 
-    The suffix decides: .trc (markers), .mot and .sto (tables; columns of ground forces are found by their names),
-    .c3d (markers, force plates, events; the extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes`` ("forward
-    up right") are used in place of what the file says or of what is assumed. ``columns`` {column: name} and ``rate``
-    (Hz) are for .csv files. Unless ``check`` is False, ``inspect`` looks for likely mistakes, which are given as
-    warnings.
+    The suffix decides: .trc (markers), .mot and .sto (tables; columns of ground forces are found by their names), .c3d
+    (markers, force plates, events; the extra ``mocap``), .csv. ``unit`` ("m", "cm", "mm") and ``axes`` ("forward up
+    right") are used in place of what the file says or of what is assumed. ``columns`` {column: name} and ``rate`` (Hz)
+    are for .csv files. Unless ``check`` is False, ``inspect`` looks for likely mistakes, which are given as warnings.
 
     Example:
         >>> import tempfile
@@ -75,8 +74,7 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
     """Write markers (.trc, .c3d), or ground forces or a table (.mot, .sto, .csv).
 
     ``unit`` ("m", "cm", "mm") is that of markers in the file, by default the one that they were read in. Numbers of
-    text files read back as the same float64; those of C3D files have 24 bits. Ground forces have the names of
-    OpenSim.
+    text files read back as the same float64; those of C3D files have 24 bits. Ground forces have the names of OpenSim.
 
     Example:
         >>> import tempfile

@@ -1,4 +1,4 @@
-"""Recordings made smooth and complete: low-pass filter, gaps, common times, rates; by SciPy (extra ``mocap``)."""
+"""Recordings made smooth and complete (SciPy, extra ``mocap``); treadmills, and frames in which a person stands."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -12,8 +12,6 @@ from torsor.base.checks import instance_of, number, positive, real_array, whole_
 from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
-
-# Recordings of a treadmill as if the person had walked on the floor.
 
 FASTEST = 15.0  # m/s: nobody runs faster
 Moved = TypeVar("Moved", Markers, GroundForces)
@@ -41,8 +39,6 @@ def overground(data: Moved, speed: float) -> Moved:
         return data.with_positions(data.positions + way)
     return replace(data, centers=data.centers + way, corners=None)
 
-
-# The part of a recording in which the person stands still, for scaling.
 
 STILL = 0.05  # m/s: sway of quiet standing is below it, the slowest walk far above
 WITHIN = 0.1  # s: the time over which speeds are taken, so that noise of single frames does not count
@@ -95,8 +91,7 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
 
     A filter of half the ``order`` is applied forward and backward. ``cutoff`` (Hz) is where the whole has lost 3 dB:
     the filter of one pass has a higher one, by which both together fulfil that (Robertson and Dowling 2003). Runs
-    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they
-    are.
+    between missing samples (NaN) are filtered each by itself; those that are too short for the filter stay as they are.
 
     Example:
         >>> t = np.arange(500) / 100
@@ -110,9 +105,8 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, *, order: int = 4, wh
     rate = positive(rate, where, "rate (Hz)")
     cutoff = number(cutoff, where, "cutoff (Hz, below half the rate)", above=0.0, below=rate / 2)
     if whole_number(order, where, "order", least=2, most=12) % 2:
-        raise ModelError(
-            f"is {order}", argument="order", value=order, where=where, allowed="2, 4, 6, ...: half of it for each pass"
-        )
+        allowed = "2, 4, 6, ...: half of it for each pass"
+        raise ModelError(f"is {order}", argument="order", value=order, where=where, allowed=allowed)
     # Of the squared gain 1 / (1 + w^order) of one pass, the value at the cutoff is to be 1 / sqrt(2); w is the
     # frequency of the analogue filter, tan(pi f / rate).
     w = np.tan(np.pi * cutoff / rate) / (np.sqrt(2) - 1) ** (1 / order)
@@ -226,14 +220,7 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
 
 
 def uniform_rate(times: Array, where: str) -> float:
-    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with.
-
-    Example:
-        >>> uniform_rate(np.array([0.0, 0.01, 0.02, 0.05]), "w.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: w.trc: frame 4: a step of 0.03 s among steps of 0.01 s; allowed: equal steps; fix: \
-resample the recording first: torsor.human.recordings.resample
-    """
+    """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with."""
     steps = np.diff(times)
     usual = float(np.median(steps)) if len(steps) else 0.0
     mean = float(steps.mean()) if len(steps) else 0.0

@@ -1,4 +1,4 @@
-"""All that one file of a recording holds."""
+"""What a recording holds: markers, ground forces and tables over time, with their names, times and rate."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,13 +41,7 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
-    """Return the names of markers, plates or columns; none may be empty or occur twice.
-
-    Example:
-        >>> checked_names(["heel", "heel"], "walk.trc", "marker")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: two markers are named 'heel': numbers 1 and 2; fix: rename one of them
-    """
+    """Return the names of markers, plates or columns; none may be empty or occur twice."""
     found = tuple(name_of(each, what, where) for each in rows(names, where, f"names of {what}s"))
     seen: dict[str, int] = {}
     for k, name in enumerate(found, start=1):
@@ -59,14 +53,7 @@ def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
 
 
 def checked_times(times: ArrayLike, where: str) -> Array:
-    """Return times (K,) in s, finite and increasing.
-
-    Example:
-        >>> checked_times([0.0, 0.02, 0.01], "walk.trc")
-        Traceback (most recent call last):
-        torsor.ModelError: walk.trc: frame 3: time 0.01 s follows 0.02 s; allowed: times that increase; fix: \
-sort the frames, or remove those that are repeated
-    """
+    """Return times (K,) in s, finite and increasing."""
     found = real_array(times, where, "times")
     if found.ndim != 1 or not len(found):
         allowed = "one time for each frame, 1 frame or more"
@@ -85,12 +72,7 @@ sort the frames, or remove those that are repeated
 
 
 def rate_of(times: Array) -> float:
-    """Return the rate (Hz) of times (K,): of all steps if they are alike, of the median step otherwise; 0 for one time.
-
-    Example:
-        >>> round(rate_of(np.array([0.0, 0.017, 0.033, 0.05])), 9), round(rate_of(np.array([0.0, 0.01, 0.02, 0.5])), 9)
-        (60.0, 100.0)
-    """
+    """Return the rate (Hz) of times (K,): of all steps if they are equal, else of the median step; 0 for one time."""
     if len(times) < 2:
         return 0.0
     steps = np.diff(times)
@@ -99,12 +81,7 @@ def rate_of(times: Array) -> float:
 
 
 def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: str) -> Array:
-    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused.
-
-    Example:
-        >>> checked_values([[1.0, float("nan")]], (1, 2), "walk.mot", "values").shape
-        (1, 2)
-    """
+    """Return a read-only array of a shape; NaN says that a value is missing, infinity is refused."""
     array = real_array(values, where, what)
     if array.shape != shape:
         raise ModelError(f"have shape {array.shape}", argument=what, where=where, allowed=str(shape))
@@ -116,28 +93,15 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
 
 
 def short_text(data: Any, what: str) -> str:
-    """Return one line about markers, plates or columns, in place of all their numbers.
-
-    Example:
-        >>> from torsor.human.recordings import Markers
-        >>> Markers(["toe"], [0.0, 0.01], np.zeros((2, 1, 3)), source="walk.trc")
-        <Markers: 1 markers, 2 frames at 100 Hz, 0 to 0.01 s, of 'walk.trc'>
-    """
+    """Return one line about markers, plates or columns, in place of all their numbers."""
     times = f"{len(data.times)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
     return f"<{type(data).__name__}: {len(data.names)} {what}, {times}, of {data.source!r}>"
 
 
 def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:
-    """Return the index of a name; the error lists those that resemble it.
-
-    Example:
-        >>> index_of("R.Toe", ["R.Heel", "R.Toe"], "walk.trc", "marker")
-        1
-    """
+    """Return the index of a name; the error lists those that resemble it."""
     return indices_of([str(name)], names, where, what)[0]
 
-
-# Markers on a person: their places over time.
 
 UNITS = ("m", "cm", "mm")
 
@@ -261,17 +225,10 @@ class Markers:
 
 
 def runs(flags: Flags) -> list[tuple[int, int]]:
-    """Return the first and last index of each run of True.
-
-    Example:
-        >>> runs(np.array([True, False, True, True]))
-        [(0, 0), (2, 3)]
-    """
+    """Return the first and last index of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
 
-
-# Forces of the ground on a person, from force plates or feet.
 
 LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
 
@@ -442,8 +399,6 @@ class GroundForces:
 ARRAYS = ("forces", "centers", "moments")
 
 
-# A table over time: joint angles, joint moments or other columns, as .mot and .sto files hold them.
-
 # Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
@@ -550,12 +505,7 @@ class MotionTable:
 
 
 def is_no_angle(name: str) -> bool:
-    """Whether a column is a translation, a force, a moment or a place, by its name.
-
-    Example:
-        >>> is_no_angle("pelvis_tx"), is_no_angle("ground_torque_r_x"), is_no_angle("knee_angle_r")
-        (True, True, False)
-    """
+    """Whether a column is a translation, a force, a moment or a place, by its name."""
     bare = name.removesuffix("/speed")
     return bare.endswith(_NO_ANGLES) or "ground_force" in bare or "ground_torque" in bare or "ground_moment" in bare
 

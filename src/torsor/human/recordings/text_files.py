@@ -1,4 +1,4 @@
-"""Tables separated by commas (.csv): columns that a map names become markers, ground forces or a table over time."""
+"""Text files of recordings: tables (.mot, .sto), markers (.trc) and columns separated by commas (.csv)."""
 
 import csv
 import re
@@ -50,11 +50,6 @@ def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     A plate or foot is nine columns: one name with vx, vy, vz (N) and px, py, pz (m) at its end, and the same name with
     "torque" or "moment" in place of "force" and x, y, z at its end (N m): ground_force_r_vx and ground_torque_r_x,
     1_ground_force_vx and 1_ground_torque_x. Without torques the free moments are 0.
-
-    Example:
-        >>> names = [f"ground_force_r_{each}" for each in ("vx", "vy", "vz", "px", "py", "pz")]
-        >>> forces_of(MotionTable(names, [0.0], [[0.0, 700.0, 0.0, 0.1, 0.0, 0.2]])).names
-        ('right',)
     """
     stems = [name[:-2] for name in table.names if name.endswith("vx") and "force" in name.lower()]
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
@@ -76,13 +71,7 @@ def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
 
 
 def table_of(forces: GroundForces) -> MotionTable:
-    """Return ground forces as the columns of OpenSim: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0.
-
-    Example:
-        >>> zero = np.zeros((1, 1, 3))
-        >>> table_of(GroundForces(["left"], [0.0], zero, zero, zero)).names[:2]
-        ('ground_force_l_vx', 'ground_force_l_vy')
-    """
+    """Return ground forces as the columns of OpenSim: ground_force_r_vx, ..., ground_torque_r_z; NaN becomes 0."""
     names, columns = list[str](), []
     for k, name in enumerate(forces.names):
         short = _SHORT.get(name, re.sub(r"\W+", "_", name))
@@ -309,8 +298,7 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     times, positions = _trc_numbers(path, rows[header.first :], header, POWERS[unit])
     times = checked_times(times, path.name)
     names, messages = unique_names(header.names, path, "marker")
-    rate = _rate(path, header.values, times)
-    markers = Markers(names, times, positions, rate, axes, unit, path.name)
+    markers = Markers(names, times, positions, _rate(path, header.values, times), axes, unit, path.name)
     for message in messages:
         warn(message)
     return markers
@@ -403,9 +391,8 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
     unit = markers.unit if unit is None else one_of(unit, UNITS, path.name, "unit")
     for name in markers.names:
         if re.search(r"[\t\r\n]", name):
-            raise ModelError(
-                f"marker {name!r}", value=name, where=path.name, allowed="names without tabs and line ends"
-            )
+            allowed = "names without tabs and line ends"
+            raise ModelError(f"marker {name!r}", value=name, where=path.name, allowed=allowed)
     rate, count = text_of(markers.rate), str(len(markers))
     values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")

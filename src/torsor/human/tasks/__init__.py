@@ -7,10 +7,6 @@ from torsor.human.tasks.seat_tasks import sitting_down, standing_up
 from torsor.motion import MotionProblem
 
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {
-    "lift": lifting,
-    "push": pushing,
-    "pull": pulling,
-    "reach": reaching,
-    "stand-up": standing_up,
+    "lift": lifting, "push": pushing, "pull": pulling, "reach": reaching, "stand-up": standing_up,
     "sit-down": sitting_down,
-}
+}  # fmt: skip

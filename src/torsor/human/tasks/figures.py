@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The seat and its armrests in pictures from the side.
-
 SEAT = 0.4  # depth of a seat (m)
 REST = 0.25  # length of an armrest (m)
 

@@ -1,4 +1,4 @@
-"""Lifting a box with both hands."""
+"""Tasks of the hands: lifting a box, the largest lift, pushing and pulling a handle, reaching a point."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -95,8 +95,6 @@ def lifting(
     return task.problem(support, aims, ends, (first, last), body=loaded, load=box, trunk=trunk)
 
 
-# The largest load that a person can lift: bisection over the mass of the box.
-
 ITERATIONS = 120  # of one lift: a feasible motion is found sooner, an infeasible one is given up
 
 
@@ -140,8 +138,6 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
         mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
     return LargestLift(least, best, most)
 
-
-# Pushing and pulling a handle with both hands.
 
 LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half of their height (rad)
 RISE = 0.7  # fraction of the duration in which the force rises
@@ -232,8 +228,7 @@ def _exerting(
     ]
     guess = crouching(task.body, y, z, LEAN)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    support = Standing(hips_apart(task.body))
-    return task.problem(support, aims, ends, (guess, guess), hands=hands, trunk=trunk)
+    return task.problem(Standing(hips_apart(task.body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
 def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> None:
@@ -245,8 +240,6 @@ def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> N
         allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
         raise ModelError(found, where=where, allowed=allowed, fix="give its place in metres")
 
-
-# Reaching a point with one hand.
 
 POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
 

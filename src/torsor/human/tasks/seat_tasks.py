@@ -1,4 +1,4 @@
-"""Standing up from a seat."""
+"""Standing up from a seat, and sitting down."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,17 +77,9 @@ def seated(
     return {name: at for name, at in posture.items() if not name.endswith(ARM)}
 
 
-# Sitting down on a seat.
-
-
 @dataclass(frozen=True)
 class SittingDown(Sitting):
-    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more.
-
-    Example:
-        >>> SittingDown(off=0.4).seated(np.array([0.0, 0.6, 0.8, 1.0])).fraction.round(9).tolist()
-        [0.0, 0.0, 0.4, 0.8]
-    """
+    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
 
     def seated(self, s: Array) -> Seat:
         """Return the fraction of the force on the seat, and its point of application."""

@@ -42,8 +42,6 @@ from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
 
-# Which joints are too weak for a motion, and by how much: the reason why a load cannot be lifted.
-
 NAMED = 4  # joints that a message names at most
 SLIGHT = 1e-3  # relative excess of a strength that is no weakness
 FIX = "a smaller load, nearer to the body, more time, or a stronger person"
@@ -135,33 +133,17 @@ Ranges = Mapping[str, tuple[float, float]]
 
 # Ranges of the joints in these tasks (degrees; m): joints that cost no torque would be undetermined without them.
 RANGES: Ranges = {
-    "tx": (-0.2, 0.2),
-    "ty": (-0.8, 0.02),
-    "tz": (-0.6, 0.4),
-    "yaw": (-20, 20),
-    "tilt": (-15, 90),
-    "list": (-10, 10),
-    "hip_adduction": (-25, 15),
-    "hip_rotation": (-25, 25),
-    "ankle_inversion": (-15, 15),
-    "toe_extension": (-5, 5),
-    **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)},
-    "lateral": (-5, 5),
-    "axial": (-10, 10),
-    "shoulder_flexion": (-40, 150),
-    "shoulder_adduction": (-60, 30),
-    "shoulder_rotation": (-60, 60),
-    "elbow_flexion": (0, 130),
-    "pronation": (-80, 80),
-}
+    "tx": (-0.2, 0.2), "ty": (-0.8, 0.02), "tz": (-0.6, 0.4), "yaw": (-20, 20), "tilt": (-15, 90), "list": (-10, 10),
+    "hip_adduction": (-25, 15), "hip_rotation": (-25, 25), "ankle_inversion": (-15, 15), "toe_extension": (-5, 5),
+    **{f"spine{k}_flexion": (-2, 25) for k in (1, 2, 3)}, "lateral": (-5, 5), "axial": (-10, 10),
+    "shoulder_flexion": (-40, 150), "shoulder_adduction": (-60, 30), "shoulder_rotation": (-60, 60),
+    "elbow_flexion": (0, 130), "pronation": (-80, 80),
+}  # fmt: skip
 # The same for arms that are not used.
 IDLE: Ranges = {
-    "shoulder_flexion": (-5, 60),
-    "shoulder_adduction": (-15, -5),
-    "shoulder_rotation": (-10, 10),
-    "elbow_flexion": (5, 75),
-    "pronation": (-10, 10),
-}
+    "shoulder_flexion": (-5, 60), "shoulder_adduction": (-15, -5), "shoulder_rotation": (-10, 10),
+    "elbow_flexion": (5, 75), "pronation": (-10, 10),
+}  # fmt: skip
 SLACK, SLIP, FRICTION = 0.003, 0.1, 0.8
 POSTURE = 0.02  # weight of squared deviations from the relaxed posture
 

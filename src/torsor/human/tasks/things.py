@@ -35,12 +35,7 @@ def things_of(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
 
 
 def load_thing(body: Robot, load: Backpack | Box) -> Thing:
-    """Return a load, which moves with the trunk or with both hands of a body.
-
-    Example:
-        >>> load_thing(torsor.library.human(), Backpack(10.0)).name
-        'backpack'
-    """
+    """Return a load, which moves with the trunk or with both hands of a body."""
     solid = Solid("box", np.eye(4), load_size(load))
     return Thing(type(load).__name__.lower(), load, BROWN, (solid,), partial(_pose, body, load))
 
@@ -50,13 +45,7 @@ def _pose(body: Robot, load: Backpack | Box, links: Array) -> Array:
 
 
 def seat_thing(seat: Sitting) -> Thing:
-    """Return a seat: a board where it carries the body, and four legs.
-
-    Example:
-        >>> board, *legs = seat_thing(Sitting(height=0.45)).solids
-        >>> float(board.pose[1, 3] + board.size[1] / 2), len(legs)
-        (0.45, 4)
-    """
+    """Return a seat: a board where it carries the body, and four legs."""
     width, thick, depth = SEAT
     board = Solid("box", make_pose(p=[0.0, seat.height - thick / 2, -seat.back]), np.array(SEAT))
     high = seat.height - thick
@@ -69,25 +58,14 @@ def seat_thing(seat: Sitting) -> Thing:
 
 
 def stair_thing(stairs: Stairs) -> Thing:
-    """Return the treads of stairs, each a block as high as the rise.
-
-    Example:
-        >>> blocks = stair_thing(Stairs(0.0, 0.3, 0.2)).solids
-        >>> [round(float(each.pose[1, 3] + each.size[1] / 2), 9) for each in blocks[:3]]
-        [-0.4, -0.2, 0.0]
-    """
+    """Return the treads of stairs, each a block as high as the rise."""
     size = np.array([WIDTH, abs(stairs.rise), stairs.length])
     places = ([0.0, k * stairs.rise - size[1] / 2, stairs.back + (k + 0.5) * stairs.length] for k in TREADS)
     return Thing("stairs", stairs, WOOD, tuple(Solid("box", make_pose(p=at), size) for at in places))
 
 
 def rail_thing(rails: Rails) -> Thing:
-    """Return two armrests, below the hands.
-
-    Example:
-        >>> [round(float(each.pose[1, 3] + each.size[1] / 2), 9) for each in rail_thing(Rails(height=0.6)).solids]
-        [0.58, 0.58]
-    """
+    """Return two armrests, below the hands."""
     thick, long = REST
     places = (np.array(rails.place(side)) - [0.0, GRIP + thick / 2, long / 2 - 0.05] for side in SIDES)
     solids = tuple(Solid("box", make_pose(p=at), np.array([thick, thick, long])) for at in places)

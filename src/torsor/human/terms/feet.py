@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -209,8 +210,6 @@ def contacts(
     return found
 
 
-# The swinging foot on stairs: it stays clear of the edges of the treads that it passes.
-
 POINTS = ("heel", "ball", "toe")
 SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
 ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
@@ -257,8 +256,7 @@ class ClearsEdge(Constraint):
             a, b = at[back], at[front]
             way = b - a
             below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
-            outside = _larger(a[0], -b[0], rounding)
-            rows.append(_larger(outside, below, rounding))
+            rows.append(_larger(_larger(a[0], -b[0], rounding), below, rounding))
             labels.append(f"sole of {self.side} {back} to {front}")
         margins = 10 * (ca.vertcat(*rows) - given["clear"])
         return Rows(margins, np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
@@ -282,15 +280,9 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
     it is over its tread, lower by ``slack`` (m) at most.
     """
     late = 1.0 - swing
+    own: dict[str, Any] = {"body": body, "side": side, "clear": clear, "during": (step.toe_off + swing, late)}
     found: list[Constraint] = [
-        ClearsEdge(
-            body=body,
-            side=side,
-            edge=edge,
-            clear=clear,
-            during=(step.toe_off + swing, late),
-            name=f"{side} foot, edge {k}",
-        )
+        ClearsEdge(**own, edge=edge, name=f"{side} foot, edge {k}")
         for k, edge in enumerate(edges(step, Foot.of(body)), 1)
     ]
     for point in POINTS:

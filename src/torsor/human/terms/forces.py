@@ -28,8 +28,6 @@ from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.robot.robot import Robot
 
-# Torques of the muscles at a node, and the way over which an objective is counted.
-
 
 def muscle_torques(node: Node) -> ca.SX:
     """Return the torques of the muscles at all joints, without the six global coordinates.
@@ -101,10 +99,6 @@ class Driven(Grounded):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Effort(Driven, Cost):
     """The integral of squared torques divided by strengths (Barman 2020, eq. 5.1), of the joints that move."""
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
@@ -203,10 +197,6 @@ class Slipping(Grounded, Cost):
     Without it, slipping feet let the ground do work that no muscle pays for.
     """
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the powers at both feet."""
         contact = contact_forces(node)
@@ -219,10 +209,6 @@ class Unbalance(Grounded, Cost):
 
     Moments are divided by the weight times 0.1 m.
     """
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
@@ -242,18 +228,11 @@ class JointReactions(Grounded, Cost):
 
     joints: tuple[str, ...] = tuple(REACTIONS)
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the forces of both sides."""
         contact = contact_forces(node)
         forces: ca.SX = ca.vertcat(*(contact.reaction(side, joint) for joint in self.joints for side in SIDES))
         return forces / (contact.weight * ca.sqrt(metres(node)))
-
-
-# Torques of the spine within the strength of the trunk, which depends on its flexion.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -292,9 +271,6 @@ class TrunkTorques(Grounded, Constraint):
         ones = np.ones(len(moving))
         labels = (*(f"{name} extends" for name in moving), *(f"{name} flexes" for name in moving))
         return Rows(ca.vertcat(*rows), np.concatenate([-ones, -free]), np.concatenate([free, ones]), labels)
-
-
-# Terms of tasks in which given forces act on the hands: the terms of ``forces`` and ``trunk`` with these forces.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -345,8 +321,6 @@ class HandBalance(Handled, Balance):
         """Return the sides of the box of the pressure, the vertical force and the friction cones."""
         return super().rows(loaded(node))
 
-
-# The largest moments that the legs need: peaks of hip and knee extension over the whole motion.
 
 LEG_JOINTS = ("hip", "knee")
 START = 1.5  # initial guess of each peak (N m/kg): above those of least effort

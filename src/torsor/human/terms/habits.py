@@ -24,35 +24,17 @@ from torsor.robot.robot import Robot
 
 # Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {
-    "tx": (-0.06, 0.06),
-    "ty": (-0.07, -0.002),
-    "tilt": (-3, 6),
-    "list": (-6, 6),
-    "yaw": (-8, 8),
-    "hip_flexion": (-25, 45),
-    "hip_adduction": (-12, 12),
-    "hip_rotation": (-12, 12),
-    "knee_flexion": (0, 75),
-    "ankle_flexion": (-22, 15),
-    "ankle_inversion": (-12, 12),
-    "toe_extension": (-5, 45),
-    "flexion": (-5, 8),
-    "lateral": (-3, 3),
-    "axial": (-4, 4),
-    "shoulder_flexion": (-40, 40),
-    "shoulder_adduction": (-15, 0),
-    "shoulder_rotation": (-15, 15),
-    "elbow_flexion": (5, 60),
-    "pronation": (-10, 10),
-}
+    "tx": (-0.06, 0.06), "ty": (-0.07, -0.002), "tilt": (-3, 6), "list": (-6, 6), "yaw": (-8, 8),
+    "hip_flexion": (-25, 45), "hip_adduction": (-12, 12), "hip_rotation": (-12, 12), "knee_flexion": (0, 75),
+    "ankle_flexion": (-22, 15), "ankle_inversion": (-12, 12), "toe_extension": (-5, 45), "flexion": (-5, 8),
+    "lateral": (-3, 3), "axial": (-4, 4), "shoulder_flexion": (-40, 40), "shoulder_adduction": (-15, 0),
+    "shoulder_rotation": (-15, 15), "elbow_flexion": (5, 60), "pronation": (-10, 10),
+}  # fmt: skip
 # The same for arms that hold a box.
 HOLDING: Mapping[str, tuple[float, float]] = {
-    "shoulder_flexion": (-40, 60),
-    "shoulder_adduction": (-40, 30),
-    "shoulder_rotation": (-60, 60),
-    "elbow_flexion": (5, 130),
-    "pronation": (-80, 80),
-}
+    "shoulder_flexion": (-40, 60), "shoulder_adduction": (-40, 30), "shoulder_rotation": (-60, 60),
+    "elbow_flexion": (5, 130), "pronation": (-80, 80),
+}  # fmt: skip
 
 
 class Relaxed(NamedTuple):
@@ -69,37 +51,21 @@ class Relaxed(NamedTuple):
     follows: float = 0.0
 
 
-# The relaxed posture: angles that cost almost no torque would be undetermined without it.
+# The relaxed posture, without which angles that cost almost no torque are undetermined; "flexion" is of the spine.
 RELAXED: Mapping[str, Relaxed] = {
-    "yaw": Relaxed(0, 5, 3),
-    "tilt": Relaxed(0, 2, 0.3),
-    "list": Relaxed(0, 2, 0.3),
-    "hip_flexion": Relaxed(0, 0),
-    "adduction": Relaxed(0, 1, 0.03),
-    "rotation": Relaxed(0, 1, 0.03),
-    "knee_flexion": Relaxed(0, 0),
-    "ankle_flexion": Relaxed(0, 20),
-    "inversion": Relaxed(0, 1, 0.03),
-    "toe_extension": Relaxed(0, 1),
-    "flexion": Relaxed(0, 1, 0.3),  # spine
-    "lateral": Relaxed(0, 1, 0.3),
-    "axial": Relaxed(0, 5, 0.3, -1.0),
-    "shoulder_flexion": Relaxed(0, 0, 0.03),
-    "elbow_flexion": Relaxed(45, 1, 0.03, 0.8),
-    "pronation": Relaxed(0, 1),
-}
+    "yaw": Relaxed(0, 5, 3), "tilt": Relaxed(0, 2, 0.3), "list": Relaxed(0, 2, 0.3), "hip_flexion": Relaxed(0, 0),
+    "adduction": Relaxed(0, 1, 0.03), "rotation": Relaxed(0, 1, 0.03), "knee_flexion": Relaxed(0, 0),
+    "ankle_flexion": Relaxed(0, 20), "inversion": Relaxed(0, 1, 0.03), "toe_extension": Relaxed(0, 1),
+    "flexion": Relaxed(0, 1, 0.3), "lateral": Relaxed(0, 1, 0.3), "axial": Relaxed(0, 5, 0.3, -1.0),
+    "shoulder_flexion": Relaxed(0, 0, 0.03), "elbow_flexion": Relaxed(45, 1, 0.03, 0.8), "pronation": Relaxed(0, 1),
+}  # fmt: skip
 METRES = ("tx", "ty", "tz")
 RADIUS = 0.17  # least distance of the wrists from the hips (m)
 STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges are widened by a slope
 
 
 def relaxed(name: str) -> Relaxed:
-    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with.
-
-    Example:
-        >>> relaxed("left_hip_rotation").weight, relaxed("tx").weight
-        (1, 0)
-    """
+    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with."""
     return next((RELAXED[key] for key in sorted(RELAXED, key=len, reverse=True) if name.endswith(key)), Relaxed(0, 0))
 
 

@@ -98,10 +98,6 @@ class MetabolicEnergy(Driven, Cost):
 class MuscleEffort(Driven, Cost):
     """The squared torques of the muscles, divided by the strengths, for each metre (s/m)."""
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques."""
         moving = contact_forces(node).moving
@@ -144,12 +140,6 @@ def joint_rates(body: Robot) -> dict[str, float]:
 
     Flexions of hips, knees and ankles have the velocity at which half the isometric torque remains, the mean of both
     directions (Anderson et al. 2007, young men); all other coordinates have the mean of these three.
-
-    Example:
-        >>> rates = joint_rates(torsor.library.human())
-        >>> names = "hip_flexion", "knee_flexion", "ankle_flexion", "hip_rotation"
-        >>> [round(rates[f"right_{name}"], 2) for name in names]
-        [3.73, 4.59, 2.75, 3.69]
     """
     curves = StrengthCurves()
     fast = {joint: float(np.mean([each.fast for each in curves.of(body, joint)])) for joint in CURVED_JOINTS}
@@ -220,10 +210,6 @@ class RelativeStrength(Curved, Driven, Cost):
     free steps s/m.
     """
 
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
-
     def squares(self, node: Node) -> ca.SX:
         """Return the relative torques: of joints with curves one for each direction."""
         moving, names = contact_forces(node).moving, node.robot.coordinate_names[len(GLOBAL) :]
@@ -259,12 +245,7 @@ def _positive(x: ca.SX) -> ca.SX:
 
 
 def pendulum_rate(body: Robot) -> float:
-    """Return w (1/s) of a body (``library.human``): the root of gravity over the height of its centre of mass.
-
-    Example:
-        >>> round(pendulum_rate(torsor.library.human()), 2)
-        3.11
-    """
+    """Return w (1/s) of a body (``library.human``): the root of gravity over the height of its centre of mass."""
     still = body.neutral()
     ground = min(float(body.pose(still, f"{side}_heel")[1, 3]) for side in SIDES)
     height = float(body.center_of_mass(still)[1]) - ground
@@ -297,10 +278,6 @@ class Instability(Grounded, Cost):
         """Return the data of ``Grounded``, the rate of the pendulum (1/s) and half the width of a sole (m)."""
         own = [pendulum_rate(self.body), Foot.of(self.body).half]
         return {**super().data(s), "pendulum": np.tile(own, (len(s), 1))}
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: the whole cost is a sum of squares."""
-        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return the shortfalls of both sides."""

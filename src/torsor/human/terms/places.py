@@ -189,8 +189,6 @@ class BoxClears(Held):
         return Rows(ca.vertcat(*rows), np.ones(len(rows)), np.full(len(rows), np.inf), tuple(labels))
 
 
-# Constraints of hands that hold rails: their places, and the forces of the rails on them.
-
 NEAR = 0.005  # m: a hand is within this of its place
 
 
@@ -260,11 +258,7 @@ def rail_constraints(
 
 
 def check_reach(body: Robot, rails: Rails, shoulder: tuple[float, float, float], where: str) -> None:
-    """Raise ModelError if the rails are farther from a (right) shoulder (m) than the arm reaches.
-
-    Example:
-        >>> check_reach(torsor.library.human(), Rails(), (-0.2, 1.0, -0.2), "stand-up")
-    """
+    """Raise ModelError if the rails are farther from a (right) shoulder (m) than the arm reaches."""
     arm = float(landmark(body, "right_upper_arm")[1] - landmark(body, "right_knuckles")[1])
     way = math.dist(shoulder, rails.place("right"))
     if way > arm:

@@ -134,12 +134,7 @@ class _HandSampled(Handled, _Sampled):
 
 def _sampler(term: Grounded) -> _Sampled:
     """Return the samples' term for the body, the support and the hands' forces of another term."""
-    own: dict[str, Any] = {
-        "body": term.body,
-        "support": term.support,
-        "friction": term.friction,
-        "strength": term.strength,
-    }
+    own: dict[str, Any] = {name: getattr(term, name) for name in ("body", "support", "friction", "strength")}
     if isinstance(term, Handled):
         return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
     return _Sampled(**own)
@@ -202,10 +197,6 @@ class HumanProblem(MotionProblem):
     ``result.tau`` is without contact, as inverse dynamics gives it; trajectories (also as .csv and in ``to_dict``) have
     the torques of the joints that act together with the ground and a seat, and these as external wrenches. ``load`` is
     what the body carries, for pictures: its mass is that of the body already.
-
-    Example:
-        >>> isinstance(torsor.human.walking(), HumanProblem)
-        True
     """
 
     load: Backpack | Box | None = None
@@ -235,12 +226,7 @@ class HumanProblem(MotionProblem):
 
 
 def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
-    """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero without any.
-
-    Example:
-        >>> hand_forces_of(torsor.human.walking(), np.zeros(1)).shape
-        (1, 2, 3)
-    """
+    """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero without any."""
     term = grounded_term(problem)
     return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
 
@@ -257,22 +243,12 @@ def hand_forces(solution: Any, s: Array) -> Array:
 
 
 def load_of(problem: MotionProblem) -> Backpack | Box | None:
-    """Return what the body of a problem carries, None for nothing.
-
-    Example:
-        >>> load_of(torsor.human.walking(load=torsor.human.Backpack(10.0))).mass
-        10.0
-    """
+    """Return what the body of a problem carries, None for nothing."""
     return problem.load if isinstance(problem, HumanProblem) else None
 
 
 def who(problem: MotionProblem) -> str:
-    """Return who moves, for titles: the name and the mass of the body, and its load.
-
-    Example:
-        >>> who(torsor.human.walking(load=torsor.human.Backpack(10.0)))
-        'human of 73 kg with a backpack of 10 kg'
-    """
+    """Return who moves, for titles: the name and the mass of the body, and its load."""
     body, load = grounded_term(problem).body, load_of(problem)
     carried = 0.0 if load is None else load.mass
     what = "" if load is None else f" with a {type(load).__name__.lower()} of {carried:g} kg"
@@ -285,8 +261,6 @@ def _at_link(body: Robot, q: Array, link: str, force: Array, moment: Array) -> A
     about = moment - np.cross(pose[:, :3, 3], force)
     return np.concatenate([np.einsum("kji,kj->ki", pose[:, :3, :3], each) for each in (about, force)], axis=1)
 
-
-# Where the ground, a seat and rails press on a body, and how strongly: the arrows of pictures.
 
 CARRIES = 1e-6  # fraction of the weight below which a foot has no centre of pressure
 

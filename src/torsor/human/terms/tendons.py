@@ -64,10 +64,6 @@ def springs(person: Person) -> Array:
     """Return largest torque (N m) and largest stretch (rad) of each of ``EXTENSORS`` (2, 2), for a person.
 
     Forces are scaled by mass, lengths by height. Tendons at one joint have the same relative force.
-
-    Example:
-        >>> springs(Person(1.8, 80.0, "male")).round(3).tolist()
-        [[275.0, 0.239], [360.0, 0.153]]
     """
     torques = np.array([sum(each.force * each.lever for each in own) for own in EXTENSORS.values()])
     work = np.array([sum(each.force * STRAIN * each.slack for each in own) for own in EXTENSORS.values()])

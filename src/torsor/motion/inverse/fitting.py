@@ -313,9 +313,7 @@ class _Search:
         w = self.at.weights
         J = self.by_weights * w
         gradient = J.T @ self.r
-        kept = ~(
-            (w <= 1.01 * SMALLEST * self.total) & (gradient > 0)
-        )  # at the end of their range, and pushing outwards
+        kept = ~((w <= 1.01 * SMALLEST * self.total) & (gradient > 0))  # at the end of their range, pushing outwards
         u, s, vt = np.linalg.svd(J[:, kept], full_matrices=False)
         good = s > NOTHING * max(s.max(initial=0.0), np.finfo(float).tiny)
         s, v, along = s[good], vt[good].T, (u.T @ self.r)[good]

@@ -28,9 +28,8 @@ class Measured:
 
     ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; a
     motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
-    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column
-    (n x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or
-    {name: number}.
+    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column (n
+    x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or {name: number}.
 
     Example:
         >>> Measured(name="reach 1", values=np.zeros((5, 2)), names=["joint1", "joint2"], scale=0.01).moments.tolist()
@@ -135,9 +134,7 @@ class Residuals:
     """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
 
     def __init__(self, problem: ProblemStatement, data: Any):
-        self.sets = tuple(
-            Measured.of_reference(each) if isinstance(each, Reference) else each for each in several(data)
-        )
+        self.sets = tuple(Measured.of_reference(one) if isinstance(one, Reference) else one for one in several(data))
         self._check(problem)
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
@@ -190,7 +187,6 @@ class Residuals:
         """The sum of squares of the data about their means over time, in their scales: what a fit can explain."""
         total = 0.0
         for each, batch in zip(self.sets, self._batches, strict=True):
-            labels = batch.kernels.rows[0].labels
-            scale = by_name(each.scale, labels, np.inf, each.name)
+            scale = by_name(each.scale, batch.kernels.rows[0].labels, np.inf, each.name)
             total += float((((each.table - each.table.mean(axis=0)) / scale) ** 2).sum())
         return total

@@ -22,8 +22,6 @@ from torsor.motion.transcription.variables import Linear
 from torsor.optimisation import SOLVERS, Iteration, Outcome, Settings, StoppedError, Watch
 from torsor.optimisation.optimum import Optimum, estimated, polished
 
-# A nonlinear program whose objective is a weighted sum, with weights that are inputs: nothing is compiled again.
-
 
 class WeightedProgram:
     """Minimise sum_k w_k f_k(x) subject to the constraints of a problem, whose order of rows it keeps.
@@ -96,15 +94,6 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
 
     ``groups`` has {name of a weight: titles of its terms}; without it each term has its own. Raises ModelError for
     terms that are in no group or in two, and for a problem with fewer than two weights.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
-        >>> aims = [motion.Effort(), motion.Jerk(), motion.TorqueRate()]
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(1.0), aims, ends)
-        >>> smooth = cost_groups(problem, {"effort": ["Effort"], "smooth": ["Jerk", "TorqueRate"]})
-        >>> {name: len(terms) for name, terms in smooth.items()}
-        {'effort': 1, 'smooth': 2}
     """
     where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
     twice = next((each for each in titles if titles.count(each) > 1), None)
@@ -244,9 +233,8 @@ def weight_sensitivities(result: Solution) -> WeightSensitivities:
     problem = result.problem
     if not result.is_solved or not result.is_feasible:
         found = f"the result of {problem.name!r}: {result.status}"
-        raise ModelError(
-            found, value=problem.name, where="weight sensitivities", allowed="one that is optimal and feasible"
-        )
+        allowed = "one that is optimal and feasible"
+        raise ModelError(found, value=problem.name, where="weight sensitivities", allowed=allowed)
     groups = cost_groups(problem, None)
     program = WeightedProgram(problem, groups, np.ones(len(groups)))
     optimum = polished(program, result.outcome) or estimated(program, result.outcome)

@@ -1,4 +1,4 @@
-"""Solutions on disk: what a .npz file holds, the problem included, and how it is read back and checked."""
+"""Solutions on disk, one or several: what a .npz file holds, the problem included, and how it is read and checked."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -137,8 +137,6 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     return Solution(problem, outcome, solver, tolerance, setup, seconds, passes, settings)
 
 
-# Several results of motion problems together, each with a label such as its seed: on disk, as a table, as a figure.
-
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
 MOST_RESULTS = 1_000_000
 ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
@@ -199,12 +197,7 @@ def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def is_number(value: object) -> bool:
-    """Whether a label is a number.
-
-    Example:
-        >>> is_number(0.5), is_number("slow")
-        (True, False)
-    """
+    """Whether a label is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

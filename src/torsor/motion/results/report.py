@@ -1,4 +1,4 @@
-"""Reports of a solution: tables for the terminal, and plain values for JSON."""
+"""Reports of a solution: tables for the terminal, plain values for JSON, and the figure of its curves."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from torsor.base import documents
-from torsor.base.arrays import Array
 from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.summary import Summary, as_text
 from torsor.mechanism.friction import friction_jumps
@@ -22,18 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The figure of a solution: its curves with the bounds of the problem.
-
 # Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
 QUANTITIES = {
-    "q": ("Positions", "{}"),
-    "v": ("Velocities", "{}/s"),
-    "a": ("Accelerations", "{}/s²"),
-    "j": ("Jerks", "{}/s³"),
-    "tau": ("Forces", "{}"),
-    "tau_rate": ("Rates of the forces", "{}/s"),
+    "q": ("Positions", "{}"), "v": ("Velocities", "{}/s"), "a": ("Accelerations", "{}/s²"), "j": ("Jerks", "{}/s³"),
+    "tau": ("Forces", "{}"), "tau_rate": ("Rates of the forces", "{}/s"),
     "reactions": ("Joint reactions: size of the force", "N"),
-}
+}  # fmt: skip
 MOTION = ("q", "v", "a", "j")  # without the coordinates that are frozen
 CONTACT = ", with the wrenches of contact"
 DEFAULT = ("q", "v", "tau", "reactions")
@@ -88,12 +81,8 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                 lower, upper = np.full(len(labels), -np.inf), np.full(len(labels), np.inf)
                 places = [labels.index(bound.labels[k]) for k in known]
                 lower[places], upper[places] = bound.lower[known], bound.upper[known]
-                if _is_bounded(lower, upper):
+                if bool(np.isfinite(lower).any() or np.isfinite(upper).any()):
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
-
-
-def _is_bounded(lower: Array, upper: Array) -> bool:
-    return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
 
 
 MOST = 10  # sensitivities that are shown
@@ -190,18 +179,12 @@ def plain(result: Solution) -> dict[str, Any]:
         "robot": robot_facts(robot),
         "settings": documents.plain(result.settings),
         "name": result.problem.name,
-        "status": result.status,
-        "is_solved": result.is_solved,
-        "T": result.T,
+        **{name: getattr(result, name) for name in ("status", "is_solved", "T")},
         "durations": result.durations.tolist(),
         "objective": result.objective,
         "parts": [{"name": part.title, "weight": part.weight, "value": part.value} for part in result.parts],
-        "numbers": result.numbers,
-        "solver": result.solver,
-        "iterations": result.iterations,
-        "setup_seconds": result.setup_seconds,
-        "solve_seconds": result.solve_seconds,
-        "max_violation": result.max_violation,
+        **{name: getattr(result, name) for name in ("numbers", "solver", "iterations")},
+        **{name: getattr(result, name) for name in ("setup_seconds", "solve_seconds", "max_violation")},
         "max_violation_fine": result.max_violation_fine if np.isfinite(result.max_violation_fine) else None,
         **result.counts,
     }

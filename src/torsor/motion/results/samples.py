@@ -178,8 +178,7 @@ class Moments(Profiled):
         phases, s, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
         order = np.lexsort((s, phases))
         for phase in np.unique(phases):
-            own = order[phases[order] == phase]
-            parts.append(sampled(self._problem, self._x, int(phase), s[own], names))
+            parts.append(sampled(self._problem, self._x, int(phase), s[order[phases[order] == phase]], names))
         if not parts:  # an empty array of times: shapes with K = 0
             first = sampled(self._problem, self._x, 0, np.zeros(1), names)
             return {name: values[:0] for name, values in first.items()}

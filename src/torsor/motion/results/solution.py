@@ -20,8 +20,6 @@ from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import Iteration, Outcome, row_violations
 from torsor.robot.robot import Robot
 
-# Active constraints, sensitivities of the optimum to their bounds, and violations by name, also on a finer grid.
-
 VARIABLES = ("Duration", "Number", "Control point")  # titles of bounds of variables
 FINER = 10  # times as many nodes on the grid on which violations between nodes are checked
 TOUCHED = 1e-6  # scaled distance from a bound below which a row is active

@@ -26,11 +26,6 @@ class Bounds:
     """Lower and upper bounds (2, n) of each kind, infinite where there is none, and where they come from.
 
     ``reactions`` are (joint, index of its link, "force" or "moment", bound in N or N m).
-
-    Example:
-        >>> bounds = Bounds.of(torsor.library.ur5(), {"acceleration": 10.0})
-        >>> bounds.values["torque"][1].tolist(), bounds.sources["torque"], bounds.sources["jerk"]
-        ([150.0, 150.0, 150.0, 28.0, 28.0, 28.0], 'of the robot', 'none')
     """
 
     values: Mapping[str, Array]
@@ -67,41 +62,22 @@ class Bounds:
         return any(self.has(kind) for kind in RATES)
 
     def text(self, kind: str, k: int) -> str:
-        """Return the bound of coordinate k, for a person.
-
-        Example:
-            >>> bounds = Bounds.of(torsor.library.ur5(), {"acceleration": [[-2.0, 5.0]] * 6})
-            >>> bounds.text("acceleration", 0), bounds.text("velocity", 0), bounds.text("jerk", 0)
-            ('-2 to 5', '3.15', 'none')
-        """
+        """Return the bound of coordinate k, for a person."""
         low, high = self.values[kind][:, k]
         if np.isinf(low) and np.isinf(high):
             return NONE
         return f"{high:g}" if low == -high else f"{low:g} to {high:g}"
 
     def used(self) -> str:
-        """Return which bounds hold, and where they come from, in one line.
-
-        Example:
-            >>> Bounds.of(torsor.library.ur5(), {"acceleration": 10.0}).used()
-            'velocity, torque of the robot; acceleration given; none of jerk, torque rate'
-        """
-        kinds = {
-            source: [kind.replace("_", " ") for kind in KINDS if self.sources[kind] == source] for source in SOURCES
-        }
+        """Return which bounds hold, and where they come from, in one line."""
+        kinds = {source: [one.replace("_", " ") for one in KINDS if self.sources[one] == source] for source in SOURCES}
         kinds[GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
         parts = [f"{', '.join(kinds[source])} {source}" for source in (OWN, GIVEN) if kinds[source]]
         return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])
 
 
 def _velocities(robot: Robot) -> Array:
-    """Return the velocity limits (n,) of a robot, with those of joints that follow a coordinate.
-
-    Example:
-        >>> arm = torsor.library.ur5()
-        >>> _velocities(arm).tolist() == arm.velocity_limit.tolist()
-        True
-    """
+    """Return the velocity limits (n,) of a robot, with those of joints that follow a coordinate."""
     found, names = robot.velocity_limit.copy(), robot.coordinate_names
     for joint in robot.joints:
         if joint.follows and joint.coordinate in names and joint.ratio:
@@ -211,13 +187,6 @@ class RowKernel:
     """The compiled rows of a robot along a path: ``at`` gives (a, b, low, high) and the largest x at places of it.
 
     ``names`` are (kind, coordinate or joint) of each row.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> kernel = RowKernel.of(robot, Bounds.of(robot, {"velocity": 2.0, "acceleration": 5.0}))
-        >>> rows, most = kernel.at(np.array([[[[0.0], [1.0], [0.5]]]]), np.zeros((1, 1)))  # q = s + s^2 / 2
-        >>> rows[0, 0].tolist(), most.tolist(), kernel.names
-        ([[1.0], [1.0], [-5.0], [5.0]], [[4.0]], (('acceleration', 'joint1'),))
     """
 
     robot: Robot
@@ -291,13 +260,6 @@ class RowKernel:
 
         Dry friction acts against the motion along the path, with q' = d1 (..., n), also where that just begins; of
         coordinates that turn back (..., n) in both directions.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1).with_friction("joint1", coulomb=2.0, viscous=3.0)
-            >>> kernel = RowKernel.of(arm, Bounds.of(arm, {"velocity": 1.0, "torque": 50.0}))
-            >>> rows = kernel.with_friction(np.zeros((1, 4, 1)), np.ones((1, 1)), np.array([4.0]))
-            >>> rows[0, :, 0].round(9).tolist()  # 3 / (2 sqrt(4)), and 2 + 3 sqrt(4) - 3 / 4 * 4 less
-            [0.0, 0.75, -5.0, -5.0]
         """
         first, coordinates = len(self.motion.accelerations), list(self.motion.torques)
         own = slice(first, first + len(coordinates))

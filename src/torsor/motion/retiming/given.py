@@ -29,14 +29,7 @@ class Given(NamedTuple):
 
 
 def check_retimable(robot: Any) -> None:
-    """Raise ModelError for what is no robot whose joints can follow a given path.
-
-    Example:
-        >>> check_retimable(torsor.library.four_bar())
-        Traceback (most recent call last):
-        torsor.ModelError: four_bar: retime: closed loops: the torques of their drives are not retimed; fix: \
-robot.open_tree() for velocity and acceleration bounds of all joints
-    """
+    """Raise ModelError for what is no robot whose joints can follow a given path."""
     robot = instance_of(robot, Robot, "retime", "robot", allowed="a torsor.Robot")
     where = f"{robot.name}: retime"
     if robot.loops:
@@ -51,15 +44,7 @@ robot.open_tree() for velocity and acceleration bounds of all joints
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
-    """Return the paths in what a user gives: see ``retime``.
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> read_path(robot, [[0.0, 0.0], [3.0, 4.0]], None, "example").paths[0].breaks.tolist()  # the length
-        [[0.0, 5.0]]
-        >>> read_path(robot, ([0.0, 2.0], [[0.0, 0.0], [3.0, 4.0]]), None, "example").paths[0].breaks.tolist()  # times
-        [[0.0, 2.0]]
-    """
+    """Return the paths in what a user gives: see ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
         return _same(robot, path, where)
     times, given = _parts(robot, path, where)
@@ -130,11 +115,6 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
 
     The path passes those that are left out within the tolerance too, if the corner that they are near to is blended by
     what they leave of it. With them, its corners would be as short as the lines between them, and very slow.
-
-    Example:
-        >>> kept, left = _kept(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.25], [1.0, 1.0]]), 1.0)
-        >>> kept, left.tolist()
-        ([0, 1, 3], [1.0, 0.75, 1.0])
     """
     kept, left, near = [0], np.full(len(points), tolerance), NEAR * tolerance
     for k in range(1, len(points) - 1):

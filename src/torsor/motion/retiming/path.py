@@ -33,13 +33,7 @@ MAX_CACHED_SPLINES = 64  # sizes of splines
 
 
 def spline(s: Array, q: Array) -> Array:
-    """Return the pieces (B, K - 1, 4, n) of the splines through q (B, K, n) at s (K,) or (B, K), with K > 2.
-
-    Example:
-        >>> s = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
-        >>> spline(s, s[None, :, None] ** 3)[0, 2, :, 0].round(9).tolist()  # (2 + x)^3
-        [8.0, 12.0, 6.0, 1.0]
-    """
+    """Return the pieces (B, K - 1, 4, n) of the splines through q (B, K, n) at s (K,) or (B, K), with K > 2."""
     work = _sweeps(*q.shape)
     room = work.take()
     arrays = room.arrays
@@ -127,12 +121,7 @@ _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three o
 
 
 def flow(w: Array, time: Array) -> tuple[Array, Array]:
-    """Return S and E of intervals at times after their start.
-
-    Example:
-        >>> [float(each.round(9)) for each in flow(np.array(0.0), np.array(2.0))]
-        [2.0, 2.0]
-    """
+    """Return S and E of intervals at times after their start."""
     half = time / 2
     angle, square = np.sqrt(np.abs(w)) * half, w * half * half
     safe = np.maximum(angle, _SMALL)
@@ -149,22 +138,13 @@ def stretched(p: Array) -> Array:
     """Return the place s for a progress p, both from 0 to 1, and its first three derivatives by p (4, ...).
 
     s = 10 p^3 - 15 p^4 + 6 p^5, the smoothest step of degree 5: s' and s'' are 0 at both ends.
-
-    Example:
-        >>> stretched(np.array([0.0, 0.5])).tolist()
-        [[0.0, 0.5], [0.0, 1.875], [0.0, 0.0], [60.0, -30.0]]
     """
     rest = p * (1 - p)
     return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
 
 
 def progress(s: Array) -> Array:
-    """Return the progress p of places s, both from 0 to 1: the inverse of ``stretched``, by bisection.
-
-    Example:
-        >>> progress(np.array([0.0, 0.5, 0.896484375])).round(12).tolist()
-        [0.0, 0.5, 0.75]
-    """
+    """Return the progress p of places s, both from 0 to 1: the inverse of ``stretched``, by bisection."""
     low, high = np.zeros_like(s), np.ones_like(s)
     for _ in range(_HALVES):
         middle = (low + high) / 2
@@ -259,14 +239,7 @@ class JointPath(NamedTuple):
 
     @classmethod
     def through(cls, s: Array, q: Array) -> "JointPath":
-        """Return the cubic splines through q (B, K, n) at s (K,) or (B, K): see ``splines``.
-
-        Example:
-            >>> s = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
-            >>> path = JointPath.through(s, s[None, :, None] ** 3)
-            >>> path.at(np.array([2]), np.array([[0.5]]))[:, 0, 0, 0].round(9).tolist()  # at s = 2.5
-            [15.625, 18.75, 15.0, 6.0]
-        """
+        """Return the cubic splines through q (B, K, n) at s (K,) or (B, K): see ``splines``."""
         if s.shape != q.shape[:2]:
             s = np.broadcast_to(s, q.shape[:2])
         if q.shape[1] > 2:
@@ -283,12 +256,6 @@ class JointPath(NamedTuple):
         Blends turn from the direction e of one line to the direction f of the next, with q'' and q''' = 0 at their
         ends, a way l before and after the corner. In the middle they are 5/32 l |f - e| from the corner, which is the
         largest distance.
-
-        Example:
-            >>> path = JointPath.blended(np.array([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]]), 0.05)
-            >>> middle = path.at(np.array([1]), np.diff(path.breaks)[:, 1:2] / 2)[0, 0, 0]
-            >>> float(np.linalg.norm(middle - [1.0, 0.0]).round(9))
-            0.05
         """
         line = np.diff(q, axis=1)
         length = np.linalg.norm(line, axis=-1, keepdims=True)
@@ -344,13 +311,7 @@ class Grid:
 
     @classmethod
     def even(cls, path: JointPath, count: int | None) -> "Grid":
-        """Return a grid with ``count`` equal intervals in each piece; by default enough for a smooth timing.
-
-        Example:
-            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
-            >>> Grid.even(line, 3).last.tolist()
-            [[1.0, 2.0, 3.0]]
-        """
+        """Return a grid with ``count`` equal intervals in each piece; by default enough for a smooth timing."""
         pieces = path.pieces.shape[1]
         count = max(LEAST, -(-KNOTS // pieces)) if count is None else count
         parts = np.linspace(0.0, 1.0, count + 1)
@@ -364,13 +325,7 @@ class Grid:
 
     @classmethod
     def at(cls, path: JointPath, s: Array, where: str) -> "Grid":
-        """Return the grid with knots s (G + 1), which all breaks of the path are among; one grid for all paths.
-
-        Example:
-            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
-            >>> Grid.at(line, np.array([0.0, 0.5, 3.0]), "example").first.tolist()
-            [[0.0, 0.5]]
-        """
+        """Return the grid with knots s (G + 1), which all breaks of the path are among; one grid for all paths."""
         breaks = path.breaks[0]
         if len(path.breaks) > 1 and (path.breaks != breaks).any():
             fix = "give the number of intervals of each piece"
@@ -382,13 +337,7 @@ class Grid:
         return found
 
     def split(self, parts: Indices) -> "Grid":
-        """Return the grid with intervals divided into so many ``parts`` (G,).
-
-        Example:
-            >>> line = JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1)
-            >>> Grid.even(line, 3).split(np.array([1, 2, 1])).first.tolist()
-            [[0.0, 1.0, 1.5, 2.0]]
-        """
+        """Return the grid with intervals divided into so many ``parts`` (G,)."""
         of = np.repeat(np.arange(len(parts)), parts)
         turn = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
         step = ((self.last - self.first) / parts)[:, of]
@@ -398,12 +347,7 @@ class Grid:
 
     @cached_property
     def knots(self) -> tuple[Indices, Array]:
-        """The pieces (G + 1) of all knots, and their ways (B, G + 1).
-
-        Example:
-            >>> Grid.even(JointPath.blended(np.array([[[0.0], [3.0]]]), 0.1), 3).knots[1].tolist()
-            [[0.0, 1.0, 2.0, 3.0]]
-        """
+        """The pieces (G + 1) of all knots, and their ways (B, G + 1)."""
         return np.append(self.piece, self.piece[-1]), np.concatenate([self.first, self.last[:, -1:]], axis=1)
 
     @cached_property

@@ -82,12 +82,6 @@ def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike
     ``rows`` (B, G + 1, 4, r) are a, b and the bounds low, high at the knots, ``most`` (B, G + 1) the largest x of
     velocity bounds, and ``start`` and ``end`` (B, 1) x at both ends. Where a controllable set is empty, its low is
     above its high, and x has no meaning.
-
-    Example:
-        >>> rows = np.tile([[1.0], [0.0], [-1.0], [1.0]], (1, 5, 1, 1))  # |u| <= 1
-        >>> found = fastest(rows, np.full((1, 5), 9.0), np.ones((1, 4)), 0.0, 0.0)
-        >>> found.x.tolist(), found.u.tolist(), bool(found.failing.any())
-        ([[0.0, 2.0, 4.0, 2.0, 0.0]], [[1.0, 1.0, -1.0, -1.0]], False)
     """
     count, knots, _, r = rows.shape
     work = _passes(r, count, knots)
@@ -117,9 +111,7 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
         by_knot, several = sets.swapaxes(0, 1), []
         if r > FEW:
             own = own.reshape(-1, m, 4)
-            each, best = (
-                np.broadcast_to(array, (m, *array.shape)) for array in (own, back.reshape(-1, 2 + 4 * m)[:, :2])
-            )
+            each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
             several = [Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best])]
         return [
             Call(

@@ -39,12 +39,6 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
     """Return pieces, places and parts of the whole progress (P,) between each break of a path and the knots beside it.
 
     Knots (G + 1) are progresses in the unit of s.
-
-    Example:
-        >>> path = JointPath.through(np.array([0.0, 1.0, 2.0]), np.zeros((1, 3, 1)))
-        >>> piece, s, part = beside_breaks(path, np.array([0.0, 0.8, 1.2, 2.0]))
-        >>> piece.tolist() == [0] * 9 + [1] * 9, part[[0, 8, 9, 17]].round(9).tolist()
-        (True, [0.4, 0.5, 0.5, 0.6])
     """
     first, length = knots[0], knots[-1] - knots[0]
     breaks = first + length * progress((path.breaks[0, 1:-1] - first) / length)
@@ -135,14 +129,6 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with a continuous s''.
 
     ``least`` is a duration (s) that it cannot be shorter than, which scales the search.
-
-    Example:
-        >>> arm = torsor.library.planar_chain(1)
-        >>> bounds = Bounds.of(arm, {"velocity": 9.0, "acceleration": 9.0, "jerk": 32.0})
-        >>> line = JointPath.blended(np.array([[[0.0], [1.0]]]), 1.0)
-        >>> timing = smooth_timing(RowKernel.of(arm, bounds), bounds, line, 0.6, 100, "example")
-        >>> bool(1.0 <= timing.duration <= 1.005)  # (32 / jerk)^(1/3) s
-        True
     """
     _check_friction(rows, bounds, where)
     s = np.linspace(path.breaks[0, 0], path.breaks[0, -1], count + 1)
@@ -193,12 +179,7 @@ def _begin(window: Window, mean: float, fastest: Array) -> bool:
 
 
 def _envelope(limits: Array) -> Array:
-    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be.
-
-    Example:
-        >>> bool((_envelope(np.linspace(1.0, 2.0, 100))[:-2] <= np.linspace(1.0, 2.0, 100)).all())
-        True
-    """
+    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be."""
     width = max(1, len(limits) // SMOOTH)
     near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
     even = np.ones(width + 1) / (width + 1)
@@ -226,12 +207,7 @@ def _slower(window: Window) -> float:
 
 
 def intervals_of(path: JointPath, where: str) -> int:
-    """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend.
-
-    Example:
-        >>> intervals_of(JointPath.blended(np.eye(3)[None], 0.1), "example")
-        200
-    """
+    """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend."""
     if path.pieces.shape[2] != BLEND:
         pieces = int(path.pieces.shape[1])
         return min(max(MOST, FEWEST * pieces), INTERVALS * math.ceil(OF_PIECE * pieces / INTERVALS))

@@ -26,14 +26,7 @@ def _moving(names: Sequence[str]) -> int:
 
 
 def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, float]:
-    """Return {index of a profile: number} from one number for all, one for each, or {name: number}.
-
-    Example:
-        >>> of_profiles({"joint2": 0.5}, ["joint1", "joint2"], "start")
-        {1: 0.5}
-        >>> of_profiles(0.0, ["joint1", "joint2"], "start")
-        {0: 0.0, 1: 0.0}
-    """
+    """Return {index of a profile: number} from one number for all, one for each, or {name: number}."""
     if value is None:
         return {}
     is_table = isinstance(value, Mapping)
@@ -86,12 +79,8 @@ class EndState(Ends):
             return 0 if self.s == 0 else phases - 1
         index = self.phase  # a problem has replaced a name by the index
         if not isinstance(index, (int, np.integer)) or isinstance(index, bool) or not 0 <= index < phases:
-            raise ModelError(
-                argument="phase",
-                value=self.phase,
-                where=self.title,
-                allowed=f"0 to {phases - 1}, or the name of a phase",
-            )
+            allowed = f"0 to {phases - 1}, or the name of a phase"
+            raise ModelError(argument="phase", value=self.phase, where=self.title, allowed=allowed)
         return int(index)
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
@@ -127,12 +116,7 @@ class End(EndState):
 
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
-    """Return conditions with the progress along a path from 0 to 1, unless they give other values.
-
-    Example:
-        >>> [each.q for each in whole_path([Start(v=0.0)])]
-        [0.0, 1.0]
-    """
+    """Return conditions with the progress along a path from 0 to 1, unless they give other values."""
     found = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
         states = [k for k, each in enumerate(found) if isinstance(each, kind) and each.phase is None]

@@ -20,12 +20,7 @@ TINY = 1e-16  # keeps the square root differentiable at half a turn
 
 
 def direction(value: Any, where: str, what: str) -> Array:
-    """Return the unit vector (3,) along a vector.
-
-    Example:
-        >>> direction([0, 0, 2], "orientation", "axis").tolist()
-        [0.0, 0.0, 1.0]
-    """
+    """Return the unit vector (3,) along a vector."""
     array = frozen_array(value, (3,), where, what)
     length = float(np.linalg.norm(array))
     if not length > 0:
@@ -46,13 +41,8 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
     (target, tolerance), m = given, values.numel()
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        raise ModelError(
-            f"is {tolerance!r} without a target",
-            value=tolerance,
-            argument="tolerance",
-            where=where,
-            fix="widen the bounds",
-        )
+        text = f"is {tolerance!r} without a target"
+        raise ModelError(text, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError("a target and bounds", where=where, fix="leave one of them out")
@@ -196,14 +186,10 @@ class Orientation(Constraint):
             return ca.dot(ca.SX(aim), now), ca.SX(aside) @ now
         wanted = frozen_array(self.rotation, (3, 3), self.title, "rotation")
         if not np.allclose(wanted @ wanted.T, np.eye(3), atol=1e-6) or np.linalg.det(wanted) < 0:
-            raise ModelError(
-                f"is {wanted.tolist()}", argument="rotation", where=self.title, allowed="a rotation matrix"
-            )
+            allowed = "a rotation matrix"
+            raise ModelError(f"is {wanted.tolist()}", argument="rotation", where=self.title, allowed=allowed)
         E = ca.SX(wanted).T @ R
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
-
-
-# Reference motions, curves that a frame follows, and manipulability.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,8 +17,6 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
-# Joint reactions, the wrenches that parents exert on their links: bounded, or minimised as a mean or as a peak.
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Reacting(Term):
@@ -361,9 +359,8 @@ class Unactuated(Constraint):
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
-            raise ModelError(
-                f"no collocation point during {self.during!r}", value=self.during, where=self.title, fix=fix
-            )
+            text = f"no collocation point during {self.during!r}"
+            raise ModelError(text, value=self.during, where=self.title, fix=fix)
         return kept
 
     def rows(self, node: Node) -> Rows:
@@ -382,11 +379,6 @@ class Unactuated(Constraint):
 
 
 def collocation(spline: Spline) -> Array:
-    """Return the Greville abscissae (count - 2,) of accelerations.
-
-    Example:
-        >>> collocation(Spline.uniform(5, degree=4)).tolist()
-        [0.0, 0.5, 1.0]
-    """
+    """Return the Greville abscissae (count - 2,) of accelerations."""
     inner, degree = spline.knots[2:-2], spline.degree - 2
     return np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])

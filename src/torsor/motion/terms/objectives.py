@@ -67,9 +67,8 @@ class Effort(Cost):
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
                 fix = "leave scale out, or use `kind='squared'`"
-                raise ModelError(
-                    f"is {scale!r} besides the robot's limits", value=scale, argument="scale", where=self.title, fix=fix
-                )
+                text = f"is {scale!r} besides the robot's limits"
+                raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
             if not np.isfinite(scale).any():
@@ -191,7 +190,3 @@ class Rates(Cost):
     def has_rows(self) -> bool:
         """It is evaluated from the rows of the constraint."""
         return False
-
-    def integrand(self, node: Node) -> ca.SX:
-        """Return 0: it has no integrand at one node."""
-        return ca.SX(0)

@@ -14,24 +14,12 @@ FORM = "form"  # key of a table for a field of a term that is itself called kind
 
 
 def kind_of(cls: type) -> str:
-    """Return the name of a class of terms in files.
-
-    Example:
-        >>> from torsor.motion import Torques, Start
-        >>> kind_of(Torques), kind_of(type("TorqueRates", (), {}))
-        ('torques', 'torque_rates')
-    """
+    """Return the name of a class of terms in files."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def term_registry(*bases: type) -> dict[str, type]:
-    """Return the public classes of terms that derive from one of the bases, by their names in files.
-
-    Example:
-        >>> from torsor.motion.terms.term import Cost
-        >>> term_registry(Cost)["time"].__name__
-        'Time'
-    """
+    """Return the public classes of terms that derive from one of the bases, by their names in files."""
     found, left = dict[str, type](), list(bases)
     while left:
         cls = left.pop()

@@ -131,13 +131,8 @@ class Cost(Term):
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
             found = f"is {self.during!r}: an empty interval of integration"
-            raise ModelError(
-                found,
-                value=self.during,
-                argument="during",
-                where=self.title,
-                fix="give a longer one, or at, for a sum over moments",
-            )
+            fix = "give a longer one, or at, for a sum over moments"
+            raise ModelError(found, value=self.during, argument="during", where=self.title, fix=fix)
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:
@@ -149,8 +144,8 @@ class Cost(Term):
         return self
 
     def integrand(self, node: Node) -> ca.SX:
-        """Return the integrand."""
-        raise NotImplementedError
+        """Return the integrand; 0 for a cost that is a sum of ``squares`` alone."""
+        return ca.SX(0)
 
     def squares(self, node: Node) -> ca.SX:
         """Return a column whose squares are added to the integrand.
@@ -159,9 +154,6 @@ class Cost(Term):
         BLAS.
         """
         return ca.SX(0, 1)
-
-
-# Terms of the user's own: any CasADi expression of a node's quantities, integrated or bounded.
 
 
 def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:

@@ -26,8 +26,6 @@ from torsor.motion.transcription.splines import Spline
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-# A path of the joints: positions as functions of one number, the progress from 0 to 1.
-
 MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path
 
 
@@ -195,9 +193,8 @@ class MotionModel:
             raise ModelError(found, where=robot.name, fix="a model without wheels, or torsor.simulate")
         if robot.loops and (self.frozen or self.path is not None):
             fix = "lock it with robot.with_coupling(name, {coordinate: 1.0}, offset)"
-            raise ModelError(
-                "coordinates or a path of a robot with loops", argument="frozen", where=robot.name, fix=fix
-            )
+            text = "coordinates or a path of a robot with loops"
+            raise ModelError(text, argument="frozen", where=robot.name, fix=fix)
         if robot.loops and self.parameters:
             found = f"{', '.join(self.parameters)} of a robot with loops: positions of its joints depend on them"
             raise ModelError(found, where=robot.name, allowed="free numbers of robots without loops")
@@ -255,7 +252,10 @@ class MotionModel:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
         y = [each[: self.names.moving] for each in y]
         if Q is not None:
-            return self._closed_motion(y, Q)
+            v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
+            rates = steps(Tree.of(self.robot), Q) @ v
+            j = ca.jtimes(a, Q, rates) + ca.jtimes(a, y[1], y[2]) + ca.jtimes(a, y[2], y[3])
+            return [Q, v, a, j]
         if self.path is not None:
             return self.path.motion(y)
         robot = self.robot
@@ -266,13 +266,6 @@ class MotionModel:
         for column, row in enumerate(self.places):
             spread[row, column] = 1
         return [ca.SX(constant) + spread @ y[0], *(spread @ each for each in y[1:])]
-
-    def _closed_motion(self, y: list[ca.SX], Q: ca.SX) -> list[ca.SX]:
-        """Return the same for known positions Q; the jerk is the time derivative of the acceleration."""
-        v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
-        rates = steps(Tree.of(self.robot), Q) @ v
-        j = ca.jtimes(a, Q, rates) + ca.jtimes(a, y[1], y[2]) + ca.jtimes(a, y[2], y[3])
-        return [Q, v, a, j]
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
         """Return the derivative (nq x N) of the positions of closed loops by the profiles."""

@@ -20,21 +20,11 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Groups of terms that are evaluated at the same moments, so that shared quantities of the robot are computed once.
-
 Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
-    """Return groups of terms by phase, moments, weights of the integral, and ``together``.
-
-    Example:
-        >>> from torsor.motion import Effort, Time, Torques
-        >>> model = MotionModel(torsor.library.two_link())
-        >>> groups = grouped([Phase(1.0, nodes=11)], [Time(), Effort(), Torques(upper=1.0)], model)
-        >>> [(len(moments), [term.title for term in group]) for (_, moments, *_), group in groups.items()]
-        [(36, ['Time', 'Effort']), (11, ['Torques'])]
-    """
+    """Return groups of terms by phase, moments, weights of the integral, and ``together``."""
     found: dict[Key, list[Term]] = {}
     for index, phase in enumerate(phases):
         for term in terms:
@@ -336,8 +326,7 @@ class NodeKernels:
             second = sum(
                 (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0)
             )
-            orders = ca.DM(np.repeat(np.arange(D), N))
-            mixed = ca.horzcat(pulled[:U] - orders / T * jacobian[:U], mixed)
+            mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
         scaled = ca.horzcat(ca.SX(U, 0), *(self._unscaled(mixed[:, k]) for k in range(mixed.shape[1])))

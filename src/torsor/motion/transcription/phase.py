@@ -28,15 +28,7 @@ LARGEST = 0.7  # bound of each variable
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock with ``harmonics`` pairs of variables; 0 is the even clock t = s T.
-
-    Example:
-        >>> clock = Clock(1)
-        >>> clock.names
-        ('clock cos 1', 'clock sin 1')
-        >>> clock.fraction(np.array([0.0, 0.25, 1.0]), np.array([0.2, 0.0])).round(4).tolist()
-        [0.0, 0.2818, 1.0]
-    """
+    """A clock with ``harmonics`` pairs of variables; 0 is the even clock t = s T."""
 
     harmonics: int = 0
 
@@ -128,12 +120,8 @@ class Phase:
         where = f"phase {self.name!r}" if self.name else "phase"
         bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
-            raise ModelError(
-                argument="duration",
-                value=self.duration,
-                where=where,
-                allowed="seconds above 0, or (least, most) of them",
-            )
+            allowed = "seconds above 0, or (least, most) of them"
+            raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
         if not isinstance(self.name, str):
             raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
@@ -201,9 +189,7 @@ class Phase:
         There are ``fewest`` Gauss points or more.
         """
         if self.quadrature == "trapezoid":
-            moments = np.unique(
-                np.concatenate([[first], self.nodes[(self.nodes > first) & (self.nodes < last)], [last]])
-            )
+            moments = np.unique(np.hstack([first, self.nodes[(self.nodes > first) & (self.nodes < last)], last]))
             steps = np.diff(moments)
             return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
         inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
@@ -216,13 +202,7 @@ class Phase:
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
-    """Whether ``wanted`` is the index or the name of a phase.
-
-    Example:
-        >>> phase = Phase(1.0, name="swing")
-        >>> is_phase("swing", 0, phase), is_phase(0, 0, phase), is_phase(False, 0, phase)
-        (True, True, False)
-    """
+    """Whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
     return is_name or (_is_whole(wanted) and wanted == index)
 
