@@ -66,8 +66,8 @@ def test_jerks_and_rates_of_forces_are_drawn_where_they_are_bounded() -> None:
     assert [each.get_title() for each in axes][4:] == ["Jerks", "Rates of forces"]
     assert [each.get_ylabel() for each in axes][4:] == ["rad/s³", "N m/s"]
     t = axes[0].lines[0].get_xdata()
-    q, v, a = found.at(t)
-    for panel, known in zip(axes[4:], (a, rod.inverse_dynamics(q, v, a)), strict=True):
+    now = found.at(t)
+    for panel, known in zip(axes[4:], (now.a, rod.inverse_dynamics(now.q, now.v, now.a)), strict=True):
         rate = panel.lines[0].get_ydata()
         sums = np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(t))
         assert sums == pytest.approx(known[1:, 0] - known[0, 0], abs=0.02 * np.abs(known).max())
@@ -79,7 +79,8 @@ def test_reactions_are_drawn_where_they_are_bounded() -> None:
     panel = found.plot().axes[-1]
     elbow = ARM.link_names.index(next(joint.child for joint in ARM.joints if joint.name == "elbow_joint"))
     curve, bound = panel.lines
-    known = np.linalg.norm(ARM.joint_wrenches(*found.at(curve.get_xdata()))[:, elbow, 3:], axis=1)
+    now = found.at(curve.get_xdata())
+    known = np.linalg.norm(ARM.joint_wrenches(now.q, now.v, now.a)[:, elbow, 3:], axis=1)
     assert (panel.get_title(), panel.get_ylabel()) == ("Reactions", "N")
     assert curve.get_ydata() == pytest.approx(known, rel=1e-9)
     assert bound.get_ydata().tolist() == [70.0, 70.0]

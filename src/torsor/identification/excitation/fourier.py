@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
+from torsor.base.checks import arrays
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
@@ -20,6 +21,7 @@ from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
+from torsor.base.time_series import Instants
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
@@ -90,6 +92,34 @@ LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 
 
+class ExcitationInstants(Instants):
+    """A periodic motion at times (...)."""
+
+    def __init__(self, motion: "Excitation", times: Array):
+        self.times, self._robot = times, motion.robot
+        self._states = motion(times)
+
+    @property
+    def q(self) -> Array:
+        """Positions (..., n)."""
+        return self._states[0]
+
+    @property
+    def v(self) -> Array:
+        """Velocities (..., n)."""
+        return self._states[1]
+
+    @property
+    def a(self) -> Array:
+        """Accelerations (..., n)."""
+        return self._states[2]
+
+    @cached_property
+    def tau(self) -> Array:
+        """Forces (..., n) of the robot as given."""
+        return self._robot.inverse_dynamics(*self._states)
+
+
 @dataclass(frozen=True, eq=False)
 class Excitation(Result):
     """A periodic motion that excites the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
@@ -101,7 +131,7 @@ class Excitation(Result):
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-        >>> sway.q(0.5).round(9).tolist(), sway.v(0.5).round(9).tolist()
+        >>> sway.at(0.5).q.round(9).tolist(), sway.at(0.5).v.round(9).tolist()
         ([1.0], [0.0])
     """
 
@@ -134,35 +164,17 @@ class Excitation(Result):
         q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
         return q, v, a
 
-    def q(self, t: ArrayLike) -> Array:
-        """Return the positions (..., n) at times t (...), in rad and m.
+    def at(self, t: ArrayLike) -> "ExcitationInstants":
+        """Return the motion at times t (...), any finite ones since it is periodic: q, v, a and tau (..., n).
+
+        The forces are those of the robot as given.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.q([0.0, 0.5]).round(9).tolist()
-            [[0.0], [1.0]]
+            >>> sway.at([0.0, 0.5]).q.round(9).tolist(), sway.at(0.5).a.round(3).tolist()
+            ([[0.0], [1.0]], [-9.87])
         """
-        return self(t)[0]
-
-    def v(self, t: ArrayLike) -> Array:
-        """Return the velocities (..., n) at times t (...), in rad/s and m/s.
-
-        Example:
-            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.v(0.0).round(3).tolist()
-            [3.142]
-        """
-        return self(t)[1]
-
-    def a(self, t: ArrayLike) -> Array:
-        """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2.
-
-        Example:
-            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.a(0.5).round(3).tolist()
-            [-9.87]
-        """
-        return self(t)[2]
+        return ExcitationInstants(self, arrays(t, (), self.robot.name, "t"))
 
     def law(self, t: Any) -> ca.SX:
         """Return the positions (n x 1) at a CasADi time: a reference for the controllers of ``torsor.control``.
