@@ -70,11 +70,12 @@ class TimeAxis:
 
     def __init__(self, knots: Array, where: str, last: int):
         self.array, self.knots, self.where, self.last = knots, knots.tolist(), where, last
-        self._first, self._end = (self.knots[0], self.knots[-1]) if self.knots else (np.inf, -np.inf)
+        self._first: float = self.knots[0] if self.knots else np.inf
+        self._end: float = self.knots[-1] if self.knots else -np.inf
 
-    def find(self, t: ArrayLike) -> tuple[Any, Any]:
+    def find(self, t: Any) -> tuple[Any, Any]:
         """Return the times (...) and the indices (...) of their intervals; raise ModelError outside of the range."""
-        if type(t) in _NUMBERS and self._first <= t <= self._end:  # type: ignore[operator]
+        if type(t) in _NUMBERS and self._first <= t <= self._end:
             return t, self.interval(t)
         times, near = real_array(t, self.where, "t"), ROUNDING * max(self._end - self._first, 0.0)
         if not ((times >= self._first - near) & (times <= self._end + near)).all():
@@ -129,9 +130,10 @@ class Series(NamedTuple):
     group: Any = None
 
     @classmethod
-    def of(cls, where: str, times: Array, *samples: Array | None, held: bool = False, group: Any = None) -> "Series":
-        """Return the samples q, v, a and tau at ``times`` (T,)."""
-        return cls(TimeAxis(times, where, len(times) - 1), *samples, held=held, group=group)
+    def of(cls, where: str, times: Array, q: Array, *rates: Array, held: bool = False, group: Any = None) -> "Series":
+        """Return the samples q, and v, a and tau as far as they are known, at ``times`` (T,)."""
+        v, a, tau = (*rates, None, None, None)[:3]
+        return cls(TimeAxis(times, where, len(times) - 1), q, v, a, tau, held, group)
 
 
 class SampledInstants(Instants):
@@ -195,9 +197,9 @@ class SampledInstants(Instants):
         ends, rates = self._ends(series.q), self._ends(series.v)
         if series.group is None:
             return self._cubic(ends, rates)
-        integrate, difference, x = series.group.integrate, series.group.difference, np.stack(ends)
-        inner = integrate(x, self._h / 3 * np.stack([rates[0], -rates[1]]))
-        points = np.stack([x[0], inner[0], inner[1], x[1]])
+        integrate, difference, part = series.group.integrate, series.group.difference, self._h / 3
+        inner = integrate(np.array(ends), np.array([part * rates[0], -part * rates[1]]))
+        points = np.array([ends[0], inner[0], inner[1], ends[1]])
         while len(points) > 1:
             points = integrate(points[:-1], self._s * difference(points[:-1], points[1:]))
         return np.asarray(points[0])

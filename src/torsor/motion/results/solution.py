@@ -314,7 +314,7 @@ class Solution(Profiled):
     @property
     def times(self) -> Array:
         """Times (K,) of the profiles, in s."""
-        return self.moments.times
+        return np.asarray(self.moments.times)
 
     @cached_property
     def moments(self) -> Moments:

@@ -227,11 +227,11 @@ class Timing(NamedTuple):
 
     def at(self, t: Any, k: Any) -> tuple[Any, Any, Any, Any]:
         """Return s, s', s'' and s''' at times (...), in intervals k (...)."""
-        time = t - self.times[k]
-        v, u, w = np.sqrt(self.x[k]), self.u[k], self.w[k]
+        sqrt, most = (math.sqrt, max) if isinstance(k, int) else (np.sqrt, np.maximum)
+        time, v, u, w = t - self.times[k], sqrt(self.x[k]), self.u[k], self.w[k]
         S, E = flow(w, time)
         way, rate = v * S + u * E, v + w * v * E + u * S
-        found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
+        found = self.s[k] + way, most(rate, 0.0), u + w * way, w * rate
         return self._stretched(*found) if self.stretch else found
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
