@@ -43,7 +43,7 @@ def test_files_that_cannot_be_written_are_named(motion: Retimed, name: str, word
 
 def test_a_failing_figure_leaves_the_old_file(motion: Retimed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    from torsor.base.shown import shown_figure
+    from torsor.base.figures import shown_figure
 
     (tmp_path / "motion.png").write_text("old")
 

@@ -7,7 +7,7 @@ refused; a time that rounding has moved by 1e-9 of the duration at most is taken
 
 from bisect import bisect_right
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ ROUNDING = 1e-9  # of the duration
 _NUMBERS = frozenset((float, int, np.float64))  # one time, which needs no array
 
 
-class Instants:
+class Instants(Protocol):
     """A motion at ``times`` (...): ``q`` (..., nq), ``v``, ``a``, ``tau`` (..., nv), as far as the result has them.
 
     Each is computed when it is first used. A batch of motions has its axes before those of the times.
@@ -31,27 +31,25 @@ class Instants:
         ((5, 1), (5, 3, 1))
     """
 
-    times: Any
+    @property
+    def times(self) -> Any:
+        """The times (...), in s."""
 
     @property
     def q(self) -> Array:
-        """Positions."""
-        raise AttributeError(f"{type(self).__name__} has no q")
+        """Positions (..., nq)."""
 
     @property
     def v(self) -> Array:
-        """Velocities."""
-        raise AttributeError(f"{type(self).__name__} has no v")
+        """Velocities (..., nv)."""
 
     @property
     def a(self) -> Array:
-        """Accelerations."""
-        raise AttributeError(f"{type(self).__name__} has no a")
+        """Accelerations (..., nv)."""
 
     @property
     def tau(self) -> Array:
-        """Forces."""
-        raise AttributeError(f"{type(self).__name__} has no tau")
+        """Forces (..., nv)."""
 
 
 class TimeAxis:
@@ -136,7 +134,7 @@ class Series(NamedTuple):
         return cls(TimeAxis(times, where, len(times) - 1), q, v, a, tau, held, group)
 
 
-class SampledInstants(Instants):
+class SampledInstants:
     """A motion between samples, at which it has their values.
 
     Positions are the cubic through the samples on both sides and their velocities (on the group, de Casteljau's

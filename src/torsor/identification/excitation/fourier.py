@@ -21,7 +21,6 @@ from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
-from torsor.base.time_series import Instants
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
@@ -92,32 +91,17 @@ LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 
 
-class ExcitationInstants(Instants):
+class ExcitationInstants:
     """A periodic motion at times (...)."""
 
     def __init__(self, motion: "Excitation", times: Array):
         self.times, self._robot = times, motion.robot
-        self._states = motion(times)
-
-    @property
-    def q(self) -> Array:
-        """Positions (..., n)."""
-        return self._states[0]
-
-    @property
-    def v(self) -> Array:
-        """Velocities (..., n)."""
-        return self._states[1]
-
-    @property
-    def a(self) -> Array:
-        """Accelerations (..., n)."""
-        return self._states[2]
+        self.q, self.v, self.a = motion(times)
 
     @cached_property
     def tau(self) -> Array:
         """Forces (..., n) of the robot as given."""
-        return self._robot.inverse_dynamics(*self._states)
+        return self._robot.inverse_dynamics(self.q, self.v, self.a)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.time_series import Instants, TimeAxis, polynomials
+from torsor.base.time_series import TimeAxis, polynomials
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
@@ -75,37 +75,37 @@ class Profiled:
         """The motion at the moments."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def q(self) -> Array:
         """Positions (..., nq)."""
         return self.moments.sampled("q")
 
-    @property
+    @cached_property
     def v(self) -> Array:
         """Velocities (..., nv)."""
         return self.moments.sampled("v")
 
-    @property
+    @cached_property
     def a(self) -> Array:
         """Accelerations (..., nv)."""
         return self.moments.sampled("a")
 
-    @property
+    @cached_property
     def j(self) -> Array:
         """Jerks (..., nv)."""
         return self.moments.sampled("j")
 
-    @property
+    @cached_property
     def tau(self) -> Array:
         """Forces (..., nv) in N m and N; with closed loops, of the active coordinates (..., N)."""
         return self.moments.sampled("tau")
 
-    @property
+    @cached_property
     def tau_rate(self) -> Array:
         """Rates of the forces, in N m/s and N/s."""
         return self.moments.sampled("tau_rate")
 
-    @property
+    @cached_property
     def reactions(self) -> Array:
         """Joint reactions (..., L, 6): moment and force, in N m and N."""
         found = self.moments.sampled("reactions")
@@ -206,7 +206,7 @@ def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
     return np.asarray(found / T ** np.arange(most)[:, None])
 
 
-class Moments(Profiled, Instants):
+class Moments(Profiled):
     """A motion at ``times`` t (...), in s.
 
     ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their rates, ``tau`` (..., nv) forces and

@@ -20,7 +20,7 @@ from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
-from torsor.base.time_series import Instants, TimeAxis
+from torsor.base.time_series import TimeAxis
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.motion.retiming.bounds import KINDS, SLOWEST, SOURCES, WITHIN, Bounds
@@ -213,17 +213,12 @@ DRAWN = 401
 LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
 
 
-class RetimedInstants(Instants):
+class RetimedInstants:
     """A retimed motion at times (...), from q and its derivatives by s (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
-        self.times, self._robot, self._on_path = times, robot, on_path
+        self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path
         self._rates = [each[..., None] if isinstance(each, np.ndarray) else each for each in (rate, u, jerk)]
-
-    @property
-    def q(self) -> Array:
-        """Positions (..., n)."""
-        return self._on_path[..., 0, :]
 
     @cached_property
     def v(self) -> Array:
