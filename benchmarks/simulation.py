@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import torsor
+from torsor import motion
 
 ARM = torsor.library.seven_axis_arm()
 START = np.random.default_rng(0).normal(size=7)
@@ -42,8 +44,8 @@ def main() -> None:
         ("`adaptive`, rtol 1e-11, atol 1e-13", {"method": "adaptive", "rtol": 1e-11, "atol": 1e-13}),
     ]
     for title, settings in cases:
-        motion = fall(**settings)
-        error, drift = np.abs(motion.q - exact.q).max(), np.ptp(motion.energy)
+        drop = fall(**settings)
+        error, drift = np.abs(drop.q - exact.q).max(), np.ptp(drop.energy)
         seconds = best(lambda settings=settings: fall(**settings))  # type: ignore[misc]
         print(f"| {title} | {error:.1e} | {drift:.1e} | {1e3 * seconds:.1f} ms |")
     many = np.tile(START, (1000, 1))
@@ -56,6 +58,21 @@ def main() -> None:
     ):
         run = lambda v0=v0, settings=settings: torsor.simulate(ARM, v0=v0, duration=0.5, **settings)  # noqa: E731
         print(f"| {title} | {500 * len(np.atleast_2d(v0)) / best(run) / 1e6:.2g} million |")
+    print("\n| `result.at(t)`, one time | q | q, v, a, tau |\n|---|---|---|")
+    way = motion.retime(ARM, [np.zeros(7), np.ones(7), np.full(7, 0.5)], velocity=1.0, acceleration=2.0)
+    ends = [motion.Start(q=np.zeros(7), v=0.0), motion.End(q=np.full(7, 0.5), v=0.0)]
+    found = motion.MotionProblem(ARM, motion.Phase(1.0, points=8), motion.Effort(), ends).solve()
+    for title, result in (("`Trajectory`", fall(step=1e-3)), ("`MotionResult`", found), ("`Retimed`", way)):
+        costs = [best(lambda result=result, n=n: _many(result, n), 60) / 20 for n in (1, 4)]  # type: ignore[misc]
+        print(f"| {title} | {1e6 * costs[0]:.1f} us | {1e6 * costs[1]:.1f} us |")
+
+
+def _many(result: Any, quantities: int) -> None:
+    """Ask for some quantities at one time, 20 times."""
+    for _ in range(20):
+        now = result.at(0.1234)
+        for name in ("q", "v", "a", "tau")[:quantities]:
+            getattr(now, name)
 
 
 if __name__ == "__main__":

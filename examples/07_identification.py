@@ -36,7 +36,7 @@ print(f"condition number {motion.condition:.0f}")
 def measured(path: torsor.identification.Excitation, seed: int) -> Measurements:
     """Return the records of encoders and torque sensors while a controller tracks the motion."""
     law = torsor.control.computed_torque(assumed, path.law, bandwidth=40.0)
-    run = torsor.simulate(real, path.q(0.0), duration=12.0, controller=law, control_period=1e-3)
+    run = torsor.simulate(real, path.at(0.0).q, duration=12.0, controller=law, control_period=1e-3)
     noise = np.random.default_rng(seed)
     q = run.q + 1e-5 * noise.normal(size=run.q.shape)
     tau = run.tau + 0.02 * noise.normal(size=run.tau.shape)

@@ -42,7 +42,7 @@ def assumed_arm(real: torsor.Robot) -> torsor.Robot:
 def measure(real: torsor.Robot, assumed: torsor.Robot, motion: Excitation, seed: int) -> Measurements:
     """Return the records of encoders and torque sensors while a controller tracks the motion twice."""
     law = torsor.control.computed_torque(assumed, motion.law, bandwidth=40.0)
-    run = torsor.simulate(real, motion.q(0.0), duration=2 * PERIOD, step=STEP, controller=law, control_period=STEP)
+    run = torsor.simulate(real, motion.at(0.0).q, duration=2 * PERIOD, step=STEP, controller=law, control_period=STEP)
     rng = np.random.default_rng(seed)
     q = run.q + ENCODER * rng.normal(size=run.q.shape)
     tau = run.tau + NOISE * rng.normal(size=run.tau.shape)

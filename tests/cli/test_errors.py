@@ -10,6 +10,7 @@ import pytest
 import torsor
 from torsor import AssemblyError, ModelError, MotionError, SimulationError
 from torsor.base.errors import missing
+from torsor.base.figures import shown_figure
 from torsor.base.files import replacing
 from torsor.cli.main import main
 from torsor.cli.outputs import check_folder, check_output, check_plot
@@ -222,7 +223,8 @@ def test_python_m_torsor_prints_help_without_heavy_imports() -> None:
 
 def test_figures_without_matplotlib_name_the_extra_by_one_kind_of_error(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = [each for each in sys.modules if each.split(".")[0] == "matplotlib"]
-    for name in [*loaded, "matplotlib", "torsor.base.shown"]:  # the last one imports it
+    shown_figure.cache_clear()
+    for name in [*loaded, "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     arm, state = torsor.library.two_link(), np.zeros((3, 2))
     for draw in (

@@ -30,7 +30,7 @@ def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixt
     assert f"duration: {found.duration:.6g} s" in capsys.readouterr().out
     rows = np.loadtxt(out, delimiter=",", skiprows=1)
     assert rows[-1, 0] == pytest.approx(found.duration, abs=1e-12)
-    assert rows[:, 1:7] == pytest.approx(found.at(rows[:, 0])[0], abs=1e-12)
+    assert rows[:, 1:7] == pytest.approx(found.at(rows[:, 0]).q, abs=1e-12)
     shown = json.loads(document.read_text())
     assert shown["torsor"]["kind"] == "retimed" and shown["duration"] == pytest.approx(found.duration)
     assert shown["bounds"]["torque"]["source"] == "of the robot"

@@ -223,3 +223,13 @@ def test_a_solved_step_is_like_that_of_people() -> None:
     assert 50 < peaks["knee_in_swing"] < 70
     assert all(0.8 < peaks["vertical"][name] < 1.25 for name in ("first", "second"))
     assert abs(stride.energy.residual) < 1e-9 and abs(stride.energy.change) < 1e-3
+
+
+def test_a_stride_is_known_at_any_time(one: Stride) -> None:
+    now = one.at(one.s * one.duration)
+    for name, field in (("q", "q"), ("v", "v"), ("a", "a"), ("tau", "torques")):
+        assert np.array_equal(getattr(now, name), getattr(one.samples, field))
+    walk, t = one.result.at(0.123), [[0.123, 0.2]]
+    assert np.abs(one.at(t).q[0, 0] - walk.q).max() < 1e-6 and one.at(t).tau.shape == (1, 2, one.body.nv)
+    with refused(argument="t", allowed="times from 0 to"):
+        one.at(one.duration + 0.1)

@@ -63,8 +63,8 @@ def test_all_limits_hold_between_the_samples_too(criterion: str) -> None:
 def test_velocities_and_accelerations_are_derivatives_of_positions() -> None:
     motion = excite(CHAIN, 3.0, 3, iterations=3, **LIMITS)
     h, t = 1e-4, np.linspace(0, 3, 50)
-    np.testing.assert_allclose((motion.q(t + h) - motion.q(t - h)) / (2 * h), motion.v(t), atol=1e-5)
-    np.testing.assert_allclose((motion.v(t + h) - motion.v(t - h)) / (2 * h), motion.a(t), atol=1e-4)
+    np.testing.assert_allclose((motion.at(t + h).q - motion.at(t - h).q) / (2 * h), motion.at(t).v, atol=1e-5)
+    np.testing.assert_allclose((motion.at(t + h).v - motion.at(t - h).v) / (2 * h), motion.at(t).a, atol=1e-4)
     reference = torsor.control.reference(CHAIN, motion.law)
     for found, expected in zip(reference(t), motion(t), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-10)

@@ -116,9 +116,9 @@ def test_shapes_stay_apart_by_the_clearance() -> None:
     free = excite(arm, 4.0, 3, **limits)
     apart = excite(arm, 4.0, 3, clearance=0.05, **limits)
     t = np.linspace(0.0, 4.0, 4001)
-    assert arm.shapes.distances(free.q(t)).distance.min() < 0.05
-    assert arm.shapes.distances(apart.q(t)).distance.min() > 0.05 - 1e-4
-    assert apart.settings["distance"] == pytest.approx(arm.shapes.distances(apart.q(t)).distance.min(), abs=1e-3)
+    assert arm.shapes.distances(free.at(t).q).distance.min() < 0.05
+    assert arm.shapes.distances(apart.at(t).q).distance.min() > 0.05 - 1e-4
+    assert apart.settings["distance"] == pytest.approx(arm.shapes.distances(apart.at(t).q).distance.min(), abs=1e-3)
     assert apart.condition < apart.start_condition
 
 

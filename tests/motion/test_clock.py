@@ -9,6 +9,7 @@ import torsor
 from refusals import refused
 from torsor import motion
 from torsor.motion import Rates
+from torsor.motion.results.samples import Course
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,7 +79,7 @@ def test_velocities_and_force_rates_are_derivatives_by_the_time_that_the_clock_s
     layout, e = own.program.layout.phases[0], 1e-5
     T = layout.seconds(x)
     t = np.linspace(0.1, 0.9, 5) * T
-    before, here, after = (motion.Moments(own, x, t + step) for step in (-e, 0.0, e))
+    before, here, after = (Course(own, x).at(t + step) for step in (-e, 0.0, e))
     for value, rate in (("q", "v"), ("v", "a"), ("a", "j"), ("tau", "tau_rate")):
         wanted = getattr(here, rate)
         found = (getattr(after, value) - getattr(before, value)) / (2 * e)

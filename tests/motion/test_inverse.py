@@ -17,7 +17,7 @@ from torsor.motion import Measured, MotionProblem, fit_weights
 from torsor.motion.inverse.fitting import balancing_weights
 from torsor.motion.inverse.measured import Residuals
 from torsor.motion.inverse.weighted_optima import WeightedProgram, cost_groups
-from torsor.motion.results.samples import Moments
+from torsor.motion.results.samples import Course
 from torsor.optimisation import Iteration, Outcome, Settings, StoppedError, Watch, solve_condensed
 
 NAMES = ("effort", "jerk", "energy")
@@ -63,7 +63,7 @@ def truth(arm: MotionProblem, program: WeightedProgram) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def data(arm: MotionProblem, truth: np.ndarray) -> Measured:
-    seen = Moments(arm, truth, SHARES).q
+    seen = Course(arm, truth).at(SHARES).q
     return Measured(name="made with known weights", values=seen, shares=SHARES, scale=0.01)
 
 
@@ -253,7 +253,7 @@ def test_a_weight_that_the_data_want_to_be_zero_ends_at_a_millionth(
     arm: MotionProblem, program: WeightedProgram, truth: np.ndarray
 ) -> None:
     x = _solved(program, np.array([0.5, 0.5, 0.0]), truth)
-    found = fit_weights(arm, Measured(name="no energy", values=Moments(arm, x, SHARES).q, shares=SHARES, scale=0.01))
+    found = fit_weights(arm, Measured(name="no energy", values=Course(arm, x).at(SHARES).q, shares=SHARES, scale=0.01))
     assert found.weights["energy"] < 1e-4
     assert found.weights["effort"] == pytest.approx(found.weights["jerk"], rel=1e-3)
 
@@ -265,7 +265,7 @@ def test_references_and_functions_of_nodes_are_data(arm: MotionProblem, program:
     residuals = Residuals(arm, sets)
     assert residuals.names == ("angles", "time")
     r, h, way = residuals.value(x), 1e-6, np.linspace(-1.0, 1.0, len(x))
-    np.testing.assert_allclose(r[:-1].reshape(5, -1), (Moments(arm, x, np.linspace(0, 1, 5)).q - 1) / 2, atol=1e-14)
+    np.testing.assert_allclose(r[:-1].reshape(5, -1), (Course(arm, x).at(np.linspace(0, 1, 5)).q - 1) / 2, atol=1e-14)
     assert r[-1] == pytest.approx(0.6, abs=1e-15)
     slope = (residuals.value(x + h * way) - residuals.value(x - h * way)) / (2 * h)
     np.testing.assert_allclose(residuals.jacobian(x) @ way, slope, atol=1e-9)

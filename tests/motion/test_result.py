@@ -16,6 +16,7 @@ import torsor
 from refusals import refused, warned
 from torsor import motion
 from torsor.base.interrupts import OutOfTimeError
+from torsor.motion.results.samples import Course
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.optimisation.program import Iteration, Outcome, StoppedError
@@ -389,7 +390,7 @@ def test_a_start_without_numbers_names_the_row() -> None:
 
 def test_a_motion_without_freedom_is_known_but_not_searched_for() -> None:
     problem = motion.MotionProblem(robot(), motion.Phase(2.0, points=4), motion.Time(), ENDS)
-    at = motion.Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
+    at = Course(problem, problem.guess()).at([0.0, 1.0, 2.0])
     assert np.allclose(at.q, [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]], rtol=0, atol=1e-15)
     with refused(what="no variables: all control points are known"):
         problem.solve()

@@ -70,7 +70,8 @@ def test_a_line_with_a_jerk_bound_takes_the_time_of_its_phases(
     """Four phases of jerk, six with constant acceleration, seven with constant velocity: closed forms."""
     found = retime(LINE, [[0.0], [1.0]], velocity=velocity, acceleration=acceleration, jerk=jerk, torque=INF)
     assert time * (1 - 1e-3) < found.duration < time * (1 + 3e-3)
-    q, v, a = (each[:, 0] for each in found.at(np.linspace(0.0, found.duration, 5001)))
+    now = found.at(np.linspace(0.0, found.duration, 5001))
+    q, v, a = now.q[:, 0], now.v[:, 0], now.a[:, 0]
     dt = found.duration / 5000
     assert abs(v).max() <= velocity * 1.001
     assert abs(a).max() <= acceleration * 1.001
@@ -111,7 +112,7 @@ def test_dry_friction_keeps_torques_within_bounds_where_a_joint_turns_back(way: 
     rod = torsor.library.planar_chain(1).with_friction("joint1", coulomb=1.5)
     found = retime(rod, way, velocity=10.0, torque=10.0, knots=50)
     t = np.linspace(0, found.duration, 20001)[1:-1]
-    tau = rod.inverse_dynamics(*found.at(t))
+    tau = found.at(t).tau
     assert np.abs(tau).max() <= 10.0 * (1 + found.excess + 1e-4)
     assert found.excess < 0.005
 
@@ -163,7 +164,7 @@ def test_forces_of_inverse_dynamics_are_within_bounds_on_both_sides_of_knots() -
     tau = ARM.inverse_dynamics(found.q, found.v, found.a)
     assert (abs(tau) <= limit * (1 + 1e-9)).all()
     assert (abs(found.v) <= ARM.velocity_limit * (1 + 1e-9)).all()
-    before = ARM.inverse_dynamics(*found.at(found.times[1:] * (1 - 1e-12)))
+    before = found.at(found.times[1:] * (1 - 1e-12)).tau
     assert (abs(before) <= limit * (1 + 1e-6)).all()
     assert (
         1 - 1e-9 <= max(found.largest.values()) <= 1 + 2.5e-3
@@ -174,7 +175,8 @@ def test_forces_of_inverse_dynamics_are_within_bounds_on_both_sides_of_knots() -
 def test_torque_rates_and_jerks_are_within_bounds() -> None:
     bounds = {"acceleration": 8.0, "jerk": 80.0, "torque_rate": 500.0}
     found = retime(ARM, waypoints(), **bounds)
-    q, v, a = found.at(np.linspace(0.0, found.duration, 4001))
+    now = found.at(np.linspace(0.0, found.duration, 4001))
+    q, v, a = now.q, now.v, now.a
     tau = ARM.inverse_dynamics(q, v, a)
     dt = found.duration / 4000
     assert (abs(np.diff(a, axis=0)) / dt <= 80.0 * 1.005).all()
@@ -189,7 +191,7 @@ def test_jerks_and_accelerations_are_within_bounds_at_breaks_and_corners(toleran
     chain, points = torsor.library.planar_chain(2), [[0.0, 0.0], [1.0, 0.2], [1.2, 1.0], [2.0, 1.3]]
     bounds = {"velocity": 2.0, "acceleration": 10.0, "jerk": 100.0, "torque": INF}
     found = retime(chain, points, tolerance=tolerance, **bounds)
-    a = found.at(np.linspace(0.0, found.duration, 40001))[2]
+    a = found.at(np.linspace(0.0, found.duration, 40001)).a
     assert abs(a).max() <= 10.0 * 1.002
     assert abs(np.diff(a, axis=0)).max() <= 100.0 * 1.003 * found.duration / 40000
 
@@ -234,7 +236,7 @@ def test_splines_go_through_waypoints_and_blends_stay_near_corners() -> None:
     through = retime(ARM, points)
     assert all(np.abs(through.q - each).max(axis=1).min() < 1e-12 for each in points)
     near = retime(ARM, points, tolerance=0.05)
-    q = near.at(np.linspace(0.0, near.duration, 20001))[0]
+    q = near.at(np.linspace(0.0, near.duration, 20001)).q
     far = [np.linalg.norm(q - each, axis=1).min() for each in points[1:-1]]
     assert max(far) <= 0.05 + 1e-5 and min(far) > 0.04
     assert np.allclose(q[[0, -1]], points[[0, -1]], rtol=0, atol=1e-12)
@@ -260,11 +262,11 @@ def test_files_have_the_motion(tmp_path: Any) -> None:
         found = retime(ARM, waypoints(), **bounds)
         found.save(tmp_path / "motion.npz")
         again = torsor.load_result(tmp_path / "motion.npz")
-        assert again.at(0.7)[0].tolist() == found.at(0.7)[0].tolist()
+        assert again.at(0.7).q.tolist() == found.at(0.7).q.tolist()
         assert again.report() == found.report()
     found.save(tmp_path / "motion.csv", rate=50.0)
     table = np.loadtxt(tmp_path / "motion.csv", delimiter=",", skiprows=1)
-    assert table[:, 1:7] == pytest.approx(found.at(table[:, 0])[0], abs=1e-12)
+    assert table[:, 1:7] == pytest.approx(found.at(table[:, 0]).q, abs=1e-12)
 
 
 # What is refused

@@ -109,7 +109,7 @@ def test_waypoints_near_a_corner_do_not_slow_it_down(near: list[float]) -> None:
         found = retime(chain, points, **BOUNDS)
     left = BOUNDS["tolerance"] - np.linalg.norm(points[2] - points[1])
     assert found.duration == pytest.approx(retime(chain, CORNER, **BOUNDS | {"tolerance": left}).duration, rel=1e-3)
-    q = found.at(np.linspace(0.0, found.duration, 20001))[0]
+    q = found.at(np.linspace(0.0, found.duration, 20001)).q
     far = [np.linalg.norm(q - each, axis=1).min() for each in points]
     assert max(far) <= 0.05 + 1e-6 and max(far[0], far[-1]) < 1e-12
 

@@ -43,7 +43,7 @@ def test_files_that_cannot_be_written_are_named(motion: Retimed, name: str, word
 
 def test_a_failing_figure_leaves_the_old_file(motion: Retimed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
-    from torsor.base.shown import shown_figure
+    from torsor.base.figures import shown_figure
 
     (tmp_path / "motion.png").write_text("old")
 
@@ -66,8 +66,8 @@ def test_jerks_and_rates_of_forces_are_drawn_where_they_are_bounded() -> None:
     assert [each.get_title() for each in axes][4:] == ["Jerks", "Rates of forces"]
     assert [each.get_ylabel() for each in axes][4:] == ["rad/s³", "N m/s"]
     t = axes[0].lines[0].get_xdata()
-    q, v, a = found.at(t)
-    for panel, known in zip(axes[4:], (a, rod.inverse_dynamics(q, v, a)), strict=True):
+    now = found.at(t)
+    for panel, known in zip(axes[4:], (now.a, rod.inverse_dynamics(now.q, now.v, now.a)), strict=True):
         rate = panel.lines[0].get_ydata()
         sums = np.cumsum((rate[1:] + rate[:-1]) / 2 * np.diff(t))
         assert sums == pytest.approx(known[1:, 0] - known[0, 0], abs=0.02 * np.abs(known).max())
@@ -79,7 +79,8 @@ def test_reactions_are_drawn_where_they_are_bounded() -> None:
     panel = found.plot().axes[-1]
     elbow = ARM.link_names.index(next(joint.child for joint in ARM.joints if joint.name == "elbow_joint"))
     curve, bound = panel.lines
-    known = np.linalg.norm(ARM.joint_wrenches(*found.at(curve.get_xdata()))[:, elbow, 3:], axis=1)
+    now = found.at(curve.get_xdata())
+    known = np.linalg.norm(ARM.joint_wrenches(now.q, now.v, now.a)[:, elbow, 3:], axis=1)
     assert (panel.get_title(), panel.get_ylabel()) == ("Reactions", "N")
     assert curve.get_ydata() == pytest.approx(known, rel=1e-9)
     assert bound.get_ydata().tolist() == [70.0, 70.0]
@@ -103,6 +104,7 @@ def test_excess_is_that_of_dense_samples_in_short_corners() -> None:
     found = retime(chain, points, tolerance=0.02, **bounds, torque_rate=200.0)
     k = np.repeat(np.arange(len(found.times) - 1), 100)
     t = found.times[k] + np.tile(np.linspace(0.0, 1.0, 100), len(found.times) - 1) * np.diff(found.times)[k]
-    largest = np.abs(chain.force_rate(*found._motion(t, k))[1]).max() / 200.0
+    now = found._in(t, k)
+    largest = np.abs(chain.force_rate(now.q, now.v, now.a, now.jerk)[1]).max() / 200.0
     assert largest == pytest.approx(max(use for name, use in found.largest.items() if "rate" in name), abs=5e-4)
     assert found.excess < 1e-3

@@ -51,7 +51,7 @@ def test_the_motion_replays_in_simulation():
         )
         state = run.q[-1], run.v[-1]
         inside = (times > begin) & (times < end)
-        np.testing.assert_allclose(run.at(times[inside] - begin)[0], q[inside], atol=1e-8)
+        np.testing.assert_allclose(run.at(times[inside] - begin).q, q[inside], atol=1e-8)
     np.testing.assert_allclose(np.concatenate(state), [1, -1, 0, 0], atol=1e-9)
 
 

@@ -163,10 +163,10 @@ def test_states_between_samples(robot: torsor.Robot) -> None:
     q, v = states(robot)
     fine = torsor.simulate(robot, q, v, 0.2, step=1e-3)
     coarse = torsor.simulate(robot, q, v, 0.2, step=1e-3, record=0.01)
-    at_q, at_v = coarse.at(fine.times)
-    assert np.abs(robot.difference(fine.q, at_q)).max() < 1e-5
-    assert np.abs(fine.v - at_v).max() < 3e-5 * np.abs(fine.v).max()
-    assert np.allclose(coarse.at(0.1)[0], coarse.q[10], atol=1e-12)
+    now = coarse.at(fine.times)
+    assert np.abs(robot.difference(fine.q, now.q)).max() < 1e-5
+    assert np.abs(fine.v - now.v).max() < 3e-5 * np.abs(fine.v).max()
+    assert np.allclose(coarse.at(0.1).q, coarse.q[10], atol=1e-12)
 
 
 def test_float32_and_casadi_robots_simulate_too() -> None:

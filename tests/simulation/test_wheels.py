@@ -103,9 +103,9 @@ def test_between_coarse_samples_wheels_do_not_slip_either() -> None:
     disc = torsor.library.rolling_disc().to(device="casadi")
     q = disc.closed.positions(disc.integrate(disc.neutral(), [0.3, 0, 0, 0, 0, 0]))
     v = disc.closed.velocities(q, [0.0, 0.5, 20.0, 0, 0, 0], coordinates="all")
-    q, v = torsor.simulate(disc, q, v, 0.2, step=2e-3, record=0.1).at(np.linspace(0.0, 0.2, 30))
-    assert np.abs(disc.closed.error(q)).max() < FINEST
-    assert np.abs(disc.closed.jacobian(q) @ v[..., None]).max() < FINEST
+    now = torsor.simulate(disc, q, v, 0.2, step=2e-3, record=0.1).at(np.linspace(0.0, 0.2, 30))
+    assert np.abs(disc.closed.error(now.q)).max() < FINEST
+    assert np.abs(disc.closed.jacobian(now.q) @ now.v[..., None]).max() < FINEST
 
 
 def test_a_disc_that_falls_flat_ends_with_an_error_and_does_not_slip_before() -> None:

@@ -4,8 +4,10 @@ Every figure of the library comes from here or takes its colours, units and axes
 """
 
 import colorsys
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,6 +76,30 @@ class Quantity:
 # Shared parts
 
 
+@cache
+def shown_figure() -> "type[Figure]":
+    """Return the class of figures that a notebook shows when they are the last line of a cell.
+
+    A bare ``Figure`` of matplotlib is shown only after pyplot was imported or ``%matplotlib inline`` was run; without
+    them a notebook prints its size. Needs matplotlib: ``torsor[plot]``.
+
+    Example:
+        >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]
+        b'PNG'
+    """
+    from matplotlib.figure import Figure
+
+    class ShownFigure(Figure):
+        """A figure with a picture of itself."""
+
+        def _repr_png_(self) -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    return ShownFigure
+
+
 def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
     """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
 
@@ -82,8 +108,6 @@ def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
         4.0
     """
     try:
-        from torsor.base.shown import shown_figure
-
         made = shown_figure()
     except ImportError:
         raise missing("figures need matplotlib", "plot") from None
@@ -162,14 +186,6 @@ def styled(axes: Any, title: str = "", unit: str = "") -> None:
     axes.set(title=title, ylabel=unit)
     axes.grid(**HOUSE)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def legend_beside(axes: Any, lines: Sequence[Any], names: Sequence[str]) -> None:
-    """Put the legend of some lines to the right of a panel."""
-    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-    shown = axes.legend(lines, [label(name) for name in names], fontsize="small", frameon=False, **place)
-    for line in shown.get_lines():
-        line.set_alpha(1.0)
 
 
 def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
@@ -259,7 +275,9 @@ def draw_panel(
     lines = [line for line in axes.lines if line.get_linestyle() == "-"][: len(own)]
     bounded = _bounds(axes, quantity, own, colours)
     if lines:
-        legend_beside(axes, lines, [quantity.names[i] for i in own])
+        names, place = [label(quantity.names[i]) for i in own], {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+        for line in axes.legend(lines, names, fontsize="small", frameon=False, **place).get_lines():
+            line.set_alpha(1.0)
     return bounded
 
 

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
@@ -19,6 +21,7 @@ from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of
+from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.dynamics.requests import pulled
 from torsor.mechanism.mechanism import robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
@@ -89,13 +92,32 @@ class Rollout(Result):
     def __len__(self) -> int:
         return len(self.times)
 
+    def at(self, t: ArrayLike) -> Instants:
+        """Return q and v (..., n) at times t (...), as arrays of NumPy; rollouts have their axes before those of t.
+
+        Positions are the cubics through the samples and their velocities, and velocities are linear between samples.
+
+        Example:
+            >>> from torsor.simulation import rollout
+            >>> rollout(torsor.library.two_link(), np.zeros((100, 2)), np.ones(2), 0.01).at([0.0025, 0.005]).q.shape
+            (100, 2, 2)
+        """
+        return SampledInstants(self._series, t)
+
+    @cached_property
+    def _series(self) -> Series:
+        robot = self.robot.to(device="cpu") if self.robot.target.device == "cuda" else self.robot
+        group = None if robot.nq == robot.nv else robot
+        return Series.of(robot.name, self.times, _here(self.q), _here(self.v), group=group)
+
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
         return f"<Rollout of {self.robot.name!r}: {batch}{len(self)} samples, {self.times[-1]:.6g} s>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: arrays of this machine, and no compiled gradients."""
-        return vars(self) | {"q": _here(self.q), "v": _here(self.v), "_pull": None}
+        state = {name: value for name, value in vars(self).items() if name != "_series"}
+        return state | {"q": _here(self.q), "v": _here(self.v), "_pull": None}
 
     @classmethod
     def load(cls, path: str | Path, robot: Robot | None = None) -> "Rollout":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.archive import Archive, register_result
 from torsor.base.arrays import Array
-from torsor.base.checks import real_array
-from torsor.base.errors import ModelError, describe, shortened, warn
+from torsor.base.errors import ModelError, describe, warn
 from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.robot import Robot
 from torsor.simulation.files import Crossings, Samples, archive, columns, content, read
@@ -268,49 +267,27 @@ class Trajectory(Result, Samples):
         limits = limits_of(self.settings)
         return np.zeros(self.v.shape) if limits is None else limits.stop_forces(self.robot, self.q, self.v)
 
-    def at(self, t: ArrayLike) -> tuple[Array, Array]:
-        """Return the state (q, v) at times between the samples: (..., nq) and (..., nv), or with an axis of times.
+    def at(self, t: ArrayLike) -> Instants:
+        """Return the motion at times t (...), from the first to the last sample: q, v, a and tau (..., n).
 
-        Positions are interpolated by the cubic through the neighbouring samples and their velocities, on the group (de
-        Casteljau's algorithm with ``integrate`` and ``difference``), velocities by the cubic through the samples and
-        their accelerations. With loops, the result is projected onto closed loops.
+        Rollouts have their axes before those of t. Positions are interpolated by the cubic through the neighbouring
+        samples and their velocities, on the group, velocities by the cubic through the samples and their accelerations
+        (those under the forces that are held), and accelerations are its derivative; forces are held, or linear in
+        time. With loops, positions and velocities are projected onto closed loops.
 
         Example:
             >>> fall = torsor.simulate(torsor.library.planar_chain(1), duration=0.5)
-            >>> q, v = fall.at(0.12345)
-            >>> q.shape, fall.at([0.1, 0.2, 0.3])[0].shape
+            >>> fall.at(0.12345).q.shape, fall.at([0.1, 0.2, 0.3]).a.shape
             ((1,), (3, 1))
         """
-        times = real_array(t, self.robot.name, "t")
-        if times.ndim > 1 or not ((times >= self.times[0]) & (times <= self.times[-1])).all():
-            allowed = f"times from {self.times[0]:.6g} to {self.times[-1]:.6g} s"
-            raise ModelError(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed)
-        if len(self) == 1:
-            return self.q[..., np.zeros(times.shape, int), :], self.v[..., np.zeros(times.shape, int), :]
-        left = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self) - 2)
-        h = (self.times[left + 1] - self.times[left])[..., None]
-        s = (times - self.times[left])[..., None] / h
-        (q0, q1), (v0, v1) = ((x[..., left, :], x[..., left + 1, :]) for x in (self.q, self.v))
-        a0, a1 = self.a[..., left, :], self._a_before(left)
-        integrate, difference = self.robot.integrate, self.robot.difference
-        points = [q0, integrate(q0, h * v0 / 3), integrate(q1, -h * v1 / 3), q1]
-        while len(points) > 1:
-            points = [integrate(x, s * difference(x, y)) for x, y in pairwise(points)]
-        v = (1 - s) ** 2 * ((1 + 2 * s) * v0 + s * h * a0) + s**2 * ((3 - 2 * s) * v1 + (s - 1) * h * a1)
-        if not self.robot.loops:
-            return points[0], v
-        near, _ = project(self.robot, points[0], v)  # long intervals: what the first projection leaves is removed now
-        return project(self.robot, near, v)
+        return _TrajectoryInstants(self, t) if self.robot.loops or any(self.held) else SampledInstants(self.series, t)
 
-    def _a_before(self, left: NDArray[np.signedinteger[Any]]) -> Array:
-        """Return the accelerations at the ends of intervals, under the forces that are held during them."""
-        ends = left + 1
-        if not any(self.held):
-            return self.a[..., ends, :]
-        tau = self.tau[..., left if self.held[0] else ends, :]
-        external = None if self.external is None else self.external[..., left if self.held[1] else ends, :, :]
-        tau = tau + self.stops[..., ends, :]
-        return forward_dynamics(self.robot)(self.q[..., ends, :], self.v[..., ends, :], tau, external)
+    @cached_property
+    def series(self) -> Series:
+        """The samples, for the motion between them."""
+        group = None if self.robot.nq == self.robot.nv else self.robot
+        arrays = self.q, self.v, self.a, self.tau
+        return Series.of(self.robot.name, self.times, *arrays, held=self.held[0], group=group)
 
     @classmethod
     def load(
@@ -388,6 +365,38 @@ class Trajectory(Result, Samples):
 
 
 register_result("trajectory", Trajectory, "a trajectory")
+
+
+class _TrajectoryInstants(SampledInstants):
+    """A motion between samples, with closed loops or under forces that are held during each interval."""
+
+    def __init__(self, trajectory: Trajectory, t: ArrayLike):
+        super().__init__(trajectory.series, t)
+        self._trajectory = trajectory
+
+    @cached_property
+    def _accelerations(self) -> tuple[Array, Array]:
+        """Accelerations at the start and the end of the interval, under the forces that are held during it."""
+        own, left, right = self._trajectory, self._left, self._right
+        if not any(own.held):
+            return super()._accelerations
+        tau = own.tau[..., left if own.held[0] else right, :] + own.stops[..., right, :]
+        external = None if own.external is None else own.external[..., left if own.held[1] else right, :, :]
+        q, v = own.q[..., right, :], own.v[..., right, :]
+        return own.a[..., left, :], forward_dynamics(own.robot)(q, v, tau, external)
+
+    @cached_property
+    def _closed(self) -> tuple[Array, Array]:
+        """Positions and velocities on closed loops."""
+        robot, v = self._trajectory.robot, super()._velocities()
+        near, _ = project(robot, super()._positions(), v)
+        return project(robot, near, v)  # long intervals: what the first projection leaves is removed now
+
+    def _positions(self) -> Array:
+        return self._closed[0] if self._trajectory.robot.loops else super()._positions()
+
+    def _velocities(self) -> Array:
+        return self._closed[1] if self._trajectory.robot.loops else super()._velocities()
 
 
 def forward_dynamics(robot: Robot) -> Callable[..., Array]:

@@ -9,10 +9,12 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, one_of
 from torsor.base.errors import ModelError
+from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
@@ -194,6 +196,15 @@ class StrideCurves:
             return found
         later, first = found.part(half, COUNT - 1), found.part(0, half)
         return later.mirrored(body, -length, -rise).then(first.mirrored(body, length, rise))
+
+    @cached_property
+    def _series(self) -> Series:
+        at = self.samples
+        return Series.of("stride", self.s * self.duration, at.q, at.v, at.a, at.torques)
+
+    def at(self, t: ArrayLike) -> Instants:
+        """Return q, v, a and tau (..., n) of the body at times t (...) since heel strike, between the 401 instants."""
+        return SampledInstants(self._series, t)
 
     def _place(self, name: str, other: bool = False) -> int:
         names = self.body.coordinate_names

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from rich.console import RenderableType
 
 from torsor.base.arrays import Array, Flags
@@ -15,6 +16,7 @@ from torsor.base.checks import instance_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.tables import Column, write_table
+from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
 from torsor.human.measured.inverse_dynamics import CUTOFF, LARGE, MeasuredDynamics, inverse_dynamics
 from torsor.human.measured.inverse_kinematics import MeasuredMotion, inverse_kinematics
@@ -56,6 +58,17 @@ class GaitCurves:
     def times(self) -> Array:
         """Times (K,) in s: those of the dynamics, or of the motion without them."""
         return self.motion.times if self.dynamics is None else self.dynamics.times
+
+    @cached_property
+    def _series(self) -> Series:
+        found = self.dynamics
+        if found is None:
+            return Series.of(self.source, self.motion.times, self.motion.q)
+        return Series.of(self.source, found.times, found.q, found.v, found.a, found.forces)
+
+    def at(self, t: ArrayLike) -> Instants:
+        """Return q (..., n) at times t (...), between the measured ones; with ground forces, also v, a and tau."""
+        return SampledInstants(self._series, t)
 
     def coordinate(self, side: str, joint: str) -> str:
         """Return the name of the coordinate of a joint of the "right" or "left" leg, such as "knee_flexion"."""

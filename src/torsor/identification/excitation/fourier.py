@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
 from torsor.base.arrays import Array
+from torsor.base.checks import arrays
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
@@ -71,6 +72,19 @@ LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 
 
+class ExcitationInstants:
+    """A periodic motion at times (...)."""
+
+    def __init__(self, motion: "Excitation", times: Array):
+        self.times, self._robot = times, motion.robot
+        self.q, self.v, self.a = motion(times)
+
+    @cached_property
+    def tau(self) -> Array:
+        """Forces (..., n) of the robot as given."""
+        return self._robot.inverse_dynamics(self.q, self.v, self.a)
+
+
 @dataclass(frozen=True, eq=False)
 class Excitation(Result):
     """A periodic motion that excites the parameters of a robot: q_j(t) = sum of coefficients times ``features``.
@@ -82,7 +96,7 @@ class Excitation(Result):
 
     Example:
         >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-        >>> sway.q(0.5).round(9).tolist(), sway.v(0.5).round(9).tolist()
+        >>> sway.at(0.5).q.round(9).tolist(), sway.at(0.5).v.round(9).tolist()
         ([1.0], [0.0])
     """
 
@@ -109,35 +123,17 @@ class Excitation(Result):
         q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
         return q, v, a
 
-    def q(self, t: ArrayLike) -> Array:
-        """Return the positions (..., n) at times t (...), in rad and m.
+    def at(self, t: ArrayLike) -> "ExcitationInstants":
+        """Return the motion at times t (...), any finite ones since it is periodic: q, v, a and tau (..., n).
+
+        The forces are those of the robot as given.
 
         Example:
             >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.q([0.0, 0.5]).round(9).tolist()
-            [[0.0], [1.0]]
+            >>> sway.at([0.0, 0.5]).q.round(9).tolist(), sway.at(0.5).a.round(3).tolist()
+            ([[0.0], [1.0]], [-9.87])
         """
-        return self(t)[0]
-
-    def v(self, t: ArrayLike) -> Array:
-        """Return the velocities (..., n) at times t (...), in rad/s and m/s.
-
-        Example:
-            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.v(0.0).round(3).tolist()
-            [3.142]
-        """
-        return self(t)[1]
-
-    def a(self, t: ArrayLike) -> Array:
-        """Return the accelerations (..., n) at times t (...), in rad/s^2 and m/s^2.
-
-        Example:
-            >>> sway = Excitation(torsor.library.planar_chain(1), 2.0, np.array([[0.0], [1.0], [0.0]]), 1.0, 1.0)
-            >>> sway.a(0.5).round(3).tolist()
-            [-9.87]
-        """
-        return self(t)[2]
+        return ExcitationInstants(self, arrays(t, (), self.robot.name, "t"))
 
     def law(self, t: Any) -> ca.SX:
         """Return the positions (n x 1) at a CasADi time: a reference for the controllers of ``torsor.control``.

@@ -9,7 +9,6 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelWarning
-from torsor.motion.results.samples import Moments
 from torsor.motion.results.solution import Solution
 from torsor.motion.terms.limits import Unactuated
 from torsor.simulation import Trajectory, simulate
@@ -49,7 +48,7 @@ def replay(result: Solution, steps: int) -> Replay:
     """
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
-    wanted = Moments.of_fractions(result.problem, result.x, [s] * len(result.durations))
+    wanted = result.course.at_fractions([s] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
     for T in result.durations:
         h = T / steps

@@ -2,22 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, shortened
+from torsor.base.time_series import TimeAxis, polynomials
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.term import Constraint, Rows
-from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.node import Node
+from torsor.motion.transcription.variables import PhaseLayout
 
-MOVED: tuple[str, ...] = ("q", "v", "a", "j", "tau")
+RATES_OF_POSITIONS = ("q", "v", "a", "j")
+MOVED: tuple[str, ...] = (*RATES_OF_POSITIONS, "tau")
 RATES: tuple[str, ...] = ("tau_rate",)
 REACTIONS: tuple[str, ...] = ("reactions",)
-ROUNDING = 1e-9  # of the duration: rounding by which a time may be outside of the motion
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,28 +46,25 @@ class _Sampler:
     def __init__(self, problem: ProblemStatement, term: _Sampled):
         self.kernels = problem.kernels_of([term])
         parts = term.parts(self.kernels.node)
-        self.ends = np.cumsum([part.numel() for part in parts])
+        ends = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
+        self.parts = {name: slice(*each) for name, each in zip(term.names, pairwise(ends), strict=True)}
         rows = ca.densify(ca.vertcat(*parts))
         self.constants = np.array([float(rows[k]) if rows[k].is_constant() else 0.0 for k in range(rows.numel())])
         self.indices = [int(label) for label in self.kernels.rows[0].labels]
 
-    def __call__(self, problem: ProblemStatement, x: Array, phase: int, s: Array) -> list[Array]:
-        batch = Batch(self.kernels, problem.program.layout, phase, s, np.zeros(len(s)))
-        rows = np.tile(self.constants, (len(s), 1))
-        rows[:, self.indices] = batch.value(x)[0].reshape(len(s), -1)
-        return np.split(rows, self.ends[:-1], axis=1)
+    def __call__(self, **inputs: Any) -> Array:
+        """Return the rows (..., all) at nodes (...)."""
+        found = self.kernels.value(**inputs).get("rows")
+        if found is not None and len(self.indices) == len(self.constants):
+            return found
+        rows = np.tile(self.constants, (*np.shape(inputs["s"]), 1))
+        if found is not None:
+            rows[..., self.indices] = found
+        return rows
 
 
 # Forces are always sampled; their rates and the reactions have kernels of their own, made when they are needed.
 _GROUPS: dict[tuple[str, ...], _Sampled] = {names: _Sampled(names=names) for names in (MOVED, RATES, REACTIONS)}
-
-
-def sampled(problem: ProblemStatement, x: Array, phase: int, s: Array, names: tuple[str, ...]) -> dict[str, Array]:
-    """Return quantities (K, ...) of a phase at increasing s (K,) from 0 to 1, for variables x (n,)."""
-    samplers = problem.samplers
-    if names not in samplers:
-        samplers[names] = _Sampler(problem, _GROUPS[names])
-    return dict(zip(names, samplers[names](problem, x, phase, s), strict=True))
 
 
 class Profiled:
@@ -75,93 +75,153 @@ class Profiled:
         """The motion at the moments."""
         raise NotImplementedError
 
-    @property
+    @cached_property
     def q(self) -> Array:
-        """Positions (K, nq)."""
+        """Positions (..., nq)."""
         return self.moments.sampled("q")
 
-    @property
+    @cached_property
     def v(self) -> Array:
-        """Velocities (K, nv)."""
+        """Velocities (..., nv)."""
         return self.moments.sampled("v")
 
-    @property
+    @cached_property
     def a(self) -> Array:
-        """Accelerations (K, nv)."""
+        """Accelerations (..., nv)."""
         return self.moments.sampled("a")
 
-    @property
+    @cached_property
     def j(self) -> Array:
-        """Jerks (K, nv)."""
+        """Jerks (..., nv)."""
         return self.moments.sampled("j")
 
-    @property
+    @cached_property
     def tau(self) -> Array:
-        """Forces (K, nv) in N m and N; with closed loops, of the active coordinates (K, N)."""
+        """Forces (..., nv) in N m and N; with closed loops, of the active coordinates (..., N)."""
         return self.moments.sampled("tau")
 
-    @property
+    @cached_property
     def tau_rate(self) -> Array:
         """Rates of the forces, in N m/s and N/s."""
         return self.moments.sampled("tau_rate")
 
-    @property
+    @cached_property
     def reactions(self) -> Array:
-        """Joint reactions (K, L, 6): moment and force, in N m and N."""
+        """Joint reactions (..., L, 6): moment and force, in N m and N."""
         found = self.moments.sampled("reactions")
         return found.reshape(*found.shape[:-1], found.shape[-1] // 6, 6)
 
 
-class Moments(Profiled):
-    """A motion at times t (K,), or at one time: arrays then have no first axis.
-
-    ``q`` (K, nq), ``v``, ``a``, ``j`` (K, nv) are positions and their rates, ``tau`` (K, nv) forces and ``tau_rate``
-    their rates (with closed loops, of the active coordinates: (K, N)), ``reactions`` (K, L, 6) the moment and force
-    that each parent exerts on its link, at the link's origin in its axes. ``phase`` (K,) is the index of the phase and
-    ``s`` (K,) the fraction of it that has passed; where two phases meet, it is the start of the later one.
+class Course:
+    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn.
 
     Example:
         >>> from torsor import motion
         >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(2.0, points=5), motion.Time(), ends)
-        >>> at = Moments(problem, problem.guess(), [0.0, 1.0, 2.0])
+        >>> at = Course(problem, problem.guess()).at([0.0, 1.0, 2.0])
         >>> at.q.tolist()
         [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]]
         >>> at.tau.shape, at.reactions.shape
         ((3, 2), (3, 2, 6))
     """
 
-    def __init__(self, problem: ProblemStatement, x: Array, t: ArrayLike):
-        try:
-            self.times = np.asarray(t, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            raise ModelError(f"at {t!r}", value=t, where=problem.name, allowed="times in s") from None
-        self._problem, self._x, self._found = problem, x, dict[str, Array]()
-        durations = np.array([phase_layout.seconds(x) for phase_layout in problem.program.layout.phases])
-        ends = np.cumsum(durations)
-        T, near = float(ends[-1]), ROUNDING * float(ends[-1])
-        if self.times.ndim > 1 or not ((self.times >= -near) & (self.times <= T + near)).all():
-            raise ModelError(f"at {shortened(self.times)} s", where=problem.name, allowed=f"times from 0 to {T:.6g} s")
-        self.phase = np.searchsorted(ends[:-1], self.times, side="right")
-        begun = ends[self.phase] - durations[self.phase]
-        self.s = np.clip((self.times - begun) / durations[self.phase], 0.0, 1.0)
-        if problem.stages[0].clock:
-            self.s = problem.program.layout.phases[0].places(x, self.times)
+    def __init__(self, problem: ProblemStatement, x: Array):
+        layout = problem.program.layout
+        self.problem, self.x, self.phases = problem, x, layout.phases
+        self.durations = np.array([each.seconds(x) for each in layout.phases])
+        self._begun = np.cumsum([0.0, *self.durations])
+        self._axis = TimeAxis(self._begun, problem.name, len(layout.phases) - 1)
+        starts = [np.unique([0.0, *(knot for each in phase.splines for knot in each.inner)]) for phase in layout.phases]
+        parts = zip(layout.phases, starts, self.durations, strict=True)
+        pieces = [_pieces(phase, x, own, T) for phase, own, T in parts]
+        most = max(each.shape[1] for each in pieces)
+        self._pieces = np.concatenate([np.pad(each, ((0, 0), (0, most - each.shape[1]), (0, 0))) for each in pieces])
+        self._starts = np.concatenate([T * own for own, T in zip(starts, self.durations, strict=True)])
+        # The piece of a place s of phase p is that of p + s; the end of a phase belongs to its last piece.
+        places = np.concatenate([k + own for k, own in enumerate(starts)])
+        self._places = TimeAxis(places, problem.name, len(places) - 1)
+        self._last = np.cumsum([len(own) for own in starts]) - 1
+        held = np.array(list(problem.node.held.values()))
+        self._given = {"numbers": x[list(layout.numbers.values())], "held": held}
 
-    @classmethod
-    def of_fractions(cls, problem: ProblemStatement, x: Array, fractions: Sequence[Array]) -> "Moments":
-        """Return the moments at fractions s of each phase, the start of later phases left out."""
-        found, begun, times = cls(problem, x, 0.0), 0.0, []
+    def at(self, t: ArrayLike) -> "Moments":
+        """Return the motion at times t (...)."""
+        times, phase = self._axis.find(t)
+        if self.problem.stages[0].clock:
+            return Moments(self, times, phase, self.phases[0].places(self.x, np.asarray(times)))
+        s = (times - self._begun[phase]) / self.durations[phase]
+        return Moments(self, times, phase, min(s, 1.0) if isinstance(phase, int) else np.minimum(s, 1.0))
+
+    def at_fractions(self, fractions: Sequence[Array]) -> "Moments":
+        """Return the motion at fractions s of each phase, the start of later phases left out."""
         parts = [each if k == 0 else each[each > 0] for k, each in enumerate(fractions)]
-        for phase_layout, part in zip(problem.program.layout.phases, parts, strict=True):
-            times.append(begun + phase_layout.times(x, part))
-            begun += phase_layout.seconds(x)
-        found.times, found.s = np.concatenate(times), np.concatenate(parts)
-        found.phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        layouts = zip(self.phases, parts, self._begun[:-1], strict=True)
+        times = [begun + phase.times(self.x, part) for phase, part, begun in layouts]
+        phase = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        return Moments(self, np.concatenate(times), phase, np.concatenate(parts))
+
+    @cached_property
+    def _plain(self) -> Array | None:
+        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move."""
+        problem, model = self.problem, self.problem.model
+        if model.is_closed or model.path is not None or problem.stages[0].clock:
+            return None
+        found = np.zeros((*self._pieces.shape[:2], model.robot.nq))
+        found[:, 0] = model.positions(np.zeros(model.names.moving))
+        found[:, :, model.places] = self._pieces[..., : model.names.moving]
         return found
 
+    def _piece(self, phase: Any, s: Any) -> tuple[Any, Any]:
+        """Return the pieces (...) of fractions s (...) of phases (...), and the times (...) since they began."""
+        least = min if isinstance(phase, int) else np.minimum
+        piece = least(self._places.interval(phase + s), self._last[phase])
+        return piece, s * self.durations[phase] - self._starts[piece]
+
+    def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
+        """Return a quantity (..., n) at fractions s (...) of phases (...), and those that come with it."""
+        piece, time = self._piece(phase, s)
+        if name in RATES_OF_POSITIONS and self._plain is not None:
+            y = polynomials(self._plain[piece], time, len(RATES_OF_POSITIONS))
+            return {each: y[..., k, :] for k, each in enumerate(RATES_OF_POSITIONS)}
+        names, samplers = next(names for names in _GROUPS if name in names), self.problem.samplers
+        if names not in samplers:
+            samplers[names] = _Sampler(self.problem, _GROUPS[names])
+        sampler: _Sampler = samplers[names]
+        orders, model = sampler.kernels.orders, self.problem.model
+        y = polynomials(self._pieces[piece], time, orders)
+        given = {f"y_{k}": y[..., k, :] for k in range(orders)} | self._given
+        if model.is_closed:
+            given["Q"] = model.positions(y[..., 0, :])
+        rows = sampler(T=np.asarray(self.durations[phase]), s=np.asarray(s), **given)
+        return {each: rows[..., own] for each, own in sampler.parts.items()}
+
+
+def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
+    """Return coefficients (S, powers, N) of the profiles of a phase, in s since its start, from places s (S,) on."""
+    points, most = phase.points(x), 1 + max(spline.degree for spline in phase.splines)
+    found = np.zeros((len(s), most, len(points)))
+    for k, spline in enumerate(phase.splines):
+        found[:, : spline.degree + 1, k] = spline.taylor(s, points[k, : spline.count, None])[..., 0]
+    return np.asarray(found / T ** np.arange(most)[:, None])
+
+
+class Moments(Profiled):
+    """A motion at ``times`` t (...), in s.
+
+    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their rates, ``tau`` (..., nv) forces and
+    ``tau_rate`` their rates (with closed loops, of the active coordinates: (..., N)), ``reactions`` (..., L, 6) the
+    moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is the index
+    of the phase and ``s`` (...) the fraction of it that has passed; where two phases meet, ``at`` gives the start of
+    the later one.
+    """
+
+    def __init__(self, course: Course, times: Any, phase: Any, s: Any):
+        self.times, self.phase, self.s = times, phase, s
+        self._course, self._found = course, dict[str, Array]()
+
     def __len__(self) -> int:
-        return self.times.size
+        return int(np.size(self.times))
 
     @property
     def moments(self) -> "Moments":
@@ -171,17 +231,5 @@ class Moments(Profiled):
     def sampled(self, name: str) -> Array:
         """Return a quantity, sampled together with the others of its kernel when it is first needed."""
         if name not in self._found:
-            self._found |= self._sample(next(names for names in _GROUPS if name in names))
+            self._found |= self._course.sampled(name, self.phase, self.s)
         return self._found[name]
-
-    def _sample(self, names: tuple[str, ...]) -> dict[str, Array]:
-        phases, s, parts = np.atleast_1d(self.phase), np.atleast_1d(self.s), list[dict[str, Array]]()
-        order = np.lexsort((s, phases))
-        for phase in np.unique(phases):
-            parts.append(sampled(self._problem, self._x, int(phase), s[order[phases[order] == phase]], names))
-        if not parts:  # an empty array of times: shapes with K = 0
-            first = sampled(self._problem, self._x, 0, np.zeros(1), names)
-            return {name: values[:0] for name, values in first.items()}
-        found = {name: np.concatenate([part[name] for part in parts]) for name in names}
-        back = np.argsort(order)
-        return {name: values[back].reshape(*self.times.shape, -1) for name, values in found.items()}

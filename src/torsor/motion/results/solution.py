@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
-from torsor.motion.results.samples import Moments, Profiled
+from torsor.motion.results.samples import Course, Moments, Profiled
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.objectives import Rates
 from torsor.motion.terms.term import Cost
@@ -301,19 +301,24 @@ class Solution(Profiled):
     # Profiles
 
     def at(self, t: ArrayLike) -> Moments:
-        """Return the motion at times t (K,) in s, or at one."""
-        return Moments(self.problem, self.x, t)
+        """Return the motion at times t (...), from 0 to ``T``: q, v, a, j, tau, tau_rate and reactions (..., n)."""
+        return self.course.at(t)
+
+    @cached_property
+    def course(self) -> Course:
+        """The motion over time."""
+        return Course(self.problem, self.x)
 
     @property
     def times(self) -> Array:
         """Times (K,) of the profiles, in s."""
-        return self.moments.times
+        return np.asarray(self.moments.times)
 
     @cached_property
     def moments(self) -> Moments:
         """The motion on the grid of ``times``."""
         grid = np.linspace(0.0, 1.0, GRID + 1)
-        return Moments.of_fractions(self.problem, self.x, [grid] * len(self.durations))
+        return self.course.at_fractions([grid] * len(self.durations))
 
     @property
     def force_names(self) -> tuple[str, ...]:

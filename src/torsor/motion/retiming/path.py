@@ -4,9 +4,10 @@ Both kinds have continuous q, q' and q'' (primes are derivatives by s), so that 
 have continuous q''' too.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import casadi as ca
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from torsor.base.arrays import Array, Indices, Shape
 from torsor.base.errors import ModelError
+from torsor.base.time_series import polynomials
 from torsor.compiler import Kernel, compile
 from torsor.compiler.repeat import Call, Workspace, narrow
 
@@ -120,8 +122,15 @@ _HALVES = 54  # to the rounding of p
 _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three or four
 
 
-def flow(w: Array, time: Array) -> tuple[Array, Array]:
-    """Return S and E of intervals at times after their start."""
+def flow(w: Any, time: Any) -> tuple[Any, Any]:
+    """Return S and E of intervals (...) at times (...) after their start: arrays, or numbers for one.
+
+    Example:
+        >>> [float(each.round(9)) for each in flow(np.array(0.0), np.array(2.0))]
+        [2.0, 2.0]
+    """
+    if not isinstance(time, np.ndarray):
+        return _flow(float(w), float(time))
     half = time / 2
     angle, square = np.sqrt(np.abs(w)) * half, w * half * half
     safe = np.maximum(angle, _SMALL)
@@ -134,13 +143,24 @@ def flow(w: Array, time: Array) -> tuple[Array, Array]:
     return 2 * sine * cosine, 2 * sine * sine
 
 
-def stretched(p: Array) -> Array:
-    """Return the place s for a progress p, both from 0 to 1, and its first three derivatives by p (4, ...).
+def _flow(w: float, time: float) -> tuple[float, float]:
+    half = time / 2
+    angle, square = math.sqrt(abs(w)) * half, w * half * half
+    if angle < _SMALL:
+        sine, cosine = half * (1 + square / 6 * (1 + square / 20)), 1 + square / 2 * (1 + square / 12)
+    else:
+        sine = (math.sinh(angle) if w > 0 else math.sin(angle)) * half / angle
+        cosine = math.cosh(angle) if w > 0 else math.cos(angle)
+    return 2 * sine * cosine, 2 * sine * sine
+
+
+def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the places s (...) for progresses p (...), all from 0 to 1, and the first three derivatives by p.
 
     s = 10 p^3 - 15 p^4 + 6 p^5, the smoothest step of degree 5: s' and s'' are 0 at both ends.
     """
     rest = p * (1 - p)
-    return np.stack([p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)])
+    return p**3 * (10 - 15 * p + 6 * p * p), 30 * rest**2, 60 * rest * (1 - 2 * p), 60 * (1 - 6 * rest)
 
 
 def progress(s: Array) -> Array:
@@ -190,17 +210,13 @@ class Timing(NamedTuple):
         """The duration, in s."""
         return float(self.times[-1])
 
-    def interval(self, t: Array) -> Indices:
-        """Return the intervals of times."""
-        return np.clip(np.searchsorted(self.times, t, side="right") - 1, 0, len(self.u) - 1)
-
-    def at(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
+    def at(self, t: Any, k: Any) -> tuple[Any, Any, Any, Any]:
         """Return s, s', s'' and s''' at times (...), in intervals k (...)."""
-        time = t - self.times[k]
-        v, u, w = np.sqrt(self.x[k]), self.u[k], self.w[k]
+        sqrt, most = (math.sqrt, max) if isinstance(k, int) else (np.sqrt, np.maximum)
+        time, v, u, w = t - self.times[k], sqrt(self.x[k]), self.u[k], self.w[k]
         S, E = flow(w, time)
         way, rate = v * S + u * E, v + w * v * E + u * S
-        found = self.s[k] + way, np.maximum(rate, 0.0), u + w * way, w * rate
+        found = self.s[k] + way, most(rate, 0.0), u + w * way, w * rate
         return self._stretched(*found) if self.stretch else found
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
@@ -288,9 +304,9 @@ class JointPath(NamedTuple):
             found.append(value)
         return np.stack(found)
 
-    def on(self, piece: Indices, s: Array) -> Array:
-        """Return q and its derivatives by s (4, T, n) at places s (T,) in pieces (T,) of the first path."""
-        return self.path(0).at(piece, (s - self.breaks[0, piece])[None])[:, 0]
+    def on(self, piece: Any, s: Any) -> Array:
+        """Return q and its derivatives by s (..., 4, n) at places s (...) in pieces (...) of the first path."""
+        return polynomials(self.pieces[0, piece], s - self.breaks[0, piece], 4)
 
     def path(self, b: int) -> "JointPath":
         """Return one of the paths, alone."""

@@ -1,6 +1,6 @@
 """The result of ``retime``: a motion along a path, with its bounds and what they leave."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, as_bytes, reading_archive, register_result
-from torsor.base.arrays import Array, Indices
-from torsor.base.checks import positive, real_array
+from torsor.base.arrays import Array
+from torsor.base.checks import positive
 from torsor.base.documents import plain
-from torsor.base.errors import ModelError, shortened
+from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
 from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, columns_of, write_table
+from torsor.base.time_series import TimeAxis
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.motion.retiming.bounds import KINDS, SLOWEST, SOURCES, WITHIN, Bounds
@@ -212,6 +213,39 @@ DRAWN = 401
 LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
 
 
+class RetimedInstants:
+    """A retimed motion at times (...), from q and its derivatives by s (..., 4, n), and the rates of s (...)."""
+
+    def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
+        self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path
+        self._rates = [each[..., None] if isinstance(each, np.ndarray) else each for each in (rate, u, jerk)]
+
+    @cached_property
+    def v(self) -> Array:
+        """Velocities (..., n)."""
+        return np.asarray(self._rates[0] * self._on_path[..., 1, :])
+
+    @cached_property
+    def a(self) -> Array:
+        """Accelerations (..., n)."""
+        rate, u, _ = self._rates
+        return np.asarray(u * self._on_path[..., 1, :] + rate**2 * self._on_path[..., 2, :])
+
+    @cached_property
+    def jerk(self) -> Array:
+        """Jerks (..., n), without those of steps of the acceleration."""
+        (rate, u, jerk), at = self._rates, self._on_path
+        return np.asarray(jerk * at[..., 1, :] + 3 * rate * u * at[..., 2, :] + rate**3 * at[..., 3, :])
+
+    @cached_property
+    def tau(self) -> Array:
+        """Forces (..., n); dry friction acts along the path, also at rest."""
+        tau, still = self._robot.inverse_dynamics(self.q, self.v, self.a), (self.v == 0).all(axis=-1)
+        if still.any():
+            tau[still] += self._robot.friction_force(SLOWEST * self._on_path[..., 1, :][still])
+        return tau
+
+
 @dataclass(frozen=True, eq=False)
 class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
@@ -247,72 +281,55 @@ class Retimed(Result):
         return self.timing.duration
 
     @cached_property
-    def _knots(self) -> tuple[Array, Array, Array, Array]:
-        return self._motion(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
+    def _knots(self) -> "RetimedInstants":
+        return self._in(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
 
     @property
     def q(self) -> Array:
         """Positions (G + 1, n) at the knots, in rad and m."""
-        return self._knots[0]
+        return self._knots.q
 
     @property
     def v(self) -> Array:
         """Velocities (G + 1, n) at the knots."""
-        return self._knots[1]
+        return self._knots.v
 
     @property
     def a(self) -> Array:
         """Accelerations (G + 1, n) at the knots."""
-        return self._knots[2]
+        return self._knots.a
 
     @property
     def jerk(self) -> Array:
         """Jerks (G + 1, n) at the knots, without those of steps of the acceleration."""
-        return self._knots[3]
+        return self._knots.jerk
 
-    @cached_property
+    @property
     def tau(self) -> Array:
         """Forces (G + 1, n) at the knots, in N m and N; friction at rest is that of the motion that begins or ends."""
-        return self._forces(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
+        return self._knots.tau
 
-    def _forces(self, t: Array, k: Indices) -> Array:
-        """Return forces (T, n) at times (T,) in intervals k."""
-        on_path, rates = self._along(t, k)
-        return self._tau(*_moving(on_path, *rates)[:3], on_path[1])
+    @cached_property
+    def _axes(self) -> tuple[TimeAxis, TimeAxis]:
+        """The knots, and the breaks of the path."""
+        name, breaks = self.robot.name, self.path.breaks[0]
+        return TimeAxis(self.times, name, len(self.times) - 2), TimeAxis(breaks, name, len(breaks) - 2)
 
-    def _tau(self, q: Array, v: Array, a: Array, d1: Array) -> Array:
-        """Return forces (T, n); dry friction acts along the path, with q' = d1, also at rest."""
-        tau, still = self.robot.inverse_dynamics(q, v, a), (v == 0).all(axis=1)
-        if still.any():
-            tau[still] += self.robot.friction_force(SLOWEST * d1[still])
-        return tau
-
-    def _along(self, t: Array, k: Indices) -> tuple[Array, list[Array]]:
-        """Return q and its derivatives by s (4, T, n), and the rates of s (T,), at times (T,) in intervals k."""
+    def _in(self, t: Any, k: Any) -> "RetimedInstants":
+        """Return the motion at times (...) in intervals k."""
         s, *rates = self.timing.at(t, k)
-        return self.path.on(self.path.piece_of(s), s), rates
+        return RetimedInstants(self.robot, t, self.path.on(self._axes[1].interval(s), s), *rates)
 
-    def _motion(self, t: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
-        """Return q, v, a and jerk (T, n) at times (T,) in intervals k."""
-        on_path, rates = self._along(t, k)
-        return _moving(on_path, *rates)
-
-    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return q, v and a (..., n) at times t (...), from 0 to ``duration``.
+    def at(self, t: ArrayLike) -> "RetimedInstants":
+        """Return the motion at times t (...), from 0 to ``duration``: q, v, a, jerk and tau (..., n).
 
         Example:
             >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> [each.round(9).tolist() for each in line.at(0.25)]
-            [[0.0625], [0.5], [2.0]]
+            >>> now = line.at(0.25)
+            >>> now.q.round(9).tolist(), now.v.round(9).tolist(), now.a.round(9).tolist()
+            ([0.0625], [0.5], [2.0])
         """
-        times = real_array(t, self.robot.name, "t")
-        if not ((times >= 0) & (times <= self.duration * (1 + 1e-12))).all():
-            allowed = f"times from 0 to {self.duration:.6g} s"
-            raise ModelError(f"at {shortened(times)} s", where=self.robot.name, allowed=allowed)
-        flat = times.ravel()
-        found = self._motion(flat, self.timing.interval(flat))
-        q, v, a = (each.reshape(*times.shape, self.robot.nv) for each in found[:3])
-        return q, v, a
+        return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
         """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces.
@@ -323,22 +340,20 @@ class Retimed(Result):
             <Trajectory of 'planar_chain': 4 samples, 1.5 s, done>
         """
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
-        q, v, a = self.at(times)
-        tau = self._forces(times, self.timing.interval(times))
-        return Trajectory(self.robot, times, q, v, a, tau, settings={"method": "retime", **self.settings})
+        at = self.at(times)
+        return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
 
     # Bounds
 
-    def _uses(self, on_path: Array, rates: Sequence[Array]) -> list[Use]:
-        """Return how much of each bound is used, with q and its derivatives by s (4, T, n) and the rates of s (T,)."""
-        q, v, a, jerk = _moving(on_path, *rates)
-        return uses(self.robot, self.bounds, q, v, a, jerk, self._tau(q, v, a, on_path[1]))
+    def _uses(self, at: "RetimedInstants") -> list[Use]:
+        """Return how much of each bound is used at times (T,)."""
+        return uses(self.robot, self.bounds, at.q, at.v, at.a, at.jerk, at.tau)
 
     @cached_property
     def _at_knots(self) -> list[Use]:
         """How much of each bound the knots use, before and after them."""
         k = np.arange(len(self.timing.u))
-        return self._uses(*self._along(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2)))
+        return self._uses(self._in(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2)))
 
     @cached_property
     def active(self) -> list[str]:
@@ -367,7 +382,7 @@ class Retimed(Result):
         piece = path.piece_of(timing.along(middle, k)[0])
         p = ends[:-1, None] + PLACES * np.diff(ends)[:, None]
         s, *rates = timing.along(p.ravel(), np.repeat(k, count))
-        return self._uses(path.on(np.repeat(piece, count), s), rates)
+        return self._uses(RetimedInstants(self.robot, None, path.on(np.repeat(piece, count), s), *rates))
 
     @cached_property
     def largest(self) -> dict[str, float]:
@@ -425,9 +440,8 @@ class Retimed(Result):
             found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
             raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
-        q, v, a = self.at(times)
-        tau = self._forces(times, self.timing.interval(times))
-        write_table(path, columns(self.robot, times, q, v, a, tau))
+        at = self.at(times)
+        write_table(path, columns(self.robot, times, at.q, at.v, at.a, at.tau))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
         """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
@@ -441,7 +455,8 @@ class Retimed(Result):
             4
         """
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
-        write_points(Path(path), self.robot.coordinate_names, times, self.at(times))
+        at = self.at(times)
+        write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))
 
     @classmethod
     def load(cls, path: str | Path) -> "Retimed":
@@ -460,8 +475,8 @@ class Retimed(Result):
             4
         """
         times = np.linspace(0.0, self.duration, DRAWN)
-        k = self.timing.interval(times)
-        drawn = quantities(self.robot, self.bounds, self.duration, *self._motion(times, k), self._forces(times, k))
+        at = self.at(times)
+        drawn = quantities(self.robot, self.bounds, self.duration, at.q, at.v, at.a, at.jerk, at.tau)
         return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)
 
     def _archive(self) -> Archive:
@@ -477,7 +492,7 @@ class Retimed(Result):
 
     def _outside(self) -> list[str]:
         """Return the coordinates that leave the range of their joints."""
-        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN))[0], self.robot
+        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
         beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
         return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
 
@@ -506,9 +521,3 @@ class Retimed(Result):
 
 
 register_result("retimed", Retimed, "a retimed motion")
-
-
-def _moving(on_path: Array, rate: Array, u: Array, jerk: Array) -> tuple[Array, Array, Array, Array]:
-    """Return q, v, a and jerk (T, n) from q and its derivatives by s (4, T, n), and the rates of s (T,)."""
-    (q, d1, d2, d3), (v, a, j) = on_path, (each[:, None] for each in (rate, u, jerk))
-    return q, d1 * v, d1 * a + d2 * v**2, d1 * j + 3 * d2 * v * a + d3 * v**3

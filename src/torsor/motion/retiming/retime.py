@@ -323,8 +323,8 @@ def retime(
         >>> motion = retime(torsor.library.two_link(), [[0, 0], [1, 1], [2, 0]], velocity=2.0, acceleration=5.0)
         >>> bool(abs(motion.v).max() <= 2.0 + 1e-9), bool(abs(motion.a).max() <= 5.0 + 1e-9)
         (True, True)
-        >>> q, v, a = motion.at(motion.duration)
-        >>> q.round(9).tolist(), bool(abs(v).max() < 1e-9)
+        >>> end = motion.at(motion.duration)
+        >>> end.q.round(9).tolist(), bool(abs(end.v).max() < 1e-9)
         ([2.0, 0.0], True)
     """
     check_retimable(robot)

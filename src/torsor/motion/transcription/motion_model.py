@@ -114,12 +114,7 @@ class Path:
     @cached_property
     def _pieces(self) -> Array:
         """Coefficients (spans, degree + 1, nq) of the powers of x minus the start of the span."""
-        starts, p = np.concatenate([[0.0], self.spline.inner]), self.spline.degree
-        taylor, factor = [], 1.0
-        for order in range(p + 1):
-            factor *= max(order, 1)
-            taylor.append(self.spline.matrix(starts, order) @ self.points / factor)
-        return np.stack(taylor, axis=1)
+        return self.spline.taylor(np.concatenate([[0.0], self.spline.inner]), self.points)
 
     def over(self, x: ca.SX, orders: int = 1) -> list[ca.SX]:
         """Return positions (nq x 1) at a symbolic progress, and their derivatives by it: ``orders`` columns in all."""

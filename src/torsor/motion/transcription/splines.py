@@ -9,6 +9,7 @@ point and ends at the last. Its derivatives are splines of lower degree,
 (de Boor 1978; Barman 2020, section 4.1).
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,6 +108,16 @@ class Spline:
         found = np.zeros((len(values), self.count))
         np.put_along_axis(found, first[:, None] + np.arange(self.degree + 1), values, axis=1)
         return found
+
+    def taylor(self, s: ArrayLike, points: Array) -> Array:
+        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n).
+
+        Example:
+            >>> Spline.uniform(4).taylor([0.0], np.array([[0.0], [0.0], [0.0], [1.0]]))[0, :, 0].round(9).tolist()
+            [0.0, 0.0, 0.0, 1.0]
+        """
+        orders = range(self.degree + 1)
+        return np.stack([self.matrix(s, order) @ points / math.factorial(order) for order in orders], axis=1)
 
     @cached_property
     def greville(self) -> Array:
