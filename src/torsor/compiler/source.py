@@ -310,13 +310,7 @@ class SourceKernel:
     """
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        function: ca.Function,
-        language: Language,
-        arguments: Sequence[str],
-        longest: int,
+        self, name: str, title: str, function: ca.Function, language: Language, arguments: Sequence[str], longest: int
     ):
         self.name, self.title, self.language = name, title, language
         self.program = program = read_program(function)

@@ -198,11 +198,7 @@ def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
 
 
 def _sampled(
-    robot: Mechanism,
-    shapes: Sequence[Placed],
-    pairs: Sequence[tuple[int, int]],
-    samples: int,
-    rng: np.random.Generator,
+    robot: Mechanism, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], samples: int, rng: np.random.Generator
 ) -> list[tuple[str, str, str]]:
     """Return the parts that never or always overlap in random postures within the limits."""
     pairs = [pair for pair in pairs if not _unbounded(robot, *(shapes[index].link for index in pair))]

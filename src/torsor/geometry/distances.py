@@ -106,11 +106,7 @@ class DistanceModel:
     """
 
     def __init__(
-        self,
-        robot: Mechanism,
-        shapes: Sequence[Placed],
-        pairs: Sequence[tuple[int, int]],
-        within: float | None = None,
+        self, robot: Mechanism, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], within: float | None = None
     ):
         self.robot, self.within = robot, None if within is None else number(within, robot.name, "within", least=0.0)
         kept = sorted({index for pair in pairs for index in pair})

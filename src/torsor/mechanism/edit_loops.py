@@ -120,12 +120,7 @@ def with_wheel(
     return replace(robot, frames=(*robot.frames, axle), loops=(*robot.loops, replace(wheel, frame=axle.name)))
 
 
-def with_coupling(
-    robot: M,
-    name: str,
-    coefficients: Mapping[str, float | Sequence[float]],
-    offset: float,
-) -> M:
+def with_coupling(robot: M, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float) -> M:
     """Return the robot with a gear, belt, cam or lock."""
     return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset)))
 

@@ -25,11 +25,7 @@ from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solve
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
 # hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
 QP = "piqp"
-OPTIONS: dict[str, Any] = {
-    "error_on_fail": False,
-    "print_time": False,
-    "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11},
-}
+OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
 # Most iterations of a QP: those that succeed take about 30. Fewer are allowed where less time is left.
 ITERATIONS = (100, 50, 25, 12)
 LIMITED = "max iterations reached"  # PIQP's words

@@ -333,14 +333,7 @@ class Derivatives:
         """
         values = (q, v, a, tau)
         return triple(
-            self._closure,
-            "hybrid_dynamics_derivatives",
-            values,
-            external,
-            fixed_in,
-            points,
-            forced=forced,
-            out=out,
+            self._closure, "hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced, out=out
         )
 
     def velocity(

@@ -18,16 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
-from torsor.compiler import (
-    AnyKernel,
-    CudaKernel,
-    Kernel,
-    Signature,
-    cache,
-    compiler_fingerprint,
-    keep,
-    recall,
-)
+from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.algorithms import NO_METHOD, algorithm_names

@@ -109,11 +109,7 @@ def _of_library(name: str, base: str) -> Robot:
 
 
 def from_dh(
-    links: Sequence[DHLink],
-    gravity: ArrayLike = EARTH,
-    name: str = "robot",
-    strict: bool = True,
-    base: str = "fixed",
+    links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
     """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
@@ -134,11 +130,7 @@ def from_dh(
 
 
 def from_mdh(
-    links: Sequence[MDHLink],
-    gravity: ArrayLike = EARTH,
-    name: str = "robot",
-    strict: bool = True,
-    base: str = "fixed",
+    links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 

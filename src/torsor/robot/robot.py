@@ -498,14 +498,7 @@ class Robot(Mechanism):
         """
         return self.kernels.at_place("acceleration", (q, v, a), place, axes, point, out)
 
-    def jacobian(
-        self,
-        q: ArrayLike,
-        place: Place,
-        axes: str = "local",
-        point: Maybe = None,
-        out: Out = None,
-    ) -> Array:
+    def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in

@@ -32,11 +32,7 @@ class Shapes:
     _robot: Mechanism
 
     def distances(
-        self,
-        q: ArrayLike,
-        pairs: Pairs = None,
-        gradient: bool = False,
-        within: float | None = None,
+        self, q: ArrayLike, pairs: Pairs = None, gradient: bool = False, within: float | None = None
     ) -> Distances:
         """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
 

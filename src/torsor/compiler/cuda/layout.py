@@ -49,10 +49,7 @@ class Form:
         ``shared`` is the shared memory of a warp, in bytes.
         """
         if not self.on_card:
-            return [
-                f"  %first = and i64 %thread, {-WARP}",
-                f"  %lane = and i64 %thread, {WARP - 1}",
-            ]
+            return [f"  %first = and i64 %thread, {-WARP}", f"  %lane = and i64 %thread, {WARP - 1}"]
         lines = []
         for name in _REGISTERS:
             lines.append(f"  %{name}.x = call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()")
