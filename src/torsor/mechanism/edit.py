@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, real_numbers
+from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import frozen_array, frozen_pose, name_of, number, one_of, positive_vector
 from torsor.base.errors import ModelError, shortened, warn
 from torsor.mechanism.build import build, fixed_at
@@ -30,7 +30,7 @@ M = TypeVar("M", bound=Mechanism)
 ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
 
 
-def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> M:
+def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
     """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
     load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
     place = robot.place(link)
@@ -55,7 +55,7 @@ class MotorBody:
     moments in the motor's frame, or 3 x 3 in that frame (in the axes of the carrier where ``place`` is a point).
     """
 
-    def __init__(self, where: str, mass: float, place: ArrayLike | None, moments: ArrayLike | None):
+    def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
             found = f"{'place' if moments is None else 'moments'} of a motor without a mass"
@@ -116,11 +116,7 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 
 
 def with_friction(
-    robot: M,
-    joint: str | None = None,
-    coulomb: ArrayLike | None = None,
-    viscous: ArrayLike | None = None,
-    smooth: float | None = None,
+    robot: M, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
 ) -> M:
     """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m)."""
     given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
@@ -180,12 +176,12 @@ def with_motor(
     inertia: float,
     ratio: float = 1.0,
     carrier: str | None = None,
-    axis: ArrayLike | None = None,
+    axis: Maybe = None,
     stiffness: Any = None,
     damping: float = 0.0,
     mass: float = 0.0,
-    place: ArrayLike | None = None,
-    moments: ArrayLike | None = None,
+    place: Maybe = None,
+    moments: Maybe = None,
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
     at = robot.place(robot.joint(joint).parent if carrier is None else carrier)

@@ -57,10 +57,10 @@ class Sparse:
 class Loads(NamedTuple):
     """External wrenches as callers give them: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
 
-    external: ArrayLike | None = None
+    external: Maybe = None
     fixed_in: str = "link"
-    points: ArrayLike | None = None
-    external_rate: ArrayLike | None = None
+    points: Maybe = None
+    external_rate: Maybe = None
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
         """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
@@ -86,9 +86,9 @@ def triple(
     closure: LoopClosure,
     name: str,
     values: tuple[ArrayLike, ...],
-    external: ArrayLike | None,
+    external: Maybe,
     fixed_in: str,
-    points: ArrayLike | None,
+    points: Maybe,
     out: Out,
     **options: Any,
 ) -> Three:
@@ -106,8 +106,8 @@ def rates(
     name: str,
     values: tuple[ArrayLike, ...],
     higher: Iterable[ArrayLike],
-    external: ArrayLike | None,
-    external_rate: ArrayLike | None,
+    external: Maybe,
+    external_rate: Maybe,
     out: Out,
 ) -> tuple[Array, ...]:
     """Return a result with its rates in time: one for the last of ``values``, and one for each of ``higher``."""
@@ -136,7 +136,7 @@ def jvp(
     closure: LoopClosure,
     name: str,
     inputs: Sequence[ArrayLike],
-    tangents: Sequence[ArrayLike | None],
+    tangents: Sequence[Maybe],
     components: bool,
     options: dict[str, Any],
     out: Out = None,
@@ -236,9 +236,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
@@ -265,9 +265,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
@@ -288,9 +288,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
@@ -313,9 +313,9 @@ class Derivatives:
         a: ArrayLike,
         tau: ArrayLike,
         forced: Sequence[str],
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
@@ -417,7 +417,7 @@ class Derivatives:
         self,
         name: str,
         inputs: Sequence[ArrayLike],
-        tangents: Sequence[ArrayLike | None],
+        tangents: Sequence[Maybe],
         *,
         components: bool = False,
         out: Out = None,

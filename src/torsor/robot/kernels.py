@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, Shape
+from torsor.base.arrays import Array, Maybe, Shape
 from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
 from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
@@ -189,7 +189,7 @@ class RobotKernels(Kernels):
         self,
         name: str,
         *values: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         place: str | int | None = None,
         loops: str | None = None,
         out: Out = None,
@@ -219,7 +219,7 @@ class RobotKernels(Kernels):
         values: tuple[ArrayLike, ...],
         place: str | int | None,
         axes: str = "local",
-        point: ArrayLike | None = None,
+        point: Maybe = None,
         out: Out = None,
         rows: str = "all",
     ) -> Array:

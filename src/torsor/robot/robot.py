@@ -267,7 +267,7 @@ class Robot(Mechanism):
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         loops: str | None = None,
         out: Out = None,
     ) -> Array:
@@ -291,7 +291,7 @@ class Robot(Mechanism):
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         loops: str | None = None,
         out: Out = None,
     ) -> Array:
@@ -316,7 +316,7 @@ class Robot(Mechanism):
         a: ArrayLike,
         tau: ArrayLike,
         forced: Sequence[str],
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         out: Out = None,
     ) -> Two:
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
@@ -343,7 +343,7 @@ class Robot(Mechanism):
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         loops: str | None = None,
         out: Out = None,
     ) -> Array:
@@ -606,8 +606,8 @@ class Robot(Mechanism):
         v: ArrayLike,
         a: ArrayLike,
         j: ArrayLike,
-        external: ArrayLike | None = None,
-        external_rate: ArrayLike | None = None,
+        external: Maybe = None,
+        external_rate: Maybe = None,
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
@@ -633,8 +633,8 @@ class Robot(Mechanism):
         v: ArrayLike,
         a: ArrayLike,
         j: ArrayLike,
-        external: ArrayLike | None = None,
-        external_rate: ArrayLike | None = None,
+        external: Maybe = None,
+        external_rate: Maybe = None,
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
@@ -695,9 +695,7 @@ class Robot(Mechanism):
         """
         return edit.with_frame(self, name, link, pose)
 
-    def with_payload(
-        self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
-    ) -> Self:
+    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> Self:
         """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
         ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
@@ -832,12 +830,12 @@ class Robot(Mechanism):
         inertia: float,
         ratio: float = 1.0,
         carrier: str | None = None,
-        axis: ArrayLike | None = None,
+        axis: Maybe = None,
         stiffness: Any = None,
         damping: float = 0.0,
         mass: float = 0.0,
-        place: ArrayLike | None = None,
-        moments: ArrayLike | None = None,
+        place: Maybe = None,
+        moments: Maybe = None,
     ) -> Self:
         """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
 
@@ -931,9 +929,7 @@ class Robot(Mechanism):
         """
         return edit_loops.with_coupling(self, name, coefficients, offset)
 
-    def with_contacts(
-        self, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None = None, kind: str = "point"
-    ) -> Self:
+    def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
         """Return the robot with links or frames held on the ground where they are at positions ``q`` (nq,).
 
         ``kind`` is "point" (3 equations: the origin of the place stays) or "surface" (6: it does not turn either), for

@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
@@ -134,8 +133,8 @@ class Setup:
     def of(
         cls,
         robot: Robot,
-        q0: ArrayLike | None,
-        v0: ArrayLike | None,
+        q0: Maybe,
+        v0: Maybe,
         controller: Any,
         external: Any,
         settings: Settings,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, instance_of, positive_vector, real_array, rows, table, whole_number
 from torsor.base.errors import ModelError, shortened, warn
 from torsor.base.files import read_limited, reading_npz, write_npz
@@ -23,11 +23,11 @@ def node_modes(
     positions: ArrayLike,
     masses: ArrayLike,
     shapes: ArrayLike,
-    rotations: ArrayLike | None = None,
-    stiffness: ArrayLike | None = None,
-    frequencies: ArrayLike | None = None,
+    rotations: Maybe = None,
+    stiffness: Maybe = None,
+    frequencies: Maybe = None,
     damping: ArrayLike = 0.0,
-    inertias: ArrayLike | None = None,
+    inertias: Maybe = None,
     source: str = "modes",
 ) -> Modes:
     """Return modes from shapes at nodes; ``Modes`` has the shapes and units of the arrays.

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags, Maybe
 from torsor.base.checks import indices_of, vectors
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import Algorithm, Tree
@@ -340,7 +340,7 @@ class LoopClosure:
 
     # Mobility
 
-    def mobility(self, q: ArrayLike | None, output: str | int | None, point: bool) -> Mobility:
+    def mobility(self, q: Maybe, output: str | int | None, point: bool) -> Mobility:
         """Return the mobility at one configuration; see ``robot.closed.mobility``."""
         at, units, J = self.one_closed(q), self.scales[2], None
         lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
@@ -352,9 +352,7 @@ class LoopClosure:
             return found
         return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
 
-    def active_sets(
-        self, q: ArrayLike | None, candidates: Sequence[str] | None, most: int
-    ) -> list[tuple[tuple[str, ...], float]]:
+    def active_sets(self, q: Maybe, candidates: Sequence[str] | None, most: int) -> list[tuple[tuple[str, ...], float]]:
         """Return sets of coordinates that can drive the mechanism; see ``robot.closed.active_sets``."""
         at, names = self.one_closed(q), self.mechanism.coordinate_names
         found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
@@ -362,7 +360,7 @@ class LoopClosure:
 
     # Checks of positions
 
-    def one_closed(self, q: ArrayLike | None) -> Array:
+    def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""
         nq = self.mechanism.nq
         at = self.reference if q is None else vectors(q, nq, self.name, "q")
