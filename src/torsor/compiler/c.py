@@ -73,12 +73,7 @@ _FEW_DIGITS = 12
 
 
 class CScalar:
-    """A floating-point type of C: its name, its literals, and the functions of libm for it.
-
-    Example:
-        >>> CScalar("float64").literal(0.25), CScalar("float32").literal(0.1), CScalar("float32").call("sin", "x")
-        ('0.25', '0x1.99999ap-4f', 'sinf(x)')
-    """
+    """A floating-point type of C: its name, its literals, and the functions of libm for it."""
 
     def __init__(self, dtype: str):
         self.double = dtype == "float64"
@@ -271,13 +266,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def c_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library.
-
-    Example:
-        >>> names = c_names()
-        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("2-x")
-        ('tau', 'tau_2', 'double_', 'x2_x')
-    """
+    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library."""
     return Names(words, _is_reserved, "_", taken)
 
 
@@ -549,14 +538,7 @@ def _view(each: ArrayArgument) -> str:
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
-    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out.
-
-    Example:
-        >>> print(_constants({"jointNames": ["a"], "lower": [0.5, float("inf")], "n": "x"}, CScalar("float64")), end="")
-        inline constexpr std::array<const char *, 1> joint_names{{"a"}};
-        inline constexpr std::array<Scalar, 2> lower{{0.5, INFINITY}};
-        inline constexpr const char *n = "x";
-    """
+    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
         own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
@@ -576,12 +558,7 @@ def _number(value: float, scalar: CScalar) -> str:
 
 
 def _text(value: str) -> str:
-    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal.
-
-    Example:
-        >>> print(_text('say "ö"'))
-        "say \042\303\266\042"
-    """
+    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'

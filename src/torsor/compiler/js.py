@@ -41,12 +41,6 @@ class JsScalar:
     """The numbers of an exported module: float64, or float32 by rounding each result.
 
     An operation + - * / or sqrt of two float32 numbers in float64, rounded to float32, is the operation in float32.
-
-    Example:
-        >>> JsScalar("float64").literal(0.1), JsScalar("float32").literal(0.1), JsScalar("float64").literal(-0.0)
-        ('0.1', '0.10000000149011612', '(-0)')
-        >>> JsScalar("float32").expression(ca.OP_ADD, "a", "b")
-        'Math.fround(a + b)'
     """
 
     local = "let "
@@ -177,13 +171,7 @@ def _is_reserved(name: str) -> bool:
 
 
 def js_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign.
-
-    Example:
-        >>> names = js_names()
-        >>> names.new("mass_matrix"), names.new("mass matrix"), names.new("delete"), names.new("2-x")
-        ('massMatrix', 'massMatrix_2', 'delete_', 'x2X')
-    """
+    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign."""
     return Names(camel, _is_reserved, "_", taken)
 
 
@@ -295,12 +283,7 @@ _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
 
 
 def helpers(codes: Iterable[int]) -> list[str]:
-    """Return the functions that operations with these codes call. They compute in float64 for both types.
-
-    Example:
-        >>> [text.splitlines()[0] for text in helpers({ca.OP_MUL, ca.OP_ERFINV})]
-        ['// The error function, within 2 ulp.', '// The inverse of erf.']
-    """
+    """Return the functions that operations with these codes call. They compute in float64 for both types."""
     needed = set(codes)
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
 
@@ -421,12 +404,7 @@ def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 
 
 def _type_of(value: object) -> str:
-    """Return the TypeScript type of data.
-
-    Example:
-        >>> _type_of({"name": "arm", "lower": [0.0], "active": []})
-        '{ readonly "name": string; readonly "lower": readonly number[]; readonly "active": readonly string[] }'
-    """
+    """Return the TypeScript type of data."""
     if isinstance(value, Mapping):
         return "{ " + "; ".join(f'readonly "{key}": {_type_of(each)}' for key, each in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -514,12 +492,7 @@ def _arguments(function: ca.Function) -> list[str]:
 
 
 def data(value: object) -> str:
-    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script.
-
-    Example:
-        >>> data(["</script>", -0.0, float("inf")])
-        '["\\u003c/script>", -0.0, Infinity]'
-    """
+    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script."""
     return json.dumps(value).replace("<", "\\u003c")
 
 

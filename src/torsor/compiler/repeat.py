@@ -132,15 +132,6 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 
     Unlike a call with the batch (T, N), each one may read what those before it have written: inputs may be views of the
     memory of outputs. All are arrays of float64; what all calls share may be broadcast.
-
-    Example:
-        >>> import casadi as ca
-        >>> x = ca.SX.sym("x")
-        >>> kernel = torsor.compile(ca.Function("twice", [x], [2 * x]))
-        >>> powers = np.ones((6, 1))
-        >>> repeat(kernel, [powers[:-1]], [powers[1:]])
-        >>> powers[:, 0].tolist()
-        [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     """
     words = Call(kernel, inputs, outputs).words(0)
     machine = _chain()
@@ -151,18 +142,6 @@ class Chain:
     """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
 
     It is made once, and then called with any block of the same size.
-
-    Example:
-        >>> import casadi as ca
-        >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
-        >>> add = torsor.compile(ca.Function("add", [x, y], [x + y]))
-        >>> block = np.empty(10)  # 5 numbers, and the sums of all up to each
-        >>> sums = block[5:, None]
-        >>> chain = Chain(block, [Call(add, [block[1:5, None], sums[:-1]], [sums[1:]])])
-        >>> other = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-        >>> chain(other)
-        >>> other[5:].tolist()
-        [0.0, 1.0, 3.0, 6.0, 10.0]
     """
 
     def __init__(self, block: Array, calls: Sequence[Call]):

@@ -17,13 +17,7 @@ from torsor.compiler.program import Operation, Program, count_operations, read_p
 
 
 class Names:
-    """Makes unique identifiers. ``form`` makes an identifier of any text; ``reserved`` says which must not be used.
-
-    Example:
-        >>> names = Names(lambda text: text.replace(" ", "_"), lambda name: name == "double", "_")
-        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("a b")
-        ('tau', 'tau_2', 'double_', 'a_b')
-    """
+    """Makes unique identifiers. ``form`` makes an identifier of any text; ``reserved`` says which must not be used."""
 
     def __init__(
         self, form: Callable[[str], str], reserved: Callable[[str], bool], joint: str, taken: Iterable[str] = ()
@@ -42,24 +36,14 @@ class Names:
 
 
 def words(text: str) -> str:
-    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first.
-
-    Example:
-        >>> words("2-x"), words("größe")
-        ('x2_x', 'gr__e')
-    """
+    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     # Underscores at the beginning belong to compilers.
     return name if re.match(r"[A-Za-z]", name) else "x" + name
 
 
 def camel(text: str) -> str:
-    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores.
-
-    Example:
-        >>> camel("inverse_dynamics"), camel("jacobian_left hand"), camel("2-x")
-        ('inverseDynamics', 'jacobianLeftHand', 'x2X')
-    """
+    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores."""
     first, *others = [part for part in words(text).split("_") if part]
     return first + "".join(part[0].upper() + part[1:] for part in others)
 
@@ -115,23 +99,13 @@ def plain(text: str) -> str:
     """Return a text in which nothing can end a comment, or is not ASCII: such characters become underscores.
 
     A slash stays between letters, digits and blanks only (m/s), so that neither ``*/`` nor ``</script>`` is left.
-
-    Example:
-        >>> plain("rad/s */ </script> größe")
-        'rad/s __ <_script> gr__e'
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
-    """Return a block comment of C and JavaScript.
-
-    Example:
-        >>> print(comment("one", "two"), end="")
-        /* one
-         * two */
-    """
+    """Return a block comment of C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
 
 
@@ -139,13 +113,7 @@ def comment(*lines: str, begin: str = "/*") -> str:
 
 
 def check_new(files: Iterable[Path], overwrite: bool) -> None:
-    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident.
-
-    Example:
-        >>> check_new([Path(".")], overwrite=False)
-        Traceback (most recent call last):
-        torsor.ModelError: .: it exists already; allowed: a new file; fix: `overwrite=True`, or another place
-    """
+    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident."""
     for file in files:
         if file.exists() and not overwrite:
             fix = "`overwrite=True`, or another place"

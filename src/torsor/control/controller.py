@@ -231,12 +231,7 @@ def traced(
 
 
 def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth.
-
-    Example:
-        >>> pd_gains(1, "arm", None, None, 10.0, 1.0)
-        (array([100.]), array([20.]))
-    """
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate

@@ -282,22 +282,12 @@ those with a margin the methods themselves: a result and ``closure_margin`` from
 
 
 def named_algorithms() -> dict[str, Algorithm]:
-    """Return the algorithms that users may name: all but those with a margin.
-
-    Example:
-        >>> "closed_velocities" in named_algorithms(), "closed_velocities" + WITH_MARGIN in named_algorithms()
-        (True, False)
-    """
+    """Return the algorithms that users may name: all but those with a margin."""
     return {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return names of algorithms for a message, those that resemble a given one first: "mass_matrix", "jacobian:LINK".
-
-    Example:
-        >>> algorithm_names("jacobain:hand").split(", ")[0]
-        'jacobian:LINK'
-    """
+    """Return names of algorithms for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
     given = like.partition(":")[0] if isinstance(like, str) else ""
     places = {name: f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items()}
     near = get_close_matches(given, places, MOST_NAMES)

@@ -63,14 +63,7 @@ class _Face(NamedTuple):
 
 
 def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
-    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart.
-
-    Example:
-        >>> at = lambda z: ca.SX(np.block([[np.eye(3), np.array([[0], [0], [z]])]]))
-        >>> found = box_contacts(at(0.0), (1.0, 1.0, 1.0), at(0.9), (0.4, 0.4, 1.0))
-        >>> sorted({round(float(each.distance), 9) for each in found})[0]
-        -0.1
-    """
+    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
     first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
     apart = second.p - first.p
     gaps = [

@@ -33,14 +33,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these.
-
-    Example:
-        >>> elbow = Joint("elbow", "revolute", "a", "b", make_pose(from_rpy([1.5708, 0, 0])), axis=(0, 1e-6, 1))
-        >>> joint = snapped_parts([], [elbow], [], 1e-5)[1][0]
-        >>> joint.placement[1].tolist(), joint.axis.tolist()
-        ([0.0, 0.0, -1.0, 0.0], [0.0, 0.0, 1.0])
-    """
+    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these."""
     return (
         [replace(link, inertia=_inertia(link.inertia, within)) for link in links],
         [_joint(joint, within) for joint in joints],
@@ -260,13 +253,7 @@ def _resolve(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
-    """Return a fixed joint with the pose that a joint has at a position (nq,).
-
-    Example:
-        >>> slide = Joint("slide", "prismatic", "ground", "cart", axis=(1, 0, 0))
-        >>> fixed_at(slide, np.array([0.3])).placement[:3, 3].tolist()
-        [0.3, 0.0, 0.0]
-    """
+    """Return a fixed joint with the pose that a joint has at a position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)

@@ -84,12 +84,7 @@ IDENTITY = Curve((1.0, 0.0))
 
 
 def broken_line(x: Array, y: Array) -> Curve:
-    """Return the straight lines between points; beyond the ends they go on.
-
-    Example:
-        >>> broken_line(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.0]))(np.array([0.5, 1.5, 3.0]))[0].tolist()
-        [0.5, 0.5, -1.0]
-    """
+    """Return the straight lines between points; beyond the ends they go on."""
     slopes = np.diff(y) / np.diff(x)
     bends = zip(x[1:-1].tolist(), np.diff(slopes).tolist(), strict=True)
     return Curve((float(slopes[0]), float(y[0] - slopes[0] * x[0])), tuple((at, by, 1) for at, by in bends))
@@ -100,11 +95,6 @@ def cubic_spline(x: Array, y: Array) -> Curve:
 
     Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
-
-    Example:
-        >>> x = np.array([0.0, 0.5, 1.0, 2.0, 2.5])
-        >>> cubic_spline(x, x**3)(np.array([1.5, 2.5]))[0].round(12).tolist()
-        [3.375, 15.625]
     """
     n, step = len(x), np.diff(x)
     if n < 3:

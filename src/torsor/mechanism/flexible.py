@@ -393,12 +393,7 @@ MOST_MODES = 100  # of one strain
 
 
 def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
-    """Return B(s) (6, n): the strain of each coordinate, Legendre polynomials divided by the length.
-
-    Example:
-        >>> strain_basis((2, 0, 0, 0), 2.0, 2.0)[2].tolist()
-        [0.5, 0.5]
-    """
+    """Return B(s) (6, n): the strain of each coordinate, Legendre polynomials divided by the length."""
     B, k = np.zeros((6, sum(counts))), 0
     for component, count in zip(STRAINS.values(), counts, strict=True):
         for j in range(count):

@@ -24,12 +24,7 @@ Allowed = tuple[str, str, str]
 
 
 def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
-    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept.
-
-    Example:
-        >>> checked_allowed([("hand", "arm", "user"), ("arm", "hand", "never")], ("arm", "hand"), "robot")
-        (('arm', 'hand', 'user'),)
-    """
+    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept."""
     found = dict[tuple[str, str], str]()
     for each in given:
         words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
@@ -54,15 +49,7 @@ HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
 
 def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
-    """Return the table of joints and the links that they move; a column that says nothing is left out.
-
-    Example:
-        >>> hinge = Joint("elbow", "revolute", "upper", "lower", lower=-1.0, upper=2.0)
-        >>> print(overview("arm", {}, [hinge], [Link("lower", 1.5)]).text())
-        arm
-        joint  type      link   parent  mass (kg)  range
-        elbow  revolute  lower  upper   1.5        -1 .. 2 rad
-    """
+    """Return the table of joints and the links that they move; a column that says nothing is left out."""
     rows = [
         (
             f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name,
@@ -503,22 +490,12 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
 
 
 def force_units(mechanism: Mechanism) -> dict[str, str]:
-    """Return the unit of the force of each coordinate, by its name: N m or N.
-
-    Example:
-        >>> force_units(torsor.library.stanford())["joint3"]
-        'N'
-    """
+    """Return the unit of the force of each coordinate, by its name: N m or N."""
     return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}
 
 
 def robot_facts(robot: Mechanism) -> dict[str, Any]:
-    """Return the names of a robot's coordinates with their units, for documents.
-
-    Example:
-        >>> robot_facts(torsor.library.planar_chain(1))["force_units"]
-        ['N m']
-    """
+    """Return the names of a robot's coordinates with their units, for documents."""
     positions, rates = units(robot)
     return {
         "name": robot.name,
@@ -534,11 +511,6 @@ def robot_facts(robot: Mechanism) -> dict[str, Any]:
 
 
 def state_units(robot: Mechanism) -> dict[str, list[str]]:
-    """Return the units of the columns of q, v, a and tau.
-
-    Example:
-        >>> state_units(torsor.library.planar_chain(1))
-        {'q': ['rad'], 'v': ['rad/s'], 'a': ['rad/s^2'], 'tau': ['N m']}
-    """
+    """Return the units of the columns of q, v, a and tau."""
     facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
     return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}

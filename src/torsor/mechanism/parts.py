@@ -111,13 +111,7 @@ Solid = tuple[float, Array, Array]
 
 
 def primitive_solid(kind: str, size: Array) -> Solid:
-    """Return volume, centre and inertia about it of a primitive shape (as of ``Shape``) of unit density, in its axes.
-
-    Example:
-        >>> volume, center, inertia = primitive_solid("box", np.array([1.0, 2.0, 3.0]))
-        >>> volume, np.diag(inertia).round(9).tolist()
-        (6.0, [6.5, 5.0, 2.5])
-    """
+    """Return volume, centre and inertia about it of a primitive ``Shape`` of unit density, in its axes."""
     if kind == "box":
         volume, squares = float(np.prod(size)), size**2 / 12
     elif kind in ("sphere", "ellipsoid"):
@@ -139,12 +133,6 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 
     ``corners`` (n, 3, 3) are the faces opposite of the origin, ``volumes`` (n,) those of the tetrahedra: with the signs
     of det(corners) / 6, the tetrahedra over a closed surface are the solid in it, wherever the origin is.
-
-    Example:
-        >>> corner = np.eye(3)[None]
-        >>> volume, center, _ = tetrahedra_solid(corner, np.linalg.det(corner) / 6)
-        >>> round(volume, 9), center.tolist()
-        (0.166666667, [0.25, 0.25, 0.25])
     """
     volume, sums = float(volumes.sum()), corners.sum(axis=1)
     center = (volumes[:, None] * sums).sum(axis=0) / (4 * volume)

@@ -235,12 +235,6 @@ class Filter:
     """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.
 
     ``margin`` is the fraction of the violation by which a new pair has to be better (Fletcher and Leyffer 2002).
-
-    Example:
-        >>> earlier = Filter(margin=1e-5)
-        >>> earlier.add(1.0, 5.0)
-        >>> earlier.accepts(0.5, 9.0), earlier.accepts(1.0, 5.0), earlier.accepts(2.0, 4.0)
-        (True, False, True)
     """
 
     def __init__(self, margin: float):

@@ -86,11 +86,6 @@ class Formula:
     """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
 
     Bounds are one number for all or one for each; infinite by default.
-
-    Example:
-        >>> circle = Formula(lambda x: x[0] + x[1], lambda x: ca.sumsqr(x), n=2, row_upper=2.0)
-        >>> circle.value(np.array([1.0, 2.0]))
-        (3.0, array([5.]))
     """
 
     def __init__(

@@ -25,14 +25,7 @@ ADD = 25.0  # operations that take as long as adding an entry of a block's produ
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks.
-
-    Example:
-        >>> pattern = RowBlocks((2, 3), np.array([0, 0, 1]), np.array([0, 2, 1]))
-        >>> matrix = pattern.filled(np.array([1.0, 2.0, 3.0]))
-        >>> matrix.times(np.ones(3)).tolist(), matrix.gram(np.ones(2)).tolist()
-        ([3.0, 3.0], [[1.0, 0.0, 2.0], [0.0, 9.0, 0.0], [2.0, 0.0, 4.0]])
-    """
+    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks."""
 
     shape: tuple[int, int]
     rows: Indices

@@ -98,24 +98,13 @@ ON_ROBOT = tuple(name for name in ALGORITHMS if name not in PATHS)
 
 
 def summary_of(owner: type, algorithm: str) -> str:
-    """Return the first line of the docstring of an algorithm's method, or "" if it has none.
-
-    Example:
-        >>> summary_of(torsor.Robot, "closure_jacobian").split(":")[0]
-        'Return A (..., c, nv)'
-    """
+    """Return the first line of the docstring of an algorithm's method, or "" if it has none."""
     accessor, _, name = PATHS.get(algorithm, algorithm).rpartition(".")
     method = getattr(CLASSES[accessor] if accessor else owner, name, None)
     return (getattr(method, "__doc__", None) or "").strip().split("\n")[0]
 
 
 def method_of(robot: object, algorithm: str) -> Callable[..., Any]:
-    """Return the method of a robot that evaluates an algorithm.
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> method_of(robot, "center_of_mass_jacobian")([0.0, 0.0])[1].round(9).tolist()
-        [0.4, 0.1]
-    """
+    """Return the method of a robot that evaluates an algorithm."""
     found: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
     return partial(found, coordinates="all") if algorithm in OF_ALL.values() else found

@@ -20,12 +20,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows, those of the library.
-
-    Example:
-        >>> "panda" in robot_names()
-        True
-    """
+    """Return the names of robots that ``load`` knows, those of the library."""
     return tuple(sorted(_makers()))
 
 

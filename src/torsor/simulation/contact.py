@@ -288,13 +288,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 
 
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
-    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes.
-
-    Example:
-        >>> ball = torsor.library.quadruped().with_shapes("fl_foot", [torsor.Shape("sphere", (0.02,))])
-        >>> contact_wrenches(ball, Contact())
-        Function(contact:(t,q[19],v[18])->(contact[13x6]) SXFunction)
-    """
+    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
     wrenches = state.wrenches([_force(contact, each) for each in state.points])

@@ -51,13 +51,6 @@ def fused(program: Program) -> Program:
     """Return a program whose sums take products that nobody else uses as factors; indices of values remain.
 
     Of two products the second is fused: the first is known earlier, or would have to be negated.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 4)
-        >>> program = fused(read_program(ca.Function("f", [x], [x[0] * x[1] - x[2] * x[3]])))
-        >>> [operation.code == FROM for operation in program.operations].count(True)
-        1
     """
     operations = list(program.operations)
     users = _users(program)
@@ -95,15 +88,7 @@ def _users(program: Program) -> Sequence[int]:
 
 
 def with_reciprocals(program: Program) -> Program:
-    """Return a program in which numbers that divide several others are inverted once.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 4)
-        >>> program = with_reciprocals(read_program(ca.Function("f", [x], [x[:3] / x[3]])))
-        >>> [sum(each.code == code for each in program.operations) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)]
-        [0, 1, 3]
-    """
+    """Return a program in which numbers that divide several others are inverted once."""
     divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
     # Where a result jumps, the last place matters: floor(49 / 49) is 1.
     exact = {argument for each in program.operations if each.code in _JUMPS for argument in each.arguments}

@@ -169,10 +169,6 @@ def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     """Return the first entry and the length of parts, powers of 2 of at least 2 where ``count`` allows it.
 
     A single last entry is moved with the one before it.
-
-    Example:
-        >>> _parts(11, 4)
-        [(0, 4), (4, 4), (8, 2), (9, 2)]
     """
     found, first = [], 0
     while first < count:

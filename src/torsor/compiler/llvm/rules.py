@@ -83,12 +83,7 @@ NEAR = 40  # instructions between two uses of a constant that share one load fro
 
 
 def _is_immediate(number: float) -> bool:
-    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0.
-
-    Example:
-        >>> [_is_immediate(number) for number in (0.0, -0.5, 31.0, 33.0, 0.1)]
-        [True, True, True, False, False]
-    """
+    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0."""
     mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
     return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
 

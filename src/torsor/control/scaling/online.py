@@ -216,10 +216,6 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
     """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
 
     A search ends a little below the wish, and points at the wish may be within the bounds too.
-
-    Example:
-        >>> [each.round(3).tolist() for each in near_wish(np.array([0.98, 0.5, 0.995, 0.3]), 1.0, "rest")][-1]
-        [0.99, 0.5, 1.0, 0.3]
     """
     if points.max() <= _NEAR * wished:
         return

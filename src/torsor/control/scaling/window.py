@@ -47,14 +47,7 @@ def back() -> ca.Function:
 
 
 def solution(count: int) -> ca.Function:
-    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10).
-
-    Example:
-        >>> systems = np.zeros((2, 10))
-        >>> systems[:, [0, 3, 5]], systems[:, 6:9] = 2.0, 4.0  # two times 2 I, and 4
-        >>> solution(2)(systems).full().ravel().tolist()
-        [2.0, 2.0, 2.0, 2.0]
-    """
+    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10)."""
     systems = ca.SX.sym("systems", count, SYSTEM)
     none = ca.SX.zeros(2, SYSTEM)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
@@ -67,13 +60,7 @@ def solution(count: int) -> ca.Function:
 
 
 def solve(systems: Array) -> Array:
-    """Return the same for long windows, by functions that are compiled once for all numbers of intervals.
-
-    Example:
-        >>> systems = np.random.default_rng(0).uniform(1.0, 2.0, (30, 10)) + [9, 0, 0, 9, 0, 9, 0, 0, 0, 0]
-        >>> bool(np.allclose(solve(systems), solution(30)(systems).full().ravel(), rtol=1e-12))
-        True
-    """
+    """Return the same for long windows, by functions that are compiled once for all numbers of intervals."""
     work = _sweeps(len(systems))
     room = work.take()
     padded, states, found = room.arrays.values()

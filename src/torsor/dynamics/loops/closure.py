@@ -347,12 +347,7 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant, and of its first three derivatives.
-
-    Example:
-        >>> _derivatives((3.0, 1.0))
-        [[0.0, 3.0, 1.0], [3.0, 2.0], [2.0], []]
-    """
+    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant and of its first three derivatives."""
     found = [[0.0, *coefficients]]
     for _ in range(3):
         found.append([power * c for power, c in enumerate(found[-1])][1:])

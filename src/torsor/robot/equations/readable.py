@@ -209,12 +209,7 @@ class Writer:
 
 
 def _content(terms: Terms) -> Fraction:
-    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1.
-
-    Example:
-        >>> _content({(): Fraction(-2, 25), ((sp.Symbol("x"), 1),): Fraction(-1, 25)})
-        Fraction(-1, 25)
-    """
+    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1."""
     values = list(terms.values())
     sign = -1 if all(each < 0 for each in values) else 1
     common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))

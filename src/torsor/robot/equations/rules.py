@@ -13,12 +13,7 @@ ROUNDING = 4e-16  # a number this near to a short one is the short one with the 
 
 
 def exact(number: float) -> Fraction:
-    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding.
-
-    Example:
-        >>> exact(0.07), exact(0.1 + 0.2), exact(1 / 12), exact(math.pi) == Fraction(math.pi)
-        (Fraction(7, 100), Fraction(3, 10), Fraction(1, 12), False)
-    """
+    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding."""
     whole = Fraction(number)
     near = (whole.limit_denominator(360), Fraction(f"{number:.13g}"), Fraction(repr(number)), whole)
     return next(each for each in near if abs(each - whole) <= ROUNDING * abs(whole))
@@ -92,12 +87,7 @@ RULES: dict[int, Callable[..., Expression]] = {
 
 
 def number(value: float | Fraction, fractions: bool = False) -> Expression:
-    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float.
-
-    Example:
-        >>> [str(each) for each in (number(2.0), number(0.5), number(Fraction(1, 12), fractions=True))]
-        ['2', '0.500000000000000', '1/12']
-    """
+    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float."""
     if isinstance(value, float) and not math.isfinite(value):
         return sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
     found = exact(value) if isinstance(value, float) else value

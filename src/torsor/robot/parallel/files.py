@@ -28,13 +28,7 @@ SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their number
 
 
 def parallel_text(robot: Assembled) -> str:
-    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot.
-
-    Example:
-        >>> robot = torsor.library.three_rrr()
-        >>> torsor.ParallelRobot(**parallel_fields(parallel_text(robot))) == robot
-        True
-    """
+    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot."""
     legs = [
         {
             "name": leg.name,

@@ -101,14 +101,7 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x.
-
-    Example:
-        >>> x, c, s = ca.SX.sym("x"), ca.SX.sym("c"), ca.SX.sym("s")
-        >>> f = ca.Function("f", [x], [2 * ca.cos(x + 1)])
-        >>> without_trigonometry(f, [x], 0, [Known(0, 1.0, 1.0, c, s)])
-        [SX((2.*c))]
-    """
+    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x."""
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
