@@ -15,7 +15,9 @@ from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import (
+    DTYPES,
     MARK,
+    PIECE,
     SCRATCH,
     About,
     ArrayArgument,
@@ -96,7 +98,10 @@ class CScalar:
             return "INFINITY"
         digits = repr(number)
         exact = len(digits) <= _FEW_DIGITS and Decimal(digits) == Decimal(number)
-        return (digits if exact else _base_16(number)) + self.suffix
+        if not exact:
+            base_16, exponent = number.hex().split("p")
+            digits = f"{base_16.rstrip('0').rstrip('.')}p{exponent}"
+        return digits + self.suffix
 
     def call(self, function: str, *arguments: str) -> str:
         """Return the call of a function of libm."""
@@ -109,12 +114,6 @@ class CScalar:
     def element(self, array: str, entry: int) -> str:
         """Return the element of an array."""
         return f"{array}[{entry}]"
-
-
-def _base_16(number: float) -> str:
-    """Return a positive number in base 16, without zeros at its end."""
-    digits, exponent = number.hex().split("p")
-    return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
 
 
 Rule = Callable[..., str]
@@ -133,13 +132,11 @@ def _logic(operator: str) -> Rule:
     return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
 
 
-def _sign(t: CScalar, a: str) -> str:
-    # Zeros and NaN are returned unchanged.
-    zero, one = t.literal(0.0), t.literal(1.0)
-    return f"{a} < {zero} ? -{one} : ({a} > {zero} ? {one} : {a})"
-
-
-C_RULES: dict[int, Rule] = {
+_LIBRARY = """
+pow sqrt fabs floor ceil copysign fmod remainder hypot exp expm1 log log1p tan asin acos atan atan2 sinh cosh tanh
+asinh acosh atanh erf
+"""
+C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
     ca.OP_ASSIGN: lambda t, a: a,
     ca.OP_LIFT: lambda t, a, b: a,
     ca.OP_ADD: _infix("+"),
@@ -150,7 +147,8 @@ C_RULES: dict[int, Rule] = {
     ca.OP_SQ: lambda t, a: f"{a} * {a}",
     ca.OP_TWICE: lambda t, a: f"{t.literal(2.0)} * {a}",
     ca.OP_INV: lambda t, a: f"{t.literal(1.0)} / {a}",
-    ca.OP_SIGN: _sign,
+    # Zeros and NaN are returned unchanged.
+    ca.OP_SIGN: lambda t, a: "{a} < {0} ? -{1} : ({a} > {0} ? {1} : {a})".format(t.literal(0.0), t.literal(1.0), a=a),
     ca.OP_LT: _infix("<"),
     ca.OP_LE: _infix("<="),
     ca.OP_EQ: _infix("=="),
@@ -159,37 +157,12 @@ C_RULES: dict[int, Rule] = {
     ca.OP_AND: _logic("&&"),
     ca.OP_OR: _logic("||"),
     ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} == {t.literal(0.0)} ? {t.literal(0.0)} : {b}",
-    ca.OP_POW: _library("pow"),
     ca.OP_CONSTPOW: _library("pow"),
-    ca.OP_SQRT: _library("sqrt"),
-    ca.OP_FABS: _library("fabs"),
-    ca.OP_FLOOR: _library("floor"),
-    ca.OP_CEIL: _library("ceil"),
-    ca.OP_COPYSIGN: _library("copysign"),
     # The first of equal numbers, as in the LLVM rules; of 0.0 and -0.0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
-    ca.OP_FMOD: _library("fmod"),
-    ca.OP_REMAINDER: _library("remainder"),
-    ca.OP_HYPOT: _library("hypot"),
-    ca.OP_EXP: _library("exp"),
-    ca.OP_EXPM1: _library("expm1"),
-    ca.OP_LOG: _library("log"),
-    ca.OP_LOG1P: _library("log1p"),
     ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
     ca.OP_COS: lambda t, a: t.call("cos", a) if t.double else f"torsor_sine({a}, 1)",
-    ca.OP_TAN: _library("tan"),
-    ca.OP_ASIN: _library("asin"),
-    ca.OP_ACOS: _library("acos"),
-    ca.OP_ATAN: _library("atan"),
-    ca.OP_ATAN2: _library("atan2"),
-    ca.OP_SINH: _library("sinh"),
-    ca.OP_COSH: _library("cosh"),
-    ca.OP_TANH: _library("tanh"),
-    ca.OP_ASINH: _library("asinh"),
-    ca.OP_ACOSH: _library("acosh"),
-    ca.OP_ATANH: _library("atanh"),
-    ca.OP_ERF: _library("erf"),
     ca.OP_ERFINV: lambda t, a: f"torsor_erfinv({a})",
 }
 """The rule of each CasADi operation."""
@@ -261,13 +234,9 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
 
 
-def _is_reserved(name: str) -> bool:
-    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
-
-
 def c_names(taken: Iterable[str] = ()) -> Names:
     """Return a maker of unique identifiers that are not reserved in C, C++ or the C library."""
-    return Names(words, _is_reserved, "_", taken)
+    return Names(words, _RESERVED, taken)
 
 
 # CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
@@ -276,8 +245,6 @@ def c_names(taken: Iterable[str] = ()) -> Names:
 # not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
 # otherwise.) The scratch array of a long function, which is divided into pieces, is on the stack.
 
-DTYPES = ("float64", "float32")
-PIECE = 1500  # operations in the longest piece
 # CMake has its own meaning for these.
 _TARGETS = {
     *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
@@ -547,14 +514,17 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
         elif isinstance(value, list):
             whole = bool(value) and all(isinstance(each, int) for each in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
-            entries = ", ".join(_text(each) if isinstance(each, str) else _number(each, scalar) for each in value)
+            entries = ", ".join(
+                _text(each)
+                if isinstance(each, str)
+                else str(each)
+                if isinstance(each, int)
+                else scalar.literal(each).strip("()")
+                for each in value
+            )
             filled = f"{{{{{entries}}}}}" if value else "{}"
             lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
     return lines
-
-
-def _number(value: float, scalar: CScalar) -> str:
-    return str(value) if isinstance(value, int) else scalar.literal(value).strip("()")
 
 
 def _text(value: str) -> str:

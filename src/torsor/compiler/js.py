@@ -14,7 +14,9 @@ from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import (
+    DTYPES,
     MARK,
+    PIECE,
     SCRATCH,
     About,
     ArrayArgument,
@@ -32,7 +34,7 @@ from torsor.compiler.source import (
 # A rule is a function of the texts of the arguments (a name, an element of an array or a literal, so that none needs
 # brackets); it returns an expression. The CasADi virtual machine defines every operation. ECMAScript promises the bits
 # of + - * / %, comparisons, floor, ceil, abs, sqrt and fround; the other functions of ``Math`` are approximations of
-# the engine's own, and ``js/helpers.py`` has what ``Math`` lacks.
+# the engine's own, and helpers have what ``Math`` lacks.
 
 Rule = Callable[..., str]
 
@@ -97,59 +99,40 @@ def _helper(name: str) -> Rule:
     return lambda *arguments: f"torsor${name}({', '.join(arguments)})"
 
 
-JS_RULES: dict[int, Rule] = {
-    ca.OP_ASSIGN: lambda a: a,
-    ca.OP_LIFT: lambda a, b: a,
-    ca.OP_ADD: _infix("+"),
-    ca.OP_SUB: _infix("-"),
-    ca.OP_MUL: _infix("*"),
-    ca.OP_DIV: _infix("/"),
-    ca.OP_NEG: lambda a: f"-{a}",
-    ca.OP_SQ: lambda a: f"{a} * {a}",
-    ca.OP_TWICE: lambda a: f"2 * {a}",
-    ca.OP_INV: lambda a: f"1 / {a}",
-    ca.OP_SIGN: _library("sign"),
-    ca.OP_LT: _truth("<"),
-    ca.OP_LE: _truth("<="),
-    ca.OP_EQ: _truth("==="),
-    ca.OP_NE: _truth("!=="),
-    ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
-    ca.OP_AND: _logic("&&"),
-    ca.OP_OR: _logic("||"),
-    ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
-    ca.OP_POW: _helper("pow"),
-    ca.OP_CONSTPOW: _helper("pow"),
-    ca.OP_SQRT: _library("sqrt"),
-    ca.OP_FABS: _library("abs"),
-    ca.OP_FLOOR: _library("floor"),
-    ca.OP_CEIL: _library("ceil"),
-    ca.OP_COPYSIGN: _helper("copysign"),
-    # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
-    ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
-    ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
-    ca.OP_FMOD: _infix("%"),
-    ca.OP_REMAINDER: _helper("remainder"),
-    ca.OP_HYPOT: _library("hypot"),
-    ca.OP_EXP: _library("exp"),
-    ca.OP_EXPM1: _library("expm1"),
-    ca.OP_LOG: _library("log"),
-    ca.OP_LOG1P: _library("log1p"),
-    ca.OP_SIN: _library("sin"),
-    ca.OP_COS: _library("cos"),
-    ca.OP_TAN: _library("tan"),
-    ca.OP_ASIN: _library("asin"),
-    ca.OP_ACOS: _library("acos"),
-    ca.OP_ATAN: _library("atan"),
-    ca.OP_ATAN2: _library("atan2"),
-    ca.OP_SINH: _library("sinh"),
-    ca.OP_COSH: _library("cosh"),
-    ca.OP_TANH: _library("tanh"),
-    ca.OP_ASINH: _library("asinh"),
-    ca.OP_ACOSH: _library("acosh"),
-    ca.OP_ATANH: _library("atanh"),
-    ca.OP_ERF: _helper("erf"),
-    ca.OP_ERFINV: _helper("erfinv"),
-}
+_LIBRARY = """
+sign sqrt floor ceil hypot exp expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+"""
+_HELPED = source.rules("pow copysign remainder erf erfinv", _helper)
+JS_RULES: dict[int, Rule] = (
+    source.rules(_LIBRARY, _library)
+    | _HELPED
+    | {
+        ca.OP_ASSIGN: lambda a: a,
+        ca.OP_LIFT: lambda a, b: a,
+        ca.OP_ADD: _infix("+"),
+        ca.OP_SUB: _infix("-"),
+        ca.OP_MUL: _infix("*"),
+        ca.OP_DIV: _infix("/"),
+        ca.OP_NEG: lambda a: f"-{a}",
+        ca.OP_SQ: lambda a: f"{a} * {a}",
+        ca.OP_TWICE: lambda a: f"2 * {a}",
+        ca.OP_INV: lambda a: f"1 / {a}",
+        ca.OP_LT: _truth("<"),
+        ca.OP_LE: _truth("<="),
+        ca.OP_EQ: _truth("==="),
+        ca.OP_NE: _truth("!=="),
+        ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
+        ca.OP_AND: _logic("&&"),
+        ca.OP_OR: _logic("||"),
+        ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
+        ca.OP_CONSTPOW: _helper("pow"),
+        ca.OP_FABS: _library("abs"),
+        # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
+        ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
+        ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
+        ca.OP_FMOD: _infix("%"),
+    }
+)
 """The rule of each CasADi operation."""
 
 
@@ -166,13 +149,9 @@ functions out robot s
 _RESERVED = frozenset(_WORDS.split())
 
 
-def _is_reserved(name: str) -> bool:
-    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
-
-
 def js_names(taken: Iterable[str] = ()) -> Names:
     """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign."""
-    return Names(camel, _is_reserved, "_", taken)
+    return Names(camel, _RESERVED, taken)
 
 
 # JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
@@ -267,16 +246,11 @@ function torsor$erfinv(x) {{
 """
 
 
-def _fixed(text: str) -> Callable[[JsScalar], str]:
-    return lambda _: text
-
-
-_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
 # The operations that call a helper, in an order in which each is written before those that call it.
 _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
-    (_POWERS, _fixed(_POW)),
-    ((ca.OP_COPYSIGN,), _fixed(_COPYSIGN)),
-    ((ca.OP_REMAINDER,), _fixed(_REMAINDER)),
+    ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: _POW),
+    ((ca.OP_COPYSIGN,), lambda _: _COPYSIGN),
+    ((ca.OP_REMAINDER,), lambda _: _REMAINDER),
     ((ca.OP_ERF, ca.OP_ERFINV), _erf),
     ((ca.OP_ERFINV,), _erfinv),
 ]
@@ -434,11 +408,9 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
 # CasADi functions as an ES module: plain functions of typed arrays that need nothing but ``Math``.
 #
 # Each operation is one statement. JavaScript never fuses products and sums, so results are those of the CasADi virtual
-# machine wherever ECMAScript promises the bits (see ``js/rules.py``). Engines leave very long functions unoptimised and
+# machine wherever ECMAScript promises the bits. Engines leave very long functions unoptimised and
 # optimise long ones late: pieces of 1500 operations are as fast as one whole, and are compiled sooner.
 
-DTYPES = ("float64", "float32")
-PIECE = 1500  # operations in the longest piece
 _FILL = 16  # from this number of zeros on, an output is cleared as a whole
 
 
@@ -508,7 +480,8 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
     what = f"{MARK}. Matrices lie row by row. Results are new arrays, or out where it is given."
     parts = [comment(what, *about.lines)]
     if about.facts:
-        parts.append(f"export const robot = {_lines(about.facts)};\n")
+        facts = "".join(f"    {data(key)}: {data(value)},\n" for key, value in about.facts.items())
+        parts.append(f"export const robot = {{\n{facts}}};\n")
     parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
     parts += [CHECKS.replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
@@ -516,10 +489,6 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
         if any(each.length for each in kernel.inputs):
             parts.append(_rows(kernel, scalar))
     return "\n".join(parts)
-
-
-def _lines(facts: Mapping[str, object]) -> str:
-    return "{\n" + "".join(f"    {data(key)}: {data(value)},\n" for key, value in facts.items()) + "}"
 
 
 def _listed(kernels: list[SourceKernel]) -> str:
@@ -583,8 +552,8 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
         f"    out = {made};",
         f"    {call(_output_fields(kernel))}",
         "    return out;",
-        "}",
     ]
+    lines.append("}")
     lines += [*_checked(kernel, kernel.name, "{}"), call(_output_fields(kernel, f"{kernel.name}$out"))]
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]

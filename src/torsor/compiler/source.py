@@ -4,7 +4,7 @@ import heapq
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,24 +13,24 @@ import casadi as ca
 from torsor.base.errors import ModelError
 from torsor.compiler.program import Operation, Program, count_operations, read_program
 
-# Names in exported source: unique, allowed in the language, and as similar as possible to the given ones.
+DTYPES = ("float64", "float32")
+PIECE = 1500  # operations in the longest piece of a function
 
 
 class Names:
-    """Makes unique identifiers. ``form`` makes an identifier of any text; ``reserved`` says which must not be used."""
+    """Makes unique identifiers. ``form`` turns any text into an identifier; ``reserved`` ones are not used."""
 
-    def __init__(
-        self, form: Callable[[str], str], reserved: Callable[[str], bool], joint: str, taken: Iterable[str] = ()
-    ):
-        self.form, self.reserved, self.joint, self.taken = form, reserved, joint, set(taken)
+    def __init__(self, form: Callable[[str], str], reserved: Collection[str], taken: Iterable[str] = ()):
+        self.form, self.reserved, self.taken = form, reserved, set(taken)
 
     def new(self, wanted: str) -> str:
         """Return a new identifier, as similar as possible to the given name."""
         name = self.form(wanted)
-        tried, count = name + "_" if self.reserved(name) else name, 1
+        reserved = name in self.reserved or re.fullmatch(r"w\d+", name)  # local variables are w0, w1, ...
+        tried, count = name + "_" if reserved else name, 1
         while tried in self.taken:
             count += 1
-            tried = f"{name}{self.joint}{count}"
+            tried = f"{name}_{count}"
         self.taken.add(tried)
         return tried
 
@@ -51,20 +51,14 @@ def camel(text: str) -> str:
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
     """Return the functions with their names, or raise an error that describes what is wrong."""
     if not isinstance(functions, Iterable):
-        raise ModelError(
-            argument="functions", value=functions, allowed="a list, or a mapping from names", fix="make it a list"
-        )
+        raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
     if not items:
-        raise ModelError(
-            "no functions are given", allowed="one or more CasADi functions", fix="name those to be written"
-        )
+        raise ModelError("no functions are given", allowed="one or more CasADi functions")
     found: dict[str, ca.Function] = {}
     for key, function in items:
         if not isinstance(function, ca.Function):
-            raise ModelError(
-                f"{function!r} is among the functions", value=function, allowed="CasADi functions", fix="leave it out"
-            )
+            raise ModelError(f"{function!r} is among the functions", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
             raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
@@ -74,8 +68,6 @@ def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> 
         found[title] = function
     return list(found.items())
 
-
-# What exported source says about itself in comments and, where the language has it, as data.
 
 MARK = "Written by Torsor"
 """Begins every exported file: a file without it was not written by Torsor and is not replaced."""
@@ -107,9 +99,6 @@ def plain(text: str) -> str:
 def comment(*lines: str, begin: str = "/*") -> str:
     """Return a block comment of C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
-
-
-# Writing exported files: all of them or none, and never over a file that Torsor did not write.
 
 
 def check_new(files: Iterable[Path], overwrite: bool) -> None:
@@ -169,6 +158,11 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
 
 BORDER = 0.7
 SLOPE = 2.0 / math.sqrt(math.pi)
+
+
+def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Callable[..., str]]:
+    """Return the rules of CasADi operations that are functions of the same name in the language."""
+    return {getattr(ca, f"OP_{name.upper()}"): rule(name) for name in names.split()}
 
 
 def polynomial(literal: Callable[[float], str], *terms: float) -> str:

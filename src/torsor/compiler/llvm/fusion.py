@@ -35,15 +35,11 @@ def _plus(e: Emitter, a: str, b: str, c: str) -> str:
     return e.put(f"call {vector} @llvm.fmuladd.{e.suffix}({vector} {a}, {vector} {b}, {vector} {c})")
 
 
-def _minus(e: Emitter, a: str, b: str, c: str) -> str:
-    return _plus(e, a, b, e.put(f"fneg {e.vector} {c}"))
-
-
-def _from(e: Emitter, a: str, b: str, c: str) -> str:
-    return _plus(e, a, e.put(f"fneg {e.vector} {b}"), c)
-
-
-FUSED_RULES: dict[int, Rule] = RULES | {PLUS: _plus, MINUS: _minus, FROM: _from}
+FUSED_RULES: dict[int, Rule] = RULES | {
+    PLUS: _plus,
+    MINUS: lambda e, a, b, c: _plus(e, a, b, e.put(f"fneg {e.vector} {c}")),
+    FROM: lambda e, a, b, c: _plus(e, a, e.put(f"fneg {e.vector} {b}"), c),
+}
 """The rules of ``rules.py`` and those of fused products; processors that have none multiply, then add."""
 
 

@@ -28,11 +28,9 @@ def _power(a: Expression, b: Expression) -> Expression:
     return a ** (sp.Integer(int(b)) if b.is_number and b == int(b) else b)
 
 
-def _fmod(a: Expression, b: Expression) -> Expression:
-    return sp.sign(a) * sp.Mod(sp.Abs(a), sp.Abs(b))
-
-
+_SAME = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
 RULES: dict[int, Callable[..., Expression]] = {
+    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME.split()},
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_LIFT: lambda a, b: a,
     ca.OP_ADD: lambda a, b: a + b,
@@ -43,7 +41,6 @@ RULES: dict[int, Callable[..., Expression]] = {
     ca.OP_SQ: lambda a: a**2,
     ca.OP_TWICE: lambda a: 2 * a,
     ca.OP_INV: lambda a: 1 / a,
-    ca.OP_SIGN: sp.sign,
     ca.OP_LT: lambda a, b: is_true(sp.Lt(a, b)),
     ca.OP_LE: lambda a, b: is_true(sp.Le(a, b)),
     ca.OP_EQ: lambda a, b: is_true(sp.Eq(a, b)),
@@ -54,35 +51,16 @@ RULES: dict[int, Callable[..., Expression]] = {
     ca.OP_IF_ELSE_ZERO: lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
     ca.OP_POW: _power,
     ca.OP_CONSTPOW: _power,
-    ca.OP_SQRT: sp.sqrt,
     ca.OP_FABS: sp.Abs,
-    ca.OP_FLOOR: sp.floor,
     ca.OP_CEIL: sp.ceiling,
     ca.OP_COPYSIGN: lambda a, b: sp.Piecewise((sp.Abs(a), sp.Ge(b, 0)), (-sp.Abs(a), True)),
     ca.OP_FMIN: sp.Min,
     ca.OP_FMAX: sp.Max,
-    ca.OP_FMOD: _fmod,
+    ca.OP_FMOD: lambda a, b: sp.sign(a) * sp.Mod(sp.Abs(a), sp.Abs(b)),
     ca.OP_REMAINDER: lambda a, b: a - b * sp.floor(a / b + sp.Rational(1, 2)),
     ca.OP_HYPOT: lambda a, b: sp.sqrt(a**2 + b**2),
-    ca.OP_EXP: sp.exp,
     ca.OP_EXPM1: lambda a: sp.exp(a) - 1,
-    ca.OP_LOG: sp.log,
     ca.OP_LOG1P: lambda a: sp.log(1 + a),
-    ca.OP_SIN: sp.sin,
-    ca.OP_COS: sp.cos,
-    ca.OP_TAN: sp.tan,
-    ca.OP_ASIN: sp.asin,
-    ca.OP_ACOS: sp.acos,
-    ca.OP_ATAN: sp.atan,
-    ca.OP_ATAN2: sp.atan2,
-    ca.OP_SINH: sp.sinh,
-    ca.OP_COSH: sp.cosh,
-    ca.OP_TANH: sp.tanh,
-    ca.OP_ASINH: sp.asinh,
-    ca.OP_ACOSH: sp.acosh,
-    ca.OP_ATANH: sp.atanh,
-    ca.OP_ERF: sp.erf,
-    ca.OP_ERFINV: sp.erfinv,
 }
 
 
