@@ -353,9 +353,7 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
     top = comment(what, *about.lines)
     parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
-        sizes = [
-            f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}" for each in kernel.arrays
-        ]
+        sizes = [f"    {names.new(f'{kernel.name}_{a.name}_SIZE'.upper())} = {a.length}" for a in kernel.arrays]
         enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""
         parts.append(f"{remarks(kernel, about)}{_head(kernel, scalar)};\n{enum}")
     return "\n".join([*parts, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])

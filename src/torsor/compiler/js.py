@@ -538,22 +538,15 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     Asking a typed array for its buffer, in order to refuse that, takes V8 longer than a copy.
     """
     inputs = [each.name for each in kernel.inputs]
-    lines = [
-        f'{each.name} = torsor$input({each.name}, {each.length}, "{kernel.name}: {each.name}");'
-        for each in kernel.inputs
-    ]
+    sizes = [(each.name, each.length) for each in kernel.inputs]
+    lines = [f'{name} = torsor$input({name}, {length}, "{kernel.name}: {name}");' for name, length in sizes]
 
     def call(outputs: Sequence[str]) -> str:
         return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
 
     made = _made(kernel, scalar, "{}")
-    lines += [
-        "if (out === undefined) {",
-        f"    out = {made};",
-        f"    {call(_output_fields(kernel))}",
-        "    return out;",
-    ]
-    lines.append("}")
+    lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_output_fields(kernel))}"]
+    lines += ["    return out;", "}"]
     lines += [*_checked(kernel, kernel.name, "{}"), call(_output_fields(kernel, f"{kernel.name}$out"))]
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]

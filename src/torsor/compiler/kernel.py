@@ -287,13 +287,10 @@ class Kernel:
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
     """Raise ModelError or TypeError for an array of ``out=`` that cannot take a result."""
     if not isinstance(array, np.ndarray):
-        raise ModelError(
-            f"is of type {type(array).__name__}", argument="out", where=where, allowed=f"an array of shape {shape}"
-        )
+        found, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
+        raise ModelError(found, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
-        raise ModelError(
-            f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, that of the result"
-        )
+        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, as the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
         raise TypeError(f"{where}: out has the type {array.dtype}, to which {dtype} cannot be cast")
     if not array.flags.writeable:

@@ -168,9 +168,7 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
-    arguments = [
-        argument for operation in program.operations for argument in (len(operation.arguments), *operation.arguments)
-    ]
+    arguments = [value for each in program.operations for value in (len(each.arguments), *each.arguments)]
     results = [-1 if index is None else index for output in program.results for index in output]
     for part in (codes, arguments, results):
         digest.update(np.array(part, dtype=np.int64).tobytes())

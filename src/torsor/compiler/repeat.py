@@ -114,9 +114,8 @@ class Call(NamedTuple):
         kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
         times, states = self.outputs[0].shape[:2]
         if not can_repeat(kernel):
-            raise ModelError(
-                f"{kernel!r} cannot be repeated", value=kernel, allowed="machine code of float64, with one thread"
-            )
+            allowed = "machine code of float64, with one thread"
+            raise ModelError(f"{kernel!r} cannot be repeated", value=kernel, allowed=allowed)
         for array, core in zip(arrays, [*kernel.inputs, *kernel.outputs], strict=True):
             if array.shape != (times, states, *core) or array.dtype != np.float64:
                 allowed = f"float64 of shape {(times, states, *core)}"
@@ -155,9 +154,8 @@ class Chain:
     def __call__(self, block: Array) -> None:
         """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
-            raise ValueError(
-                f"{block.dtype} of shape {block.shape}; allowed: contiguous float64 of shape {self._shape}"
-            )
+            allowed = f"contiguous float64 of shape {self._shape}"
+            raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
         self._machine.run(self._table, self._count, block.ctypes.data)
 
 

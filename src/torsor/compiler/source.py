@@ -278,10 +278,9 @@ class SourceKernel:
         self.program = program = read_program(function)
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
-        self.arrays = [
-            ArrayArgument(each, titles[k], sizes[k], k >= function.n_in()) for k, each in enumerate(arguments)
-        ]
-        self.inputs, self.outputs = self.arrays[: function.n_in()], self.arrays[function.n_in() :]
+        n = function.n_in()
+        self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
+        self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
         self._targets: dict[int | None, list[tuple[str, int]]] = {}  # the output elements where a value is stored
         for array, entries in zip(self.outputs, program.results, strict=True):
             for entry, index in enumerate(entries):

@@ -170,9 +170,8 @@ class Controller:
             most = real_array(limit, where, "limit")
             most = np.full(robot.nv, most) if most.ndim == 0 else most
             if most.shape != (robot.nv,) or not (most > 0).all():
-                raise ModelError(
-                    argument="limit", value=limit, where=where, allowed=f"above 0, a number or {robot.nv} of them"
-                )
+                allowed = f"above 0, a number or {robot.nv} of them"
+                raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
             return saturated_force(self.function(t, q, v), most)

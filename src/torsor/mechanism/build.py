@@ -294,9 +294,8 @@ def _merge(
     taken = {link for link in links if carrier[link][0] == link}
     for frame in named:
         if frame.name in taken:
-            raise ModelError(
-                f"frame {frame.name!r} has the name of another link or frame", value=frame.name, where=where
-            )
+            found = f"frame {frame.name!r} has the name of another link or frame"
+            raise ModelError(found, value=frame.name, where=where)
         taken.add(frame.name)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
     return Mechanism(
@@ -326,9 +325,7 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
     if len(group) == 1:
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
-    visuals = tuple(
-        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
-    )
+    visuals = tuple(replace(each, pose=carrier[link.name][1] @ each.pose) for link in group for each in link.visuals)
     shapes = [shape for link in group for shape in _merged_shapes(link, owner, carrier[link.name][1])]
     # Each link was checked by itself, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
@@ -347,7 +344,7 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*each) for each in moving):
         found = (
-            "no moving link has mass or inertia: every force of inertia and gravity is 0, forward dynamics is singular"
+            "no moving link has mass or inertia: all inertial and gravity forces are 0, forward dynamics is singular"
         )
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
         warn(found, where=where, fix=fix)

@@ -224,9 +224,8 @@ class Cam(Flexible):
     @cached_property
     def kind(self) -> JointKind:
         """A turn about the z axis of the joint, or a slide along it."""
-        inner, outer = (
-            _curve(getattr(self, f"{name}polynomial"), getattr(self, f"{name}powers")) for name in ("inner_", "")
-        )
+        inner = _curve(self.inner_polynomial, self.inner_powers)
+        outer = _curve(self.polynomial, self.powers)
         made = _GuidedTurn if self.turns[0] else _GuidedSlide
         return made("flexible", ("",), self.turns, inner=inner, outer=outer)
 

@@ -223,7 +223,7 @@ class Motor(Part):
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
             found = (
-                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
+                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, the whole carrier {whole:.3g}"
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
             warn(found, allowed="no more than the carrier", fix=fix)

@@ -69,9 +69,8 @@ class MotorBody:
             self.pose = make_pose(p=frozen_array(centre, (3,), where, "place"))
         given = real_numbers(() if moments is None else moments)
         principal = given is not None and given.ndim == 1 and given.size > 0
-        self.moments = (
-            None if moments is None else frozen_array(moments, (3,) if principal else (3, 3), where, "moments")
-        )
+        shape = (3,) if principal else (3, 3)
+        self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
     def added_to(self, robot: M, place: Place, motor: Motor) -> M:
         """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
@@ -248,9 +247,7 @@ def _check_still(
     """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
     along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
     if moves and not along and between.type not in ("prismatic", "fixed"):
-        found = (
-            f"seen from the carrier {robot.links[carrier].name!r}, the axis of the joint turns with {between.name!r}"
-        )
+        found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {between.name!r}"
         fix = "give axis=, the spin axis of the rotor in the carrier's axes"
         raise ModelError(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix)
 
@@ -278,15 +275,7 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
 
 # What a joint of another type cannot keep, because its numbers have other units or another length.
 _LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST |= {
-    "coulomb": 0.0,
-    "viscous": 0.0,
-    "rotor_inertia": 0.0,
-    "smooth": 0.0,
-    "offset": 0.0,
-    "ratio": 1.0,
-    "pitch": 0.0,
-}
+_LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {"ratio": 1.0}
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
@@ -311,7 +300,8 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         fix = f"open it first: robot.without_loop({coupling!r})"
         raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
-    active = [each for old in robot.active for each in _renamed(old, joint, new)]
+    own = {*joint.velocity_names}
+    active = [each for old in robot.active for each in (new.velocity_names if old in own else (old,))]
     joints = tuple(new if each is joint else each for each in robot.joints)
     postures = robot.posture_table
     if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
@@ -331,11 +321,6 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
         warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
     plain: dict[str, Any] = dict(_LOST)
     return replace(joint, type=type, **plain)
-
-
-def _renamed(name: str, old: Joint, new: Joint) -> tuple[str, ...]:
-    """Return the names of active coordinates after the change of a joint."""
-    return new.velocity_names if name in old.velocity_names else (name,)
 
 
 # Edits of postures: named configurations that are kept with a mechanism.
@@ -397,9 +382,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
         found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
         raise ModelError(found, where=where, allowed=allowed)
-    joints = [
-        fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
-    ]
+    joints = [fixed_at(x, x.ratio * q + x.offset) if x.coordinate == joint else x for x in robot.joints]
     return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 

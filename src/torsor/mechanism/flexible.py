@@ -258,9 +258,8 @@ class Modes(Flexible):
         shapes = real_array(self.shapes, where, "shapes")
         if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
             found = f"have shape {masses.shape}, mode shapes {shapes.shape}"
-            raise ModelError(
-                found, argument="masses", where=where, allowed="(N,) and (N, 3, n): N nodes, n modes, at least one"
-            )
+            allowed = "(N,) and (N, 3, n): N nodes, n modes, at least one"
+            raise ModelError(found, argument="masses", where=where, allowed=allowed)
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
@@ -273,9 +272,8 @@ class Modes(Flexible):
         _check_pairs(self, where)
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
-            raise ModelError(
-                f"has {len(turns)} entries", argument="turns", where=where, allowed=f"{n}, one for each mode"
-            )
+            allowed = f"{n}, one for each mode"
+            raise ModelError(f"has {len(turns)} entries", argument="turns", where=where, allowed=allowed)
         self._set(turns=turns)
         M = self.mass_matrix
         scale = np.sqrt(np.abs(M.diagonal()))

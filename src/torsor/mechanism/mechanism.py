@@ -207,9 +207,8 @@ class Mechanism(Part):
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
-                raise ModelError(
-                    found, where=self.name, allowed=listing(map(repr, seen), like=repr(joint.motor.carrier))
-                )
+                allowed = listing(map(repr, seen), like=repr(joint.motor.carrier))
+                raise ModelError(found, where=self.name, allowed=allowed)
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
         self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
@@ -226,9 +225,8 @@ class Mechanism(Part):
                 for end in ends_of(self, loop):
                     if end not in self.places:
                         found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
-                        raise ModelError(
-                            found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end))
-                        )
+                        allowed = listing(map(repr, self.places), like=repr(end))
+                        raise ModelError(found, where=self.name, allowed=allowed)
         for name in self.active:
             if name not in self.coordinate_names:
                 found = f"names {name!r}, which is no coordinate"
@@ -252,9 +250,8 @@ class Mechanism(Part):
         if name not in self.coordinate_names or name not in self.position_names:
             both = [each for each in self.coordinate_names if each in self.position_names]
             found = f"names {name!r}, which is no coordinate with one position"
-            raise ModelError(
-                found, value=name, argument=what, where=self.name, allowed=listing(map(repr, both), like=repr(name))
-            )
+            allowed = listing(map(repr, both), like=repr(name))
+            raise ModelError(found, value=name, argument=what, where=self.name, allowed=allowed)
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""

@@ -307,9 +307,7 @@ class Joint(Part):
             raise ModelError(found, argument="offset", where=where, allowed=allowed)
         if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
             allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
-            raise ModelError(
-                f"is {self.ratio:g}", argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix
-            )
+            raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(f"limit {self.lower} is above upper limit {self.upper}", argument="lower", where=where)

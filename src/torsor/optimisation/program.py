@@ -105,9 +105,8 @@ class Formula:
         jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
         self.n, self.m = n, int(g.numel())
         self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
-        self.row_lower, self.row_upper = (
-            np.array(np.broadcast_to(each, self.m), dtype=float) for each in (row_lower, row_upper)
-        )
+        sides = (np.broadcast_to(each, self.m) for each in (row_lower, row_upper))
+        self.row_lower, self.row_upper = (np.array(each, dtype=float) for each in sides)
         self.scales = np.ones(self.m)
         self._value = ca.Function("value", [x], [f, g])
         self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])

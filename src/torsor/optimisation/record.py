@@ -82,9 +82,8 @@ class Scaled:
 
     def settings(self, given: Settings) -> Settings:
         """Return settings with the multipliers scaled to this program."""
-        rows, bounds = (
-            None if each is None else self.weight * each for each in (given.multipliers, given.bound_multipliers)
-        )
+        both = given.multipliers, given.bound_multipliers
+        rows, bounds = (None if each is None else self.weight * each for each in both)
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
 

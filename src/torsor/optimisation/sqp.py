@@ -219,9 +219,8 @@ class _Search:
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.jacobian(self.x)
         H = self._hessian()
         for shift in SHIFTS:
-            self.model.at(
-                self.x, H + shift * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
-            )
+            shifted = H + shift * np.eye(len(H))
+            self.model.at(self.x, shifted, gradient, entries, rows, weight=self.weight, radius=self.radius)
             step = self._step(rows)
             if step is not None and self._search(step):
                 return True

@@ -67,9 +67,8 @@ class Loads(NamedTuple):
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
-            raise ModelError(
-                "without wrenches that are fixed in the world", argument="points", where=robot.name, fix=fix
-            )
+            found = "without wrenches that are fixed in the world"
+            raise ModelError(found, argument="points", where=robot.name, fix=fix)
         if self.external is None and self.external_rate is None:
             return "", []
         if ALGORITHMS[name].rates:
@@ -114,10 +113,8 @@ def rates(
     if type(higher) is tuple and not higher and external is None and external_rate is None:
         found: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
-        text = f"of {name} is {higher!r}"
-        raise ModelError(
-            text, argument="higher", value=higher, where=kernels.mechanism.name, allowed="a list of arrays (..., nv)"
-        )
+        text, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
+        raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
         found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
@@ -331,10 +328,8 @@ class Derivatives:
             >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
             True
         """
-        values = (q, v, a, tau)
-        return triple(
-            self._closure, "hybrid_dynamics_derivatives", values, external, fixed_in, points, forced=forced, out=out
-        )
+        name, values = "hybrid_dynamics_derivatives", (q, v, a, tau)
+        return triple(self._closure, name, values, external, fixed_in, points, forced=forced, out=out)
 
     def velocity(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None

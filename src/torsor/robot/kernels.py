@@ -109,9 +109,8 @@ class Kernels:
                     if isinstance(source, ca.Function):
                         keep(name, source, ())  # the code of each layout of arrays is stored when it is written
                     return CudaKernel(source, self.target.dtype, inputs, outputs, name)
-                return Kernel(
-                    source, **vars(self.target), inputs=inputs, outputs=outputs, width=width, key=name, quick=quick
-                )
+                options = vars(self.target) | {"width": width, "key": name, "quick": quick}
+                return Kernel(source, inputs=inputs, outputs=outputs, **options)
 
             if stored is not None:
                 found = made(stored)
@@ -314,9 +313,8 @@ class RobotKernels(Kernels):
             name, _, place = name.partition(":")
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
-            raise ModelError(
-                f"no algorithm {given!r}", value=given, where=where, allowed=algorithm_names(given), fix=fix
-            )
+            allowed = algorithm_names(given)
+            raise ModelError(f"no algorithm {given!r}", value=given, where=where, allowed=allowed, fix=fix)
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
@@ -332,9 +330,8 @@ class RobotKernels(Kernels):
         known = LOADS if algorithm.keeps else LOADS[:2]
         if loads not in known:
             allowed = ", ".join(map(repr, known[1:]))
-            raise ModelError(
-                f"wrenches of {name}: {loads!r}", argument="external", value=loads, where=where, allowed=allowed
-            )
+            found = f"wrenches of {name}: {loads!r}"
+            raise ModelError(found, argument="external", value=loads, where=where, allowed=allowed)
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
@@ -361,9 +358,8 @@ def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
     """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        raise ModelError(
-            f"of {name} is {loops!r}", argument="loops", value=loops, where=where, allowed="'open', or not given"
-        )
+        found, allowed = f"of {name} is {loops!r}", "'open', or not given"
+        raise ModelError(found, argument="loops", value=loops, where=where, allowed=allowed)
     if loops == "open" and algorithm.closed:
         raise ModelError(f"{name} is computed with closed loops", where=where, fix="leave loops out")
     if loops is None and mechanism.loops and algorithm.instead:

@@ -139,9 +139,8 @@ class Recorder:
         setup, contact = self.setup, self.setup.hard
         assert contact is not None
         robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
-        held = [
-            each for each, own in ((tau, self.tau), (external, self.external)) if own is not None and each is not None
-        ]
+        both = (tau, self.tau), (external, self.external)
+        held = [value for value, own in both if own is not None and value is not None]
         found: Array = closed(
             robot,
             f"hard contact {contact.key(robot)}",
@@ -262,9 +261,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
         rate = _kernel(setup, "y_rate", choice)
         jacobian = cache(lambda: _kernel(setup, "y_jacobian", choice))  # compiled only if LSODA finds the system stiff
         exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
-        return solver(
-            lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=settings.rtol, atol=settings.atol, jac=exact
-        )
+        tolerances = {"rtol": settings.rtol, "atol": settings.atol}
+        return solver(lambda t, y: rate(*inputs(t, y)), start, y, end, **tolerances, jac=exact)
 
     y, due = np.concatenate([setup.q, setup.v]), 0
     for start, end in settings.segments:
@@ -423,9 +421,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         direct = compiled(choice).direct
         if prescribed is None:
             return direct
-        return lambda t, q, v, *rest: direct(
-            t, q, v, *rest[:-1], prescribed.stages(float(t), float(rest[-1])), rest[-1]
-        )
+        stages = prescribed.stages
+        return lambda t, q, v, *rest: direct(t, q, v, *rest[:-1], stages(float(t), float(rest[-1])), rest[-1])
 
     if not robot.loops:
         plain = kernel(None)

@@ -31,9 +31,8 @@ def write_call(
     shapes = [*inputs, *outputs]
     distances = [scalar.size * math.prod(shape) for shape in shapes]  # of states; never 0, as there is one
     distances += [scalar.size * math.prod(shape[axis + 1 :]) for shape in shapes for axis in range(len(shape))]
-    output_shapes = "".join(
-        f"@output.shape.{k} = internal constant {_table([*shape, 1])}\n" for k, shape in enumerate(outputs)
-    )
+    tables = (_table([*shape, 1]) for shape in outputs)
+    output_shapes = "".join(f"@output.shape.{k} = internal constant {table}\n" for k, table in enumerate(tables))
     checks = "".join(_check(k, shape, head, k + 1 == count) for k, shape in enumerate(inputs))
     new = "".join(_new(k, shape, count, type_number, head, several) for k, shape in enumerate(outputs))
     make = (

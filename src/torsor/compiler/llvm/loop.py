@@ -121,9 +121,8 @@ class Transposer:
 
     def _side_by_side(self, parts: list[str], length: int) -> str:
         while len(parts) > 1:
-            parts = [
-                self._shuffle(a, b, length, range(2 * length)) for a, b in zip(parts[::2], parts[1::2], strict=True)
-            ]
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self._shuffle(a, b, length, range(2 * length)) for a, b in pairs]
             length *= 2
         return parts[0]
 
@@ -131,9 +130,8 @@ class Transposer:
         value = "poison"
         for lane, row in enumerate(self._rows):
             number = self._put(f"load {self._scalar.name}, ptr {row}, align {self._scalar.size}")
-            value = self._put(
-                f"insertelement {self._vector(self._width)} {value}, {self._scalar.name} {number}, i64 {lane}"
-            )
+            typed = f"{self._scalar.name} {number}"
+            value = self._put(f"insertelement {self._vector(self._width)} {value}, {typed}, i64 {lane}")
         self._store(value, self._width, self._at_block(0), aligned=True)
 
     def _at_block(self, entry: int) -> str:
@@ -404,9 +402,8 @@ def _pack_one_by_one(scalar: Scalar, width: int) -> str:
     before = "  %count = mul i64 %rows, %columns\n  %top = sub i64 %lanes, 1\n"
     for lane in range(width):
         # Lanes beyond the last state repeat it.
-        before += (
-            f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
-        )
+        before += f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n"
+        before += f"  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
         before += f"  %o.{lane} = mul i64 %l.{lane}, %state\n"
     body, value = "", "poison"
     for lane in range(width):

@@ -70,7 +70,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
     for i in symbolic.frames:
         if bodies[i].modal:
             found = (
-                f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
+                f"the point of joint {bodies[i].joint.name!r} is an input, but a flexible link is clamped to its link"
             )
             raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
         bodies[i] = replace(bodies[i], link=_link_frame(values, i))

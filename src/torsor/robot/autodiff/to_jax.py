@@ -89,9 +89,8 @@ def _buffer_callback() -> Any:
     except ImportError:
         fix = "install a newer JAX, or robot.to(device='cpu')"
         found = "this JAX has no callbacks on the card"
-        raise ImportError(
-            describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
-        ) from None
+        text = describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
+        raise ImportError(text) from None
     return buffer_callback
 
 

@@ -146,10 +146,8 @@ class ClosedDerivatives:
             >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2], loops="open")[1] @ [1.0, 0.5]))
             True
         """
-        loads = Loads(external, fixed_in, points)
-        return driven_derivatives(
-            self._closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out
-        )
+        values, loads = (q, v_active, a_active), Loads(external, fixed_in, points)
+        return driven_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out=out)
 
     def loop_wrenches(
         self,
@@ -524,9 +522,8 @@ class Closed:
             >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
             True
         """
-        return driven(
-            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external), out=out
-        )
+        values = q, v_active, a_active
+        return driven(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out=out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).

@@ -110,9 +110,8 @@ class LoopClosure:
         """The equations that are redundant up to rounding, found once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
         repeated = couplings_left_out(mechanism.loops, self.name)
-        out, apart = rows_left_out(
-            lambda rows: self._space([*repeated, *rows]), count, mechanism.neutral(), self._all_scales[2]
-        )
+        start, units = mechanism.neutral(), self._all_scales[2]
+        out, apart = rows_left_out(lambda rows: self._space([*repeated, *rows]), count, start, units)
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))

@@ -469,15 +469,13 @@ class Assembled(Part):
                 sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
         if not sound.all():
             worst = x[~sound][0].tolist()
-            raise ModelError(
-                f"is {worst}", argument=what, value=worst, where=self.name, allowed="finite numbers, and a rotation"
-            )
+            allowed = "finite numbers, and a rotation"
+            raise ModelError(f"is {worst}", argument=what, value=worst, where=self.name, allowed=allowed)
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
         """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
-        values = [
-            np.asarray(self._function(FunctionKey(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")
-        ]
+        functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
+        values = [np.asarray(function(x, q).full()) for function in functions]
         found, motion = legs(self._parts, values[0].ravel())
         pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
         if found.any():

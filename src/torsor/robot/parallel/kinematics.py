@@ -96,9 +96,8 @@ class LegSearch:
         tries = tries[(lines * lines[0] > 0).all(axis=0)][:TRIES]
         found = np.zeros((STARTS, len(poses), len(self.leg_home)))
         for part in np.array_split(late, 1 + len(late) // 64):
-            states = np.concatenate(
-                [np.repeat(poses[part], len(tries), axis=0), np.tile(tries, (len(part), 1))], axis=-1
-            )
+            repeated = np.repeat(poses[part], len(tries), axis=0)
+            states = np.concatenate([repeated, np.tile(tries, (len(part), 1))], axis=-1)
             error = self.closer.trial(states, self._still(states))[:, -2]
             order = np.argsort(error.reshape(len(part), len(tries)), axis=-1, kind="stable")
             found[:, part] = tries[order[:, :STARTS].T]
@@ -258,10 +257,9 @@ class Kinematics:
         first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
         well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
         if not well.all():
-            text = (
-                f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found from "
-            )
-            text += f"{'home' if guess is None else 'the guess'}: they cannot be reached, or a singular pose is between"
+            text = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
+            start = "home" if guess is None else "the guess"
+            text += f" from {start}: they cannot be reached, or a singular pose is between"
             fix = "give coordinates that can be reached, or a guess nearer to them"
             raise ModelError(text, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)

@@ -76,9 +76,8 @@ class Workspace(Result):
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
             found = f"have the shape {self.reachable.shape}"
-            raise ModelError(
-                found, argument="poses", allowed="a grid with two axes of two poses or more", fix="plot one slice"
-            )
+            allowed = "a grid with two axes of two poses or more"
+            raise ModelError(found, argument="poses", allowed=allowed, fix="plot one slice")
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
         from matplotlib.patches import Patch
