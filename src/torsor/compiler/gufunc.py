@@ -54,17 +54,10 @@ class _Head(ctypes.Structure):
     """The first fields of NumPy's ``PyUFuncObject``, as documented."""
 
     _fields_ = [
-        ("head", ctypes.c_byte * object.__basicsize__),
-        ("counts", ctypes.c_int * 4),
-        ("functions", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("ntypes", ctypes.c_int),
-        ("reserved", ctypes.c_int),
-        ("name", ctypes.c_void_p),
-        ("types", ctypes.c_void_p),
-        ("doc", ctypes.c_void_p),
-        ("ptr", ctypes.c_void_p),
-        ("obj", ctypes.c_void_p),
+        *(("head", ctypes.c_byte * object.__basicsize__), ("counts", ctypes.c_int * 4)),
+        *((name, ctypes.c_void_p) for name in ("functions", "data")),
+        *((name, ctypes.c_int) for name in ("ntypes", "reserved")),
+        *((name, ctypes.c_void_p) for name in ("name", "types", "doc", "ptr", "obj")),
     ]
 
 

@@ -223,11 +223,8 @@ def normal(x: Number) -> tuple[Number, Mask]:
 def log_of_sum(x: Number, low: Number | None = None, more: Number | None = None) -> Number:
     """Return log(x + low) + more log 2 for positive normal x and much smaller ``low``."""
     k, m = split(x)
-    return _log(k if more is None else k + more, m, None if low is None else low * _power_below(k))
-
-
-def _power_below(k: Number) -> Number:
-    return (-k.at_most(k.format.bias - 1.0)).power_of_two()
+    below = None if low is None else low * (-k.at_most(k.format.bias - 1.0)).power_of_two()
+    return _log(k if more is None else k + more, m, below)
 
 
 def _log(k: Number, m: Number, low: Number | None = None) -> Number:
@@ -409,9 +406,8 @@ def pow(x: Number, y: Number) -> Number:
 def scale_of(x: Number) -> tuple[Number, Number]:
     """Return a power of two that brings a positive number near 1 (subnormal ones less so), and its inverse."""
     digits, bias = x.format.digits, x.format.bias
-    exponent = (((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits).between(
-        1.0, 2.0 * bias - 1.0
-    )
+    exponent = ((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits
+    exponent = exponent.between(1.0, 2.0 * bias - 1.0)
     return (bias - exponent).power_of_two(), (exponent - bias).power_of_two()
 
 
@@ -620,11 +616,6 @@ def remainder(x: Number, y: Number) -> Number:
     return value.flipped(x.like(1.0).with_sign_of(x) < 0.0)
 
 
-# tan of any number.
-
-# Below this tan x rounds to x.
-
-
 def tan(x: Number) -> Number:
     """Return the tangent. A branch leads to the reduction of huge angles; it must be the first of its function."""
     e = x.emitter
@@ -667,30 +658,29 @@ def _tangent(r: Number, low: Number, quarter: Whole) -> Number:
     return first + second
 
 
+_SAME = (
+    pow,
+    hypot,
+    fmod,
+    remainder,
+    tan,
+    exp,
+    expm1,
+    sinh,
+    cosh,
+    tanh,
+    log,
+    log1p,
+    asinh,
+    acosh,
+    atanh,
+    asin,
+    acos,
+    atan,
+)
 FUNCTIONS: dict[int, Callable[..., Number]] = {
-    ca.OP_POW: pow,
-    ca.OP_CONSTPOW: pow,
-    ca.OP_HYPOT: hypot,
-    ca.OP_FMOD: fmod,
-    ca.OP_REMAINDER: remainder,
-    ca.OP_TAN: tan,
-    ca.OP_EXP: exp,
-    ca.OP_EXPM1: expm1,
-    ca.OP_SINH: sinh,
-    ca.OP_COSH: cosh,
-    ca.OP_TANH: tanh,
-    ca.OP_LOG: log,
-    ca.OP_LOG1P: log1p,
-    ca.OP_ASINH: asinh,
-    ca.OP_ACOSH: acosh,
-    ca.OP_ATANH: atanh,
-    ca.OP_ASIN: asin,
-    ca.OP_ACOS: acos,
-    ca.OP_ATAN: atan,
-    ca.OP_ATAN2: atan2,
-    ca.OP_ERF: erf,
-    ca.OP_ERFINV: erfinv,
-}
+    getattr(ca, f"OP_{function.__name__.upper()}"): function for function in (*_SAME, atan2, erf, erfinv)
+} | {ca.OP_CONSTPOW: pow}
 """The function of each CasADi operation."""
 
 
