@@ -345,9 +345,6 @@ function torsor$copy(from, to) {
 """
 
 
-# What editors show of an exported module: JSDoc comments and TypeScript declarations.
-
-
 def _argument_text(each: ArrayArgument, about: About) -> str:
     """Return what an argument is: its size, its name in CasADi if that is another, and what the caller says of it."""
     rows, columns = each.size

@@ -21,8 +21,6 @@ from torsor.control.drives import (
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
-# PD feedback with compensation of gravity and springs.
-
 
 def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     """Return PD feedback with compensation of gravity and of the springs of the joints.

@@ -24,8 +24,6 @@ from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
-# Bodies that are added to the links of a mechanism: payloads, and motors with their mass.
-
 M = TypeVar("M", bound=Mechanism)
 ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
 
@@ -101,8 +99,6 @@ class MotorBody:
             raise ModelError(found, where=self.where, allowed="equal ones where place is a point", fix=fix)
         return np.diag(self.moments)
 
-
-# Edits of springs, motors and friction; each returns a new mechanism.
 
 PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
 SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are other numbers, not rounding
@@ -271,8 +267,6 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
     return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
 
 
-# Edits of joints: another type.
-
 # What a joint of another type cannot keep, because its numbers have other units or another length.
 _LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 _LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {"ratio": 1.0}
@@ -321,9 +315,6 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
         warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
     plain: dict[str, Any] = dict(_LOST)
     return replace(joint, type=type, **plain)
-
-
-# Edits of postures: named configurations that are kept with a mechanism.
 
 
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:

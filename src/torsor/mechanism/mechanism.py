@@ -18,8 +18,6 @@ from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 
-# Pairs of links that may touch, each with the reason: the part of an allowed collision matrix that a file gives.
-
 Allowed = tuple[str, str, str]
 
 
@@ -42,8 +40,6 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
         found.setdefault((min(a, b), max(a, b)), reason)
     return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
 
-
-# The short table of a mechanism for ``print`` and for notebooks: one row for each joint with its link.
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
@@ -282,8 +278,6 @@ class Mechanism(Part):
         facts |= {"frames": listing(frame.name for frame in self.frames)} if self.frames else {}
         return overview(repr(self).strip("<>"), facts, self.joints, self.links)
 
-    # Sizes and names
-
     @cached_property
     def parents(self) -> tuple[int, ...]:
         """Index of each moving link's parent, -1 for the base."""
@@ -358,8 +352,6 @@ class Mechanism(Part):
         """Mass (kg) of the moving links."""
         return sum(link.mass for link in self.links)
 
-    # Limits
-
     def _gather(self, name: str, motors: ArrayLike) -> Array:
         own = [getattr(joint, name) for joint in self._leaders]
         return np.concatenate([np.zeros(0), *own, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
@@ -404,8 +396,6 @@ class Mechanism(Part):
             q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
             found[name] = frozen_array(q, (self.nq,), self.name, "q")
         return Postures(found)
-
-    # Places
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -459,8 +449,6 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
         link = mechanism.parents[link]
     return found
 
-
-# The names and units of coordinates.
 
 FORCES = {"rad": "N m", "m": "N"}
 """The unit of a force, by that of its coordinate."""

@@ -30,8 +30,6 @@ from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
 
-# Collision shapes of links: convex bodies whose distances decide about contact. Meshes are named, not read.
-
 # How many numbers give the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
 ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are masks of 32 bits with a sign
@@ -104,8 +102,6 @@ def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
     words = {"sphere": "a positive radius", "cylinder": "a positive radius and length", "box": "three positive edges"}
     return words.get(shape, "three positive semi-axes")
 
-
-# Solids of unit density: volume, centre and inertia of primitive shapes and of closed surfaces.
 
 Solid = tuple[float, Array, Array]
 

@@ -73,9 +73,6 @@ class Outcome:
     seconds: float = 0.0
 
 
-# Small nonlinear programs from CasADi expressions, for tests and examples of solvers.
-
-
 def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
     """Return rows and columns of the entries, in column-major order."""
     rows, columns = pattern.get_triplet()

@@ -87,8 +87,6 @@ class Scaled:
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
 
-# Progress of a solver: a live table of iterations, and Ctrl-C.
-
 SHOWN = 8  # iterations in the live table
 PATIENCE = 2.0  # seconds before a line appears on a terminal
 

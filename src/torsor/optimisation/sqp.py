@@ -153,8 +153,6 @@ class _Search:
         self.radius = np.inf
         self.tolerance = max(self.settings.tolerance, FINEST)
 
-    # The functions at x
-
     def _violations(self, x: Array) -> Array:
         """Return the violation of each row."""
         return violations_of(self.program, self.evaluations.value(x)[1])
@@ -193,8 +191,6 @@ class _Search:
             self.record.log[-1].violation,
         )
         return most <= tolerance
-
-    # Iterations
 
     def run(self) -> Outcome:
         """Iterate until the optimality conditions hold."""

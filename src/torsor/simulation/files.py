@@ -21,8 +21,6 @@ from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 
-# The samples of a motion: plain data that trajectories, files and figures share.
-
 
 class Crossings(NamedTuple):
     """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and their rollouts.

@@ -34,8 +34,6 @@ from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, normalised, python_controller
 from torsor.simulation.trajectory import Trajectory, forward_dynamics, needed
 
-# The recorder: collects the samples of a running simulation.
-
 # Bytes of q, v, a and tau up to which every step is recorded, without ``record``.
 LARGEST = 2**30
 

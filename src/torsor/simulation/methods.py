@@ -13,8 +13,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, imposed, step_function, symbols
 from torsor.simulation.inputs import Prescribed
 
-# The classical Runge-Kutta method of order 4, in local coordinates about the positions at the start of the step.
-
 # Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 

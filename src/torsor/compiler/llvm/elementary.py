@@ -308,8 +308,6 @@ def atanh(x: Number) -> Number:
     return where(size < _TINY[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
 
 
-# erf and its inverse without branches.
-
 _ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
 
 
@@ -426,8 +424,6 @@ def hypot(x: Number, y: Number) -> Number:
     value = (root + left / (root + root).at_least(x.format.smallest)) * up
     return where(x.equals(_INF) | y.equals(_INF), _INF, value)
 
-
-# asin, acos, atan and atan2 without branches.
 
 _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
 _FAR = 2.0**100  # atan of larger numbers is pi/2 in both types

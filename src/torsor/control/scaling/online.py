@@ -354,8 +354,6 @@ class OnlineScaling:
             raise ModelError(f"is {found.min()}", argument=what, where=self._where, allowed="positive numbers")
         return found
 
-    # Samples
-
     @property
     def fed(self) -> int:
         """The number of samples that were fed."""
@@ -380,8 +378,6 @@ class OnlineScaling:
         if self.fed <= LEAST:
             raise ModelError(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
         self.closed = True
-
-    # The look-ahead
 
     def _last_usable(self) -> int:
         """Return the last sample for plans.
@@ -491,8 +487,6 @@ class OnlineScaling:
         for _ in self._improve():
             pass
         self._began, self._pace = True, 1
-
-    # The motion
 
     @property
     def waits(self) -> bool:

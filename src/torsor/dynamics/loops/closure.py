@@ -362,9 +362,6 @@ def _polynomial(coefficients: list[float], x: ca.SX) -> ca.SX:
     return value
 
 
-# Characteristic scales of a mechanism, so that tolerances of closure and rank do not depend on its size.
-
-
 def characteristic_scales(tree: Tree, length: float) -> tuple[Array, Array]:
     """Return the scales of positions (nq) and velocities (nv): the length (m) for translations, 1 for rotations."""
     positions, velocities = np.ones(tree.nq), np.ones(tree.nv)

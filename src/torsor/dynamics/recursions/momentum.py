@@ -28,8 +28,6 @@ from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import ad, cross, rotational_inertia, skew
 
-# Sums over the bodies: energies, centre of mass, momentum.
-
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.

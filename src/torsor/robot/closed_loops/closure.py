@@ -61,8 +61,6 @@ class LoopClosure:
         texts += [": every wheel stands on its ground"] if wheels else []
         return "".join(texts)
 
-    # Characteristic scales
-
     @cached_property
     def length(self) -> float:
         """Size of the mechanism (m): the longest distance between joints, to a loop's frame, rod or radius of a wheel.
@@ -164,8 +162,6 @@ class LoopClosure:
             return exact.call(name, q, *rates)
         return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, *rates, of_loops.p))
 
-    # Active coordinates
-
     @cached_property
     def active(self) -> list[int]:
         """Indices of the active coordinates in v; an error if none is active."""
@@ -192,8 +188,6 @@ class LoopClosure:
                     raise ModelError(f"{', '.join(missing)} not active", where=self.name, allowed=allowed)
                 found.extend(range(at.q.start, at.q.stop))
         return found
-
-    # Choices of equations and coordinates
 
     @cached_property
     def reference(self) -> Array:
@@ -337,8 +331,6 @@ class LoopClosure:
             fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
             raise ModelError(found, where=self.name, fix=fix)
 
-    # Mobility
-
     def mobility(self, q: Maybe, output: str | int | None, point: bool) -> Mobility:
         """Return the mobility at one configuration; see ``robot.closed.mobility``."""
         at, units, J = self.one_closed(q), self.scales[2], None
@@ -356,8 +348,6 @@ class LoopClosure:
         at, names = self.one_closed(q), self.mechanism.coordinate_names
         found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
         return [(tuple(names[k] for k in each), control) for each, control in found]
-
-    # Checks of positions
 
     def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""

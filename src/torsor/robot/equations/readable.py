@@ -63,8 +63,6 @@ class Writer:
                 break
         return min(found, key=lambda each: each.count_ops())
 
-    # Forms: terms over symbols
-
     def _plain(self, a: Polynomial) -> Terms:
         """Return the terms in cosines and sines of each angle, without squares of the one that has more of them."""
         return self._terms(self._fewest(a), {})
@@ -158,8 +156,6 @@ class Writer:
             self._atoms[k] = (symbol, -1 if code == ca.OP_INV else 1)
         found: tuple[Any, int] = self._atoms[k]
         return found
-
-    # Factors
 
     def _collected(self, terms: Terms) -> Expression:
         """Return the sum of terms, collected by velocities and accelerations, each with its factor in short form."""

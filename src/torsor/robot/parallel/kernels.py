@@ -228,8 +228,6 @@ class Assembled(Part):
         ]
         return Summary(repr(self).strip("<>"), facts, head, rows)
 
-    # Parts, sizes and names
-
     @cached_property
     def carriage(self) -> Robot:
         """The platform alone on the joints of its motion: a robot whose coordinates are the pose and twist."""
@@ -312,8 +310,6 @@ class Assembled(Part):
     def has_closed_form(self) -> bool:
         """Whether the positions of all legs follow from the pose in closed form: all are UPS legs."""
         return all(strut is not None for strut in self._parts.struts)
-
-    # Functions
 
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
         limbs = self._parts.limbs
@@ -447,8 +443,6 @@ class Assembled(Part):
             dtype('float32')
         """
         return replace(self, target=self.carriage.to(dtype, device, threads).target)
-
-    # Inputs
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
         """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""

@@ -68,8 +68,6 @@ class LegSearch:
         """Return positions in the assembly mode of home, and which were found."""
         return self._by_continuation(poses) if self.side is None else self._by_line(self.side, poses)
 
-    # Along a line of the leg
-
     def _by_line(self, side: Callable[[Array], Array], poses: Array) -> tuple[Array, Flags]:
         found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
@@ -126,8 +124,6 @@ class LegSearch:
         stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
         return found[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > NEAREST)))
 
-    # By continuation
-
     def _by_continuation(self, poses: Array) -> tuple[Array, Flags]:
         n, begin = len(self.home), self._begin(poses)
         found, reached = self._walk(begin, poses)
@@ -179,8 +175,6 @@ class Kinematics:
 
     def __init__(self, robot: Assembled):
         self.robot, self.parts = robot, robot._parts
-
-    # Legs
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
         """Return positions (..., nq) of the legs at poses x, or raise an error that names a leg that does not reach."""
@@ -237,8 +231,6 @@ class Kinematics:
             return ModelError(text, where=where, fix="give positions of the legs near the pose as a guess")
         text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
         return ModelError(text, value=name, where=where, fix="give a pose within reach")
-
-    # Platform
 
     def forward(self, q_driven: ArrayLike, guess: Array | None) -> Array:
         """Return poses (..., nq of the platform) from the positions (..., N) of the drives, near a guess or home."""
