@@ -329,12 +329,12 @@ class SourceKernel:
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return self.language.literal(operation.number)
-        place = (SCRATCH, self._slots[index]) if operation.code != ca.OP_INPUT else self._entry(operation)
+        if operation.code == ca.OP_INPUT:
+            place = self.arrays[operation.arguments[0]].name, operation.arguments[1]
+        else:
+            place = SCRATCH, self._slots[index]
         touched.add(place[0])
         return self.language.element(*place)
-
-    def _entry(self, operation: Operation) -> tuple[str, int]:
-        return self.arrays[operation.arguments[0]].name, operation.arguments[1]
 
     def _piece(self, order: list[int]) -> Piece:
         last = {argument: index for index in order for argument in _arguments_of(self.program.operations[index])}

@@ -7,6 +7,7 @@ velocity of the first), exact wherever the nearest points are unique.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -213,20 +214,12 @@ def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     return ca.vertcat(share[0] * radial, share[1] * up), ca.if_else(outside, length, ca.fmax(wide, high))
 
 
-def _sphere_box(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    return _from_solid(A, a, B, b, _beyond_box)
-
-
-def _sphere_cylinder(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    return _from_solid(A, a, B, b, _beyond_cylinder)
-
-
 _ROUND = ("sphere", "capsule")
 CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
     **{(a, b): _round_pair((a, b)) for a, b in (("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"))},
     **{("plane", kind): _plane_pair(kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
-    ("sphere", "box"): _sphere_box,
-    ("sphere", "cylinder"): _sphere_cylinder,
+    ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
+    ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }
 """The closed forms, by the kinds of shapes; those of exchanged kinds follow from ``closest``."""
 

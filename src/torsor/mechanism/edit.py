@@ -343,11 +343,6 @@ def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame
     return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
 
 
-def with_gravity(robot: M, gravity: ArrayLike) -> M:
-    """Return the robot under another gravity (3,), m/s^2, in base axes."""
-    return replace(robot, gravity=frozen_array(gravity, (3,), robot.name, "gravity"))
-
-
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
     """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame."""
     if name_of(name, "frame", robot.name) in robot.places:

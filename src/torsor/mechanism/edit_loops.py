@@ -1,6 +1,6 @@
 """Edits of loops, wheels and active coordinates; each returns a new mechanism."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -107,11 +107,6 @@ def with_wheel(
     return replace(robot, frames=(*robot.frames, axle), loops=(*robot.loops, replace(wheel, frame=axle.name)))
 
 
-def with_coupling(robot: M, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float) -> M:
-    """Return the robot with a gear, belt, cam or lock."""
-    return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset)))
-
-
 def without_loop(robot: M, name: str) -> M:
     """Return the robot with a loop or coupling opened."""
     rest = tuple(loop for loop in robot.loops if loop.name != name)
@@ -119,11 +114,6 @@ def without_loop(robot: M, name: str) -> M:
         allowed = ", ".join(repr(loop.name) for loop in robot.loops) or "none: it has no loops"
         raise ModelError(f"no loop {name!r}", value=name, where=robot.name, allowed=allowed)
     return replace(robot, loops=rest)
-
-
-def open_tree(robot: M) -> M:
-    """Return the robot with all loops and couplings opened; itself if it has none."""
-    return replace(robot, loops=()) if robot.loops else robot
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:

@@ -12,11 +12,12 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
+from torsor.base.checks import frozen_array
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.formats import write
-from torsor.mechanism import Mechanism, Shape, edit, edit_loops
+from torsor.mechanism import Coupling, Mechanism, Shape, edit, edit_loops
 from torsor.mechanism.free import free_numbers
 from torsor.robot.base_parameters import with_parameters
 from torsor.robot.centroidal import Centroidal
@@ -683,7 +684,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
             [0.0, -9.81, 0.0]
         """
-        return edit.with_gravity(self, gravity)
+        return replace(self, gravity=frozen_array(gravity, (3,), self.name, "gravity"))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
         """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
@@ -857,8 +858,7 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
             [-0.1072, 0.1429, 4.0021]
         """
-        motor = (inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
-        return edit.with_motor(self, joint, *motor)
+        return edit.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
 
     def without_motor(self, joint: str) -> Self:
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
@@ -927,7 +927,7 @@ class Robot(Mechanism):
             >>> cam.closed.error([2.0, 0.0]).round(9).tolist()
             [0.2]
         """
-        return edit_loops.with_coupling(self, name, coefficients, offset)
+        return replace(self, loops=(*self.loops, Coupling(name, coefficients, offset)))
 
     def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
         """Return the robot with links or frames held on the ground where they are at positions ``q`` (nq,).
@@ -968,7 +968,7 @@ class Robot(Mechanism):
             >>> robot.open_tree() == torsor.library.two_link()
             True
         """
-        return edit_loops.open_tree(self)
+        return replace(self, loops=()) if self.loops else self
 
     def with_active(self, names: Sequence[str]) -> Self:
         """Return the robot with other active coordinates, in that order: those driven while its loops are closed.

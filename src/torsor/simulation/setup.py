@@ -188,11 +188,10 @@ class Setup:
                 raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
         hard = None if contact is None or contact.kind == "compliant" else contact
         setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
-        return setup if not robot.loops else setup._closed()
-
-    def _closed(self) -> "Setup":
-        q, v = project_start(self.robot, self.choices, self.q, self.v)
-        return replace(self, q=q, v=v)
+        if not robot.loops:
+            return setup
+        q, v = project_start(robot, setup.choices, setup.q, setup.v)
+        return replace(setup, q=q, v=v)
 
 
 def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
