@@ -362,11 +362,8 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
 def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names) -> str:
     codes = set[int]().union(*(kernel.operations for kernel in kernels))
     definitions = [_definition(kernel, scalar, names) for kernel in kernels]
-    parts = [
-        comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
-        + f'#include "{name}.h"\n\n#include <math.h>\n',
-        _PLUS_PLUS,
-    ]
+    top = comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
+    parts = [f'{top}#include "{name}.h"\n\n#include <math.h>\n', _PLUS_PLUS]
     if any("TORSOR_PIECE" in each for each in definitions):
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
@@ -512,14 +509,8 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
         elif isinstance(value, list):
             whole = bool(value) and all(isinstance(each, int) for each in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
-            entries = ", ".join(
-                _text(each)
-                if isinstance(each, str)
-                else str(each)
-                if isinstance(each, int)
-                else scalar.literal(each).strip("()")
-                for each in value
-            )
+            texts = (_text(each) if isinstance(each, str) else scalar.literal(each).strip("()") for each in value)
+            entries = ", ".join(map(str, value) if whole else texts)
             filled = f"{{{{{entries}}}}}" if value else "{}"
             lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
     return lines

@@ -36,17 +36,8 @@ def numpy_api(name: str) -> Any:
 
 def _constructor() -> Any:
     table = numpy_api("_UFUNC_API")
-    prototype = ctypes.PYFUNCTYPE(
-        ctypes.py_object,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        *[ctypes.c_int] * 4,
-        ctypes.c_char_p,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-    )
+    texts = ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *texts)
     return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
 
 
@@ -83,18 +74,8 @@ def make_gufunc(
     loops, passed = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(data)
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
-    made: np.ufunc = _constructor()(
-        ctypes.addressof(loops),
-        ctypes.addressof(passed),
-        ctypes.addressof(types),
-        1,
-        inputs,
-        outputs,
-        _NO_IDENTITY,
-        *strings[:2],
-        0,
-        strings[2],
-    )
+    addresses = map(ctypes.addressof, (loops, passed, types))
+    made: np.ufunc = _constructor()(*addresses, 1, inputs, outputs, _NO_IDENTITY, *strings[:2], 0, strings[2])
     kept += [loops, passed, types, strings]
     _own(made, kept)
     return made

@@ -102,37 +102,34 @@ def _helper(name: str) -> Rule:
 _LIBRARY = """
 sign sqrt floor ceil hypot exp expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
 """
-_HELPED = source.rules("pow copysign remainder erf erfinv", _helper)
-JS_RULES: dict[int, Rule] = (
-    source.rules(_LIBRARY, _library)
-    | _HELPED
-    | {
-        ca.OP_ASSIGN: lambda a: a,
-        ca.OP_LIFT: lambda a, b: a,
-        ca.OP_ADD: _infix("+"),
-        ca.OP_SUB: _infix("-"),
-        ca.OP_MUL: _infix("*"),
-        ca.OP_DIV: _infix("/"),
-        ca.OP_NEG: lambda a: f"-{a}",
-        ca.OP_SQ: lambda a: f"{a} * {a}",
-        ca.OP_TWICE: lambda a: f"2 * {a}",
-        ca.OP_INV: lambda a: f"1 / {a}",
-        ca.OP_LT: _truth("<"),
-        ca.OP_LE: _truth("<="),
-        ca.OP_EQ: _truth("==="),
-        ca.OP_NE: _truth("!=="),
-        ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
-        ca.OP_AND: _logic("&&"),
-        ca.OP_OR: _logic("||"),
-        ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
-        ca.OP_CONSTPOW: _helper("pow"),
-        ca.OP_FABS: _library("abs"),
-        # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
-        ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
-        ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
-        ca.OP_FMOD: _infix("%"),
-    }
-)
+JS_RULES: dict[int, Rule] = {
+    **source.rules(_LIBRARY, _library),
+    **source.rules("pow copysign remainder erf erfinv", _helper),
+    ca.OP_ASSIGN: lambda a: a,
+    ca.OP_LIFT: lambda a, b: a,
+    ca.OP_ADD: _infix("+"),
+    ca.OP_SUB: _infix("-"),
+    ca.OP_MUL: _infix("*"),
+    ca.OP_DIV: _infix("/"),
+    ca.OP_NEG: lambda a: f"-{a}",
+    ca.OP_SQ: lambda a: f"{a} * {a}",
+    ca.OP_TWICE: lambda a: f"2 * {a}",
+    ca.OP_INV: lambda a: f"1 / {a}",
+    ca.OP_LT: _truth("<"),
+    ca.OP_LE: _truth("<="),
+    ca.OP_EQ: _truth("==="),
+    ca.OP_NE: _truth("!=="),
+    ca.OP_NOT: lambda a: f"{a} === 0 ? 1 : 0",
+    ca.OP_AND: _logic("&&"),
+    ca.OP_OR: _logic("||"),
+    ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
+    ca.OP_CONSTPOW: _helper("pow"),
+    ca.OP_FABS: _library("abs"),
+    # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
+    ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
+    ca.OP_FMOD: _infix("%"),
+}
 """The rule of each CasADi operation."""
 
 

@@ -36,9 +36,8 @@ _FREE = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER}
 _CLASSES: dict[int, str] = {
     **dict.fromkeys((ca.OP_MUL, ca.OP_SQ), "multiplications"),
     **dict.fromkeys((ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE), "additions"),
-    **dict.fromkeys(
-        (ca.OP_SIN, ca.OP_COS, ca.OP_TAN, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2), "trigonometric"
-    ),
+    **dict.fromkeys((ca.OP_SIN, ca.OP_COS, ca.OP_TAN), "trigonometric"),
+    **dict.fromkeys((ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2), "trigonometric"),
 }
 
 
@@ -225,13 +224,8 @@ def read_program(function: ca.Function) -> Program:
     for index, (_, which, entry) in zip(inputs.tolist(), places[made[inputs]].tolist(), strict=True):
         arguments[index] = which, where_in[which][entry]
     everything = zip(code[made].tolist(), arguments, table["number"][made].tolist(), strict=True)
-    return Program(
-        function.name(),
-        tuple(map(Operation._make, everything)),
-        tuple(function.size_in(k) for k in range(function.n_in())),
-        tuple(sizes_out),
-        tuple(map(tuple, results)),
-    )
+    operations, sizes_in = tuple(map(Operation._make, everything)), map(function.size_in, range(function.n_in()))
+    return Program(function.name(), operations, tuple(sizes_in), tuple(sizes_out), tuple(map(tuple, results)))
 
 
 _RECORD = np.dtype([("code", "<i4"), ("places", "<i4", 3)])

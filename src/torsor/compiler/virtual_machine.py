@@ -89,11 +89,10 @@ class VirtualMachine:
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
             # CasADi maps over blocks of columns, one block for each state.
             columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
+        found = zip(self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True)
         return [
             np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in zip(
-                self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True
-            )
+            for result, core, (rows, cols) in found
         ]
 
     def _run(self, columns: Sequence[Array], count: int) -> list[Array]:

@@ -26,15 +26,8 @@ from torsor.dynamics.recursions import (
 from torsor.dynamics.recursions import places as task_space
 from torsor.mechanism import Coupling, Mechanism
 
-_OPTIONS = {
-    "tree",
-    "place",
-    "axes",
-    "rows",
-    "forced",
-    "choice",
-    "in_world",
-}  # parameters of rules that are no arrays of the caller
+# Parameters of rules that are no arrays of the caller.
+_OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
 
 
 @dataclass(frozen=True)

@@ -149,13 +149,8 @@ def build(
         closures.append(loop)
     table = {} if posture_table is None else posture_table
     postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
-    mechanism = replace(
-        mechanism,
-        loops=tuple(closures),
-        active=tuple(active),
-        posture_table=postures,
-        allowed_collisions=tuple(allowed_collisions),
-    )
+    closed: dict[str, Any] = {"loops": tuple(closures), "active": tuple(active), "posture_table": postures}
+    mechanism = replace(mechanism, **closed, allowed_collisions=tuple(allowed_collisions))
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -298,14 +293,9 @@ def _merge(
             raise ModelError(found, value=frame.name, where=where)
         taken.add(frame.name)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
-    return Mechanism(
-        re.sub(r"\s+", " ", name).strip() or "robot",
-        merged[root],
-        tuple(merged[joint.child] for joint in moving),
-        tuple(moving),
-        tuple(named),
-        gravity,  # type: ignore[arg-type]  # checked and converted there
-    )
+    title, bodies = re.sub(r"\s+", " ", name).strip() or "robot", tuple(merged[joint.child] for joint in moving)
+    # Gravity is checked and converted there.
+    return Mechanism(title, merged[root], bodies, tuple(moving), tuple(named), gravity)  # type: ignore[arg-type]
 
 
 def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:

@@ -46,18 +46,11 @@ HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
 def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
     """Return the table of joints and the links that they move; a column that says nothing is left out."""
-    rows = [
-        (
-            f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name,
-            joint.type,
-            link.name,
-            joint.parent,
-            f"{link.mass:.4g}",
-            _range(joint),
-            _effort(joint),
-        )
-        for joint, link in zip(joints, links, strict=True)
-    ]
+    rows = []
+    for joint, link in zip(joints, links, strict=True):
+        name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
+        limits = _range(joint), _effort(joint)
+        rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
     kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]
     return Summary(title, facts, [HEAD[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
@@ -121,11 +114,8 @@ def checked_postures(
     found = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
-        found[name] = {
-            key: number(value, at, key, least=-LARGEST, most=LARGEST)
-            for key, value in positions.items()
-            if key in known
-        }
+        own = ((key, value) for key, value in positions.items() if key in known)
+        found[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | found[name])[key] for key in quaternion):
@@ -176,14 +166,9 @@ class Mechanism(Part):
 
     def __post_init__(self) -> None:
         name_of(self.name, "robot")
-        self._set(
-            links=tuple(self.links),
-            joints=tuple(self.joints),
-            frames=tuple(self.frames),
-            loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))),
-            active=tuple(self.active),
-            gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST),
-        )
+        self._set(**{key: tuple(getattr(self, key)) for key in ("links", "joints", "frames", "active")})
+        self._set(loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))))
+        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST))
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
@@ -226,21 +211,11 @@ class Mechanism(Part):
         for name in self.active:
             if name not in self.coordinate_names:
                 found = f"names {name!r}, which is no coordinate"
-                raise ModelError(
-                    found,
-                    value=name,
-                    argument="active",
-                    where=self.name,
-                    allowed=listing(map(repr, self.coordinate_names), like=repr(name)),
-                )
+                allowed = listing(map(repr, self.coordinate_names), like=repr(name))
+                raise ModelError(found, value=name, argument="active", where=self.name, allowed=allowed)
         if len(set(self.active)) < len(self.active):
-            raise ModelError(
-                f"is {self.active}",
-                argument="active",
-                value=self.active,
-                where=self.name,
-                allowed="each coordinate once",
-            )
+            given, allowed = self.active, "each coordinate once"
+            raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
 
     def _check_coordinate(self, name: str, what: str) -> None:
         if name not in self.coordinate_names or name not in self.position_names:

@@ -328,13 +328,8 @@ class Joint(Part):
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
             found = f"a {self.type} joint with flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
-            raise ModelError(
-                found,
-                value=self.flexible,
-                where=where,
-                allowed=allowed,
-                fix="use torsor.mechanism.flexible_links.with_beam",
-            )
+            fix = "use torsor.mechanism.flexible_links.with_beam"
+            raise ModelError(found, value=self.flexible, where=where, allowed=allowed, fix=fix)
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
             found = "a spring, motor, ratio or offset of a flexible joint"
             raise ModelError(found, where=where, fix="give stiffness and damping with its modes")

@@ -53,11 +53,7 @@ ACCESSORS: dict[str, dict[str, str]] = {
         "loop_wrenches": "loop_wrench_derivatives",
         "joint_wrenches": "constrained_joint_wrench_derivatives",
     },
-    "inertial": {
-        "regressor": "regressor",
-        "energy_regressor": "energy_regressor",
-        "power_regressor": "power_regressor",
-    },
+    "inertial": {name: name for name in ("regressor", "energy_regressor", "power_regressor")},
     "centroidal": {
         "momentum_matrix": "centroidal_momentum_matrix",
         "momentum_matrix_rate": "centroidal_momentum_matrix_rate",
@@ -69,11 +65,7 @@ ACCESSORS: dict[str, dict[str, str]] = {
         "acceleration": "center_of_mass_acceleration",
     },
     "task": {
-        "jacobian_rate": "jacobian_rate",
-        "jerk": "jerk",
-        "jerks": "jerks",
-        "manipulability": "manipulability",
-        "manipulability_gradient": "manipulability_gradient",
+        **{name: name for name in ("jacobian_rate", "jerk", "jerks", "manipulability", "manipulability_gradient")},
         "mass_matrix": "cartesian_mass_matrix",
         "null_space": "null_space",
         "kinematic_null_space": "kinematic_null_space",

@@ -33,6 +33,7 @@ Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 Place = str | int | None  # a link (by name or index) or a named frame
+Loops = str | None  # "open" for the tree that is left when the loops are cut
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
@@ -190,7 +191,7 @@ class RobotKernels(Kernels):
         *values: ArrayLike,
         external: Maybe = None,
         place: str | int | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         out: Out = None,
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
@@ -279,7 +280,7 @@ class RobotKernels(Kernels):
         place: str | int | None = None,
         external: bool | str = False,
         forced: Sequence[str] | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> Request:
         """Return the checked request of an algorithm; requests that were made before are remembered.
@@ -304,7 +305,7 @@ class RobotKernels(Kernels):
         place: str | int | None,
         external: bool | str,
         forced: Sequence[str] | None,
-        loops: str | None,
+        loops: Loops,
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
@@ -354,7 +355,7 @@ class RobotKernels(Kernels):
         return request
 
 
-def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
+def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
     """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):

@@ -26,7 +26,7 @@ from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.contacts import with_contacts
 from torsor.robot.derivatives import Derivatives, rates
 from torsor.robot.inertial import Inertial
-from torsor.robot.kernels import Out, Place, RobotKernels
+from torsor.robot.kernels import Loops, Out, Place, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.shapes import Shapes
 from torsor.robot.target import Target
@@ -183,7 +183,7 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> ca.Function:
         """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
@@ -207,7 +207,7 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> OperationCount:
         """Return the scalar operations that an algorithm takes for one state; arguments as in ``function``.
@@ -235,7 +235,7 @@ class Robot(Mechanism):
         simplify: bool = True,
         place: str | int | None = None,
         forced: Sequence[str] | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         digits: int = 6,
         axes: str = "local",
     ) -> Equations | str:
@@ -264,13 +264,7 @@ class Robot(Mechanism):
     # Forces
 
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external: Maybe = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
@@ -288,13 +282,7 @@ class Robot(Mechanism):
         return self.kernels.call("inverse_dynamics", q, v, a, external=external, loops=loops, out=out)
 
     def forward_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        external: Maybe = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
@@ -340,13 +328,7 @@ class Robot(Mechanism):
         return found
 
     def joint_wrenches(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external: Maybe = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
@@ -361,7 +343,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
-    def mass_matrix(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def mass_matrix(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
 
         With loops, that of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``;
@@ -373,7 +355,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("mass_matrix", q, loops=loops, out=out)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
@@ -382,7 +364,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("bias_force", q, v, loops=loops, out=out)
 
-    def gravity_force(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def gravity_force(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
@@ -410,7 +392,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("spring_force", q, out=out)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:

@@ -64,14 +64,9 @@ class Recorder:
         """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
         holds_tau, holds_external = held_inputs(setup.controller, setup.external, setup.is_sampled)
-        return cls(
-            setup,
-            np.full(count, np.nan),
-            np.full((*batch, robot.nq), np.nan),
-            np.full((*batch, robot.nv), np.nan),
-            np.full((*batch, robot.nv), np.nan) if holds_tau else None,
-            np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None,
-        )
+        q, v = np.full((*batch, robot.nq), np.nan), np.full((*batch, robot.nv), np.nan)
+        external = np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None
+        return cls(setup, np.full(count, np.nan), q, v, np.full_like(v, np.nan) if holds_tau else None, external)
 
     def rollout(self, index: tuple[int, ...]) -> "Recorder":
         """Return the recorder of one rollout."""

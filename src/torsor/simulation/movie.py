@@ -76,15 +76,8 @@ def _gif(figure: Any, show: Callable[[int], None], count: int, part: Path, rate:
         show(k)
         canvas.draw()
         pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(COLOURS))
-    pictures[0].save(
-        part,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=round(1000 / rate),
-        loop=0,
-        optimize=False,
-    )
+    options = {"duration": round(1000 / rate), "loop": 0, "optimize": False}
+    pictures[0].save(part, format="GIF", save_all=True, append_images=pictures[1:], **options)
 
 
 def _mp4(figure: Any, show: Callable[[int], None], count: int, part: Path, rate: int, dpi: int) -> None:

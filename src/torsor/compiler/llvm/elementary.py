@@ -654,28 +654,12 @@ def _tangent(r: Number, low: Number, quarter: Whole) -> Number:
     return first + second
 
 
-_SAME = (
-    pow,
-    hypot,
-    fmod,
-    remainder,
-    tan,
-    exp,
-    expm1,
-    sinh,
-    cosh,
-    tanh,
-    log,
-    log1p,
-    asinh,
-    acosh,
-    atanh,
-    asin,
-    acos,
-    atan,
-)
 FUNCTIONS: dict[int, Callable[..., Number]] = {
-    getattr(ca, f"OP_{function.__name__.upper()}"): function for function in (*_SAME, atan2, erf, erfinv)
+    getattr(ca, f"OP_{function.__name__.upper()}"): function
+    for function in (
+        *(pow, hypot, fmod, remainder, tan, exp, expm1, sinh, cosh, tanh, log, log1p, asinh, acosh, atanh),
+        *(asin, acos, atan, atan2, erf, erfinv),
+    )
 } | {ca.OP_CONSTPOW: pow}
 """The function of each CasADi operation."""
 

@@ -6,6 +6,7 @@ registers: in place for small arrays, in a loop over tiles for large ones. Other
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from torsor.compiler.llvm.rules import Scalar
@@ -52,13 +53,10 @@ class Transposer:
     def unpack(self, count: int) -> None:
         """Copy blocks to the first ``count`` entries of all rows."""
         for first, length in _parts(count, min(self._width, 4 * self._unit)):
-            blocks = [
-                _Vector(
-                    self._load(self._at_block(first + entry), self._width, aligned=True),
-                    tuple((row, entry) for row in range(self._width)),
-                )
-                for entry in range(length)
-            ]
+            blocks = []
+            for entry in range(length):
+                loaded = self._load(self._at_block(first + entry), self._width, aligned=True)
+                blocks.append(_Vector(loaded, tuple((row, entry) for row in range(self._width))))
             for vector in self._rows_of(blocks):
                 for start in range(0, self._width, length):
                     labels = vector.labels[start : start + length]
@@ -74,13 +72,10 @@ class Transposer:
             groups = [range(k, self._width, length) for k in range(length)]
         else:
             groups = [range(base + k, base + k + unit + 1, unit) for base in (0, 2 * unit) for k in range(unit)]
-        vectors = [
-            _Vector(
-                self._side_by_side([parts[row] for row in rows], length),
-                tuple((row, entry) for row in rows for entry in range(length)),
-            )
-            for rows in groups
-        ]
+        vectors = []
+        for rows in groups:
+            labels = tuple((row, entry) for row in rows for entry in range(length))
+            vectors.append(_Vector(self._side_by_side([parts[row] for row in rows], length), labels))
         step = 1
         while step < min(length, unit):
             vectors = self._stage(vectors, step, step)
@@ -109,12 +104,9 @@ class Transposer:
         length, found = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
-            pairs = (
-                [(source, start) for source in (0, length) for start in starts]
-                if gather
-                else [(source, start) for start in starts for source in (0, length)]
-            )
-            picks = [source + start + k for source, start in pairs for k in range(unit)]
+            sources = [0, length]
+            pairs = product(sources, starts) if gather else product(starts, sources)
+            picks = [first + second + k for first, second in pairs for k in range(unit)]
             both = a.labels + b.labels
             found.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
         return found[0], found[1]

@@ -239,23 +239,13 @@ define void @reset() {{
 {_LOOP}{_SHARE}{_HIRE.format(set_mask=set_mask)}{_WAKE}{_worker(pause)}{WORK}{_wait(pause)}"""
 
 
-def _store(values: dict[str, str]) -> str:
-    """Return code that fills in words of a job."""
-    return "".join(
-        f"  %f.{name} = getelementptr i64, ptr %job, i64 {Job._fields.index(name)}\n  store {value}, ptr %f.{name}\n"
-        for name, value in values.items()
-    )
-
-
-_ONE_ROW = dict(
-    zip(
-        Job._fields,
-        (
-            *("ptr %kernel", "ptr %arrays", "ptr %steps", "i64 %states", "i64 0", "ptr null", "ptr null"),
-            *("i64 %chunk", "i64 %total", "i64 %total", "i64 1", "i64 %helpers"),
-        ),
-        strict=True,
-    )
+_VALUES = (
+    *("ptr %kernel", "ptr %arrays", "ptr %steps", "i64 %states", "i64 0", "ptr null", "ptr null"),
+    *("i64 %chunk", "i64 %total", "i64 %total", "i64 1", "i64 %helpers"),
+)
+_ONE_ROW = "".join(
+    f"  %f.{name} = getelementptr i64, ptr %job, i64 {k}\n  store {value}, ptr %f.{name}\n"
+    for k, (name, value) in enumerate(zip(Job._fields, _VALUES, strict=True))
 )
 # The call of NumPy: one row of states. How many threads, and how long the chunks are, follows from their number.
 _LOOP = f"""
@@ -284,7 +274,7 @@ shared:
   %last = sub i64 %states, 1
   %whole = sdiv i64 %last, %chunk
   %total = add i64 %whole, 1
-{_store(_ONE_ROW)}  call void @share(ptr %job)
+{_ONE_ROW}  call void @share(ptr %job)
   br label %end
 end:
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used

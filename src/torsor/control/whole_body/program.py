@@ -151,16 +151,9 @@ def program(
     dense = ca.cse([ca.densify(each) for each in results])
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
     groups = {name: np.array(each) for name, each in rows.groups.items()}
-    return Program(
-        traced,
-        equations,
-        np.array(driven, dtype=int),
-        lower.size1(),
-        np.array(rows.kinds, dtype=np.int32),
-        groups,
-        forces,
-        tuple(sum(J.size1() for J, _ in rows) for rows in levels.values()),
-    )
+    kinds, counts = np.array(rows.kinds, dtype=np.int32), (sum(J.size1() for J, _ in own) for own in levels.values())
+    drives = np.array(driven, dtype=int)
+    return Program(traced, equations, drives, lower.size1(), kinds, groups, forces, tuple(counts))
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:

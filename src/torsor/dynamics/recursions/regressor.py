@@ -242,16 +242,10 @@ def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
         before = motions[body.parent] if body.parent >= 0 else _PossibleMotion(np.eye(4), none, none, none, none, none)
         pose = before.pose @ body.T
         turns, slides = (pose[:3, :3] @ part[:, part.any(axis=0)] for part in (S[:3], S[3:]))
-        motions.append(
-            _PossibleMotion(
-                pose,
-                np.column_stack([before.turns_before, before.turns]),
-                np.column_stack([before.slides_before, before.slides]),
-                turns,
-                slides,
-                np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])]),
-            )
-        )
+        turns_before = np.column_stack([before.turns_before, before.turns])
+        slides_before = np.column_stack([before.slides_before, before.slides])
+        points = np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])])
+        motions.append(_PossibleMotion(pose, turns_before, slides_before, turns, slides, points))
     return motions
 
 
