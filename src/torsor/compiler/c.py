@@ -314,7 +314,8 @@ def c_texts(
         for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
     ]
     header = _header(name, kernels, scalar, names, about)
-    cmake = _CMAKE.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
+    cmake = f"# {MARK}.\n{source.asset('CMakeLists.txt')}"
+    cmake = cmake.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
     return {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names), "CMakeLists.txt": cmake}, kernels
 
 
@@ -398,28 +399,6 @@ _PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file f
 #endif
 """
 
-_CMAKE = f"""# {MARK}.
-cmake_minimum_required(VERSION 3.13...3.31)
-project(NAME LANGUAGES C)
-include(GNUInstallDirs)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-add_library(NAME STATIC NAME.c)
-set_target_properties(NAME PROPERTIES
-  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER "HEADERS")
-target_include_directories(NAME PUBLIC
-  $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
-if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")
-  target_compile_options(NAME PRIVATE -ffp-contract=off)
-endif()
-if(UNIX)
-  target_link_libraries(NAME PUBLIC m)
-endif()
-install(TARGETS NAME
-  ARCHIVE DESTINATION ${{CMAKE_INSTALL_LIBDIR}} PUBLIC_HEADER DESTINATION ${{CMAKE_INSTALL_INCLUDEDIR}})
-"""
-
 
 # CasADi functions as C99 with a header of C++17: a namespace with views of fixed length and one function for each.
 #
@@ -472,7 +451,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
     parts = [
         comment(what, f"Namespace {space}: its functions call those of {name}.h.", *about.lines),
         f'#ifndef {guard}\n#define {guard}\n\n#include "{name}.h"\n\n{_INCLUDES}\nnamespace {space} {{\n',
-        f"using Scalar = {scalar.name};\n\n{_VIEW}",
+        f"using Scalar = {scalar.name};\n\n{source.asset('view.hpp')}",
         *([f"namespace robot {{\n{constants}}}  // namespace robot\n"] if constants else []),
         *(_function(kernel, names.new(kernel.title.removeprefix(prefix)), about) for kernel in kernels),
         f"}}  // namespace {space}\n\n#endif\n",
@@ -529,52 +508,4 @@ _INCLUDES = """#include <array>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-"""
-
-_VIEW = """/* A view of N numbers that belong to the caller: a pointer whose length is known when it is compiled.
- * It is made of arrays, of std::array, of std::span with an extent and of vectors of Eigen with a fixed size; of a
- * pointer, such as that of a std::vector, only explicitly: then N numbers must be there. */
-template <class T, std::size_t N>
-class View {
-public:
-    template <std::size_t M>
-    constexpr View(T (&array)[M]) noexcept : data_(array)
-    {
-        static_assert(M == N, "the array has another length");
-    }
-    template <class Array, class = decltype(std::declval<Array &>().data()),
-              class = std::enable_if_t<!std::is_same<std::decay_t<Array>, View>::value>>
-    constexpr View(Array &&array) noexcept : data_(array.data())
-    {
-        static_assert(length<std::decay_t<Array>>(0) == N, "the array has another length, or one that is not fixed");
-    }
-    constexpr explicit View(T *data) noexcept : data_(data) {}
-
-    constexpr T *data() const noexcept { return data_; }
-    static constexpr std::size_t size() noexcept { return N; }
-    constexpr T &operator[](std::size_t index) const noexcept { return data_[index]; }
-    constexpr T *begin() const noexcept { return data_; }
-    constexpr T *end() const noexcept { return data_ + N; }
-
-    static constexpr std::size_t extent = N;
-
-private:
-    template <class Array, std::size_t M = std::tuple_size<Array>::value>
-    static constexpr std::size_t length(int) noexcept
-    {
-        return M;
-    }
-    template <class Array, std::size_t M = Array::extent>
-    static constexpr std::size_t length(long) noexcept
-    {
-        return M;
-    }
-    template <class Array, int M = Array::SizeAtCompileTime>
-    static constexpr std::size_t length(...) noexcept
-    {
-        return M < 0 ? static_cast<std::size_t>(-1) : static_cast<std::size_t>(M);
-    }
-
-    T *data_;
-};
 """

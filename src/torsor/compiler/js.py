@@ -153,36 +153,6 @@ def js_names(taken: Iterable[str] = ()) -> Names:
 
 # JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
 
-_POW = """// Powers as in C: 1 to any power is 1, even to NaN, and so is -1 to an infinite power.
-function torsor$pow(x, y) {
-    return x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y);
-}
-"""
-
-_COPYSIGN = """// The magnitude of x with the sign of y, which may be -0 or NaN: the sign of a NaN is its first bit.
-const torsor$bits = new DataView(new ArrayBuffer(8));
-function torsor$copysign(x, y) {
-    const size = Math.abs(x);
-    if (y === y) return y < 0 || (y === 0 && 1 / y < 0) ? -size : size;
-    torsor$bits.setFloat64(0, y);
-    return torsor$bits.getInt8(0) < 0 ? -size : size;
-}
-"""
-
-# x - n y with n the integer nearest to x/y, the even one of two: exact. First the remainder by 2 y, which keeps the
-# parity of n; then at most two subtractions. Halves of tiny numbers would be rounded, doubles of huge ones overflow.
-_REMAINDER = """// The remainder of IEEE 754, of the division with the nearest quotient. Every step is exact.
-function torsor$remainder(x, y) {
-    const size = Math.abs(y), huge = size > 1e300;
-    if (!(Math.abs(x) < Infinity) || size !== size || size === 0) return NaN;
-    let rest = size <= Number.MAX_VALUE / 2 ? Math.abs(x) % (2 * size) : Math.abs(x);
-    if (huge ? rest > size / 2 : 2 * rest > size) {
-        rest -= size;
-        if (huge ? rest >= size / 2 : 2 * rest >= size) rest -= size;
-    }
-    return x < 0 || (x === 0 && 1 / x < 0) ? -rest : rest;
-}
-"""
 
 # Polynomials of least greatest error, the highest power first: erf(x)/x of x^2 in [0, 1], and erfc(x) exp(x^2) of
 # (x - 2)/(x + 2) for x in [1, 6]. Beyond 6, erf is 1 to the last bit. Together within 2 ulp.
@@ -245,9 +215,10 @@ function torsor$erfinv(x) {{
 
 # The operations that call a helper, in an order in which each is written before those that call it.
 _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
-    ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: _POW),
-    ((ca.OP_COPYSIGN,), lambda _: _COPYSIGN),
-    ((ca.OP_REMAINDER,), lambda _: _REMAINDER),
+    ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: source.asset("pow.js")),
+    ((ca.OP_COPYSIGN,), lambda _: source.asset("copysign.js")),
+    # The remainder by 2 y keeps the parity of the quotient; then at most two exact subtractions are left.
+    ((ca.OP_REMAINDER,), lambda _: source.asset("remainder.js")),
     ((ca.OP_ERF, ca.OP_ERFINV), _erf),
     ((ca.OP_ERFINV,), _erfinv),
 ]
@@ -257,89 +228,6 @@ def helpers(codes: Iterable[int]) -> list[str]:
     """Return the functions that operations with these codes call. They compute in float64 for both types."""
     needed = set(codes)
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
-
-
-# The part of an exported module that is the same for all functions: checks of arguments, in JavaScript.
-#
-# Inputs that are no typed arrays of the module's type are copied to one. ``ARRAY`` stands for that type.
-
-CHECKS = """// Returns a typed array with the numbers of an input, and raises an error if it is anything else.
-function torsor$numbers(value, name) {
-    if (value instanceof ARRAY) return value;
-    if (typeof value === "number") return ARRAY.of(value);
-    if (value === null || typeof value !== "object" || !Number.isInteger(value.length)) {
-        const found = value === null ? "null" : typeof value;
-        throw new TypeError(`${name} is of type ${found}; allowed: ARRAY, or an array of numbers`);
-    }
-    for (let k = 0; k < value.length; k++) {
-        if (typeof value[k] !== "number") {
-            throw new TypeError(`${name}[${k}] is of type ${typeof value[k]}; allowed: a number`);
-        }
-    }
-    return ARRAY.from(value);
-}
-
-function torsor$input(value, length, name) {
-    const found = torsor$numbers(value, name);
-    if (found.length !== length) throw new RangeError(`${name} has ${found.length} numbers; allowed: ${length}`);
-    return found;
-}
-
-// Returns the number of states in an input that has one or more of them.
-function torsor$count(value, length, name) {
-    const count = value.length / length;
-    if (Number.isInteger(count)) return count;
-    throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length} for each state`);
-}
-
-// Returns the common number of states; an input with one state serves all of them.
-function torsor$common(counts, name) {
-    const several = counts.filter((count) => count !== 1);
-    if (several.every((count) => count === several[0])) return several.length > 0 ? several[0] : 1;
-    throw new RangeError(`${name}: inputs have ${counts.join(", ")} states; allowed: one number of states, or 1`);
-}
-
-function torsor$output(value, length, name) {
-    if (!(value instanceof ARRAY)) throw new TypeError(`${name} is of type ${typeof value}; allowed: ARRAY`);
-    if (value.length !== length) throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length}`);
-}
-
-function torsor$distinct(outputs, name) {
-    for (let k = 1; k < outputs.length; k++) {
-        if (outputs.indexOf(outputs[k]) < k) throw new RangeError(`${name}: two outputs of out are one array`);
-    }
-}
-
-// Raises an error if an output lies in the memory of another argument: states that come later would be overwritten.
-function torsor$apart(outputs, inputs, names, name) {
-    const all = [...outputs, ...inputs];
-    for (let k = 0; k < outputs.length; k++) {
-        for (let j = k + 1; j < all.length; j++) {
-            if (torsor$overlap(all[k], all[j])) {
-                const found = `${name}: ${names[k]} and ${names[j]} share memory`;
-                throw new RangeError(`${found}; allowed: arrays that do not overlap`);
-            }
-        }
-    }
-}
-
-function torsor$overlap(a, b) {
-    const ends = [a.byteOffset + a.byteLength, b.byteOffset + b.byteLength];
-    return a.buffer === b.buffer && a.byteOffset < ends[1] && b.byteOffset < ends[0];
-}
-
-function torsor$object(value, name) {
-    if (value === null || typeof value !== "object") {
-        throw new TypeError(`${name}: out is ${value === null ? "null" : typeof value}; allowed: an object of arrays`);
-    }
-}
-
-// V8 copies few numbers faster in a loop, many faster by set.
-function torsor$copy(from, to) {
-    if (from.length > 64) to.set(from);
-    else for (let k = 0; k < from.length; k++) to[k] = from[k];
-}
-"""
 
 
 def _argument_text(each: ArrayArgument, about: About) -> str:
@@ -477,7 +365,8 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
         facts = "".join(f"    {data(key)}: {data(value)},\n" for key, value in about.facts.items())
         parts.append(f"export const robot = {{\n{facts}}};\n")
     parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
-    parts += [CHECKS.replace("ARRAY", scalar.array), *helpers(codes)]
+    # Inputs that are no typed arrays of the module's type, for which ARRAY stands, are copied to one.
+    parts += [source.asset("checks.js").replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
         parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
         if any(each.length for each in kernel.inputs):

@@ -5,6 +5,7 @@ import math
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -94,6 +95,11 @@ def plain(text: str) -> str:
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the folder ``assets``, which exported source contains."""
+    return files("torsor.compiler").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
