@@ -74,7 +74,7 @@ def make_gufunc(
     loops, passed = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(data)
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
-    addresses = map(ctypes.addressof, (loops, passed, types))
+    addresses = ctypes.addressof(loops), ctypes.addressof(passed), ctypes.addressof(types)
     made: np.ufunc = _constructor()(*addresses, 1, inputs, outputs, _NO_IDENTITY, *strings[:2], 0, strings[2])
     kept += [loops, passed, types, strings]
     _own(made, kept)

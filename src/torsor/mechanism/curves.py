@@ -240,5 +240,5 @@ class Cam(Flexible):
         return np.zeros((1, 1))
 
 
-def _curve(polynomial: Array, powers: Array) -> Curve:
+def _curve(polynomial: Any, powers: Any) -> Curve:
     return Curve(tuple(polynomial.tolist()), tuple((x, factor, int(n)) for x, factor, n in powers.tolist()))

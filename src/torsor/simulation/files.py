@@ -94,8 +94,8 @@ def read(path: Path, robot: Robot | None) -> Samples:
     """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
     suffix, readable = path.suffix.lower(), (".npz", ".csv")
     if suffix not in readable:
-        found, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)
-        raise ModelError(found, value=path.suffix, where=path.name, allowed=allowed)
+        text, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)
+        raise ModelError(text, value=path.suffix, where=path.name, allowed=allowed)
     if suffix == ".npz":
         with reading_archive(path, "trajectory") as found:
             return of_archive(found, robot)

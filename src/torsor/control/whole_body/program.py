@@ -151,9 +151,9 @@ def program(
     dense = ca.cse([ca.densify(each) for each in results])
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
     groups = {name: np.array(each) for name, each in rows.groups.items()}
-    kinds, counts = np.array(rows.kinds, dtype=np.int32), (sum(J.size1() for J, _ in own) for own in levels.values())
-    drives = np.array(driven, dtype=int)
-    return Program(traced, equations, drives, lower.size1(), kinds, groups, forces, tuple(counts))
+    counts = tuple(sum(J.size1() for J, _ in own) for own in levels.values())
+    drives, kinds = (np.array(each, dtype=kind) for each, kind in ((driven, int), (rows.kinds, np.int32)))
+    return Program(traced, equations, drives, lower.size1(), kinds, groups, forces, counts)
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:

@@ -116,8 +116,8 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        found = f"unknown kind of file {file.suffix!r}"
-        raise ModelError(found, value=file.suffix, where=file.name, allowed=".toml, .npz")
+        text = f"unknown kind of file {file.suffix!r}"
+        raise ModelError(text, value=file.suffix, where=file.name, allowed=".toml, .npz")
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as found:
             arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
