@@ -14,21 +14,7 @@ from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import (
-    DTYPES,
-    MARK,
-    PIECE,
-    SCRATCH,
-    About,
-    ArrayArgument,
-    Names,
-    SourceKernel,
-    comment,
-    polynomial,
-    with_names,
-    words,
-    write_all,
-)
+from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment
 
 # Sines and cosines of single precision in C: a range reduction and two short polynomials, in place of sinf and cosf.
 #
@@ -44,7 +30,10 @@ _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits,
 def sine_function(literal: Callable[[float], str]) -> str:
     """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
     single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
-    sine, cosine = polynomial(literal, *single.sin_terms), polynomial(literal, *single.cos_terms, -0.5, 1.0)
+    sine, cosine = (
+        source.polynomial(literal, *single.sin_terms),
+        source.polynomial(literal, *single.cos_terms, -0.5, 1.0),
+    )
     half = literal(0.5)
     return f"""/* sin(x + quarter pi/2), quarter = 0 or 1 */
 static float torsor_sine(float x, int quarter)
@@ -236,7 +225,7 @@ _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split
 
 def c_names(taken: Iterable[str] = ()) -> Names:
     """Return a maker of unique identifiers that are not reserved in C, C++ or the C library."""
-    return Names(words, _RESERVED, taken)
+    return Names(source.words, _RESERVED, taken)
 
 
 # CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
@@ -285,7 +274,7 @@ def export_c(
         ['void norm(const double x[2], double length[1]);']
     """
     texts, _ = c_texts(functions, dtype, name, about or About())
-    return write_all(Path(path), texts, overwrite)
+    return source.write_all(Path(path), texts, overwrite)
 
 
 def c_texts(
@@ -295,8 +284,8 @@ def c_texts(
 
     ``more`` is another header, which the CMake file installs beside that of C.
     """
-    if dtype not in DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if dtype not in source.DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
         taken = ", ".join(sorted(_TARGETS))
         raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first, none of {taken}")
@@ -310,8 +299,8 @@ def c_texts(
         )
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
-        SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)
-        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
+        SourceKernel(names.new(title), title, each, scalar, _arguments(each), source.PIECE)
+        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in source.with_names(functions))
     ]
     header = _header(name, kernels, scalar, names, about)
     cmake = f"# {MARK}.\n{source.asset('CMakeLists.txt')}"
@@ -382,13 +371,13 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
             lines += piece.lines
             continue
         called = names.new(f"{kernel.name}_piece_{number}")
-        arrays = [*kernel.arrays, ArrayArgument(SCRATCH, "", (kernel.scratch, 1), True)]
+        arrays = [*kernel.arrays, ArrayArgument(source.SCRATCH, "", (kernel.scratch, 1), True)]
         passed = [each for each in arrays if each.name in piece.touched]
         head = ", ".join(_declared(each, scalar, "restrict ") for each in passed)
         text += f"TORSOR_PIECE void {called}({head})\n{{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called}({', '.join(each.name for each in passed)});")
     if kernel.scratch:
-        lines.insert(0, f"    {scalar.name} {SCRATCH}[{kernel.scratch}];")
+        lines.insert(0, f"    {scalar.name} {source.SCRATCH}[{kernel.scratch}];")
     touched = copies.touched.union({array for array, _, _ in constants}, *(piece.touched for piece in pieces))
     lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
@@ -432,7 +421,7 @@ def export_cpp(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("inline void")]
         ['inline void norm(View<const Scalar, 2> x, View<Scalar, 1> length) noexcept']
     """
-    return write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
+    return source.write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
 
 
 def cpp_texts(

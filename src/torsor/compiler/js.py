@@ -13,21 +13,7 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import (
-    DTYPES,
-    MARK,
-    PIECE,
-    SCRATCH,
-    About,
-    ArrayArgument,
-    Names,
-    SourceKernel,
-    camel,
-    comment,
-    plain,
-    with_names,
-    write_all,
-)
+from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
 
 # JavaScript expressions: literals, identifiers, and one rule for each CasADi operation.
 #
@@ -73,7 +59,7 @@ class JsScalar:
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an array; arguments are read from an offset on, the scratch array is not."""
-        if array == SCRATCH:
+        if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
 
@@ -148,7 +134,7 @@ _RESERVED = frozenset(_WORDS.split())
 
 def js_names(taken: Iterable[str] = ()) -> Names:
     """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign."""
-    return Names(camel, _RESERVED, taken)
+    return Names(source.camel, _RESERVED, taken)
 
 
 # JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
@@ -321,19 +307,19 @@ def export_js(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("export function")]
         ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
     """
-    if dtype not in DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if dtype not in source.DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ModelError(argument="name", value=name, allowed="letters, digits and _, a letter first")
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
-    for title, each in with_names(functions):
+    for title, each in source.with_names(functions):
         function, own = in_scalars(title, each, JS_RULES), names.new(title)
         while f"{own}Rows" in names.taken:
             own = names.new(title)
         names.taken.add(f"{own}Rows")
-        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), PIECE))
+        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), source.PIECE))
     texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
-    return write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
+    return source.write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
 
 
 def _arguments(function: ca.Function) -> list[str]:
@@ -406,12 +392,12 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
             lines += piece.lines
             continue
         passed = [f"{each.name}, {each.name}$" for each in kernel.arrays if each.name in piece.touched]
-        called = f"{kernel.name}$piece{number}({', '.join([*passed, SCRATCH])})"
+        called = f"{kernel.name}$piece{number}({', '.join([*passed, source.SCRATCH])})"
         text += f"function {called} {{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called};")
     if kernel.scratch:
         text = f"const {kernel.name}$scratch = new {scalar.array}({kernel.scratch});\n\n" + text
-        lines.insert(0, f"    const {SCRATCH} = {kernel.name}$scratch;")
+        lines.insert(0, f"    const {source.SCRATCH} = {kernel.name}$scratch;")
     return text + f"function {kernel.name}$core({head}) {{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
 
@@ -439,7 +425,6 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
-    """Return the function of many states."""
     names, own = [each.name for each in kernel.inputs], f"{kernel.name}Rows"
     varied = [each for each in kernel.inputs if each.length]
     lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]

@@ -30,6 +30,10 @@ from torsor.mechanism import Coupling, Mechanism
 _OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
 
 
+def _takes(parameter: str) -> "cached_property[bool]":
+    return cached_property(lambda algorithm: parameter in algorithm._parameters)
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """An algorithm: its ``rule``, a function of a tree and symbols, and its results.
@@ -66,45 +70,22 @@ class Algorithm:
         """Whether external wrenches are an optional input."""
         return "external" in self._parameters or self.keeps
 
-    @cached_property
-    def keeps(self) -> bool:
-        """Whether the result depends on where external wrenches are fixed (link or world) while q changes."""
-        return "loads" in self._parameters
-
-    @cached_property
-    def at_place(self) -> bool:
-        """Whether the result is that of one link or frame."""
-        return "place" in self._parameters
-
-    @cached_property
-    def in_axes(self) -> bool:
-        """Whether the axes of the result are an option."""
-        return "axes" in self._parameters
-
-    @cached_property
-    def at_point(self) -> bool:
-        """Whether a point of the link or frame is an optional input."""
-        return "point" in self._parameters
-
-    @cached_property
-    def by_rows(self) -> bool:
-        """Whether the velocities of the link or frame that count, angular or linear, are an option."""
-        return "rows" in self._parameters
-
-    @cached_property
-    def hybrid(self) -> bool:
-        """Whether the coordinates driven by force are an option."""
-        return "forced" in self._parameters
-
-    @cached_property
-    def closed(self) -> bool:
-        """Whether the loops are closed by a choice of equations."""
-        return "choice" in self._parameters
-
-    @cached_property
-    def rates(self) -> bool:
-        """Whether higher rates of the motion are optional inputs, each with one more result."""
-        return "external_rate" in self._parameters
+    keeps = _takes("loads")
+    """Whether the result depends on where external wrenches are fixed (link or world) while q changes."""
+    at_place = _takes("place")
+    """Whether the result is that of one link or frame."""
+    in_axes = _takes("axes")
+    """Whether the axes of the result are an option."""
+    at_point = _takes("point")
+    """Whether a point of the link or frame is an optional input."""
+    by_rows = _takes("rows")
+    """Whether the velocities of the link or frame that count, angular or linear, are an option."""
+    hybrid = _takes("forced")
+    """Whether the coordinates driven by force are an option."""
+    closed = _takes("choice")
+    """Whether the loops are closed by a choice of equations."""
+    rates = _takes("external_rate")
+    """Whether higher rates of the motion are optional inputs, each with one more result."""
 
     def axis_of(self, name: str) -> str:
         """Return the name of the axis of an input, see ``size``."""

@@ -13,16 +13,8 @@ import numpy as np
 
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
-from torsor.geometry.closed_forms import (
-    Closest,
-    Size,
-    axis_ends,
-    box_corners,
-    closest,
-    is_closed,
-    nearest_points,
-    on_plane,
-)
+from torsor.geometry import closed_forms
+from torsor.geometry.closed_forms import Closest, Size, closest
 from torsor.geometry.convex import hull_of
 from torsor.mechanism import Shape
 
@@ -172,7 +164,7 @@ def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Close
             better = ca.logic_and(known, gap > best[0])
             best = ca.if_else(better, ca.vertcat(gap, axis, *ends), best)
     gap, normal, *ends = ca.vertsplit(best, [0, 1, 4, 7, 10, 13, 16])
-    p, q = nearest_points([ends[0] - ends[1], ends[0] + ends[1]], [ends[2] - ends[3], ends[2] + ends[3]])
+    p, q = closed_forms.nearest_points([ends[0] - ends[1], ends[0] + ends[1]], [ends[2] - ends[3], ends[2] + ends[3]])
     return Closest(gap, normal, p, q), gap > least
 
 
@@ -196,7 +188,7 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         True
     """
     kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
-    return is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
+    return closed_forms.is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
@@ -225,13 +217,13 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         return [closest(a.shape, first, a.size, b.shape, second, b.size)]
     up = first[:3, 2]
     if b.shape == "capsule":
-        lowest = [end - b.size[0] * up for end in axis_ends("capsule", second, b.size)]
+        lowest = [end - b.size[0] * up for end in closed_forms.axis_ends("capsule", second, b.size)]
     elif b.shape == "cylinder":
         lowest = _rim_points(second, b.size, up)
     else:
-        local = box_corners(b.size) if b.shape == "box" else _vertices(b)
+        local = closed_forms.box_corners(b.size) if b.shape == "box" else _vertices(b)
         lowest = [second[:3, :3] @ ca.SX(each) + second[:3, 3] for each in local]
-    return [on_plane(first, point) for point in lowest]
+    return [closed_forms.on_plane(first, point) for point in lowest]
 
 
 def _moved(pose: ca.SX, shape: Shape) -> ca.SX:

@@ -139,7 +139,6 @@ class _Guided(JointKind):
     outer: Curve = IDENTITY
 
     def _motion(self, q: Vector) -> tuple[Any, Any, Any]:
-        """Return x, its slope and its second derivative."""
         inner: Any = self.inner.traced if is_symbolic(q) else self.inner
         outer: Any = self.outer.traced if is_symbolic(q) else self.outer
         u, first, second = inner(q[0])

@@ -61,14 +61,12 @@ def numbers_like(x: Vector, values: Array) -> Matrix:
 
 
 def _slope(first: Array, second: Array, q: Vector) -> Matrix:
-    """Return the derivative (3 x n) of first q + q^T second q / 2."""
     columns = [numbers_like(q, second[:, :, k]) @ q for k in range(second.shape[2])]
     beside = ca.horzcat(*columns) if is_symbolic(q) else np.column_stack(columns)
     return numbers_like(q, first) + beside
 
 
 def _displacement(first: Array, second: Array, q: Vector) -> Vector:
-    """Return first q + q^T second q / 2 (3)."""
     return numbers_like(q, first) @ q + 0.5 * (_slope(np.zeros_like(first), second, q) @ q)
 
 

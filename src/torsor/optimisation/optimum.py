@@ -102,7 +102,6 @@ def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
 
 
 def _bounds(program: NonlinearProgram) -> tuple[Array, Array]:
-    """Return lower and upper bounds of rows, then variables."""
     lower = np.concatenate([program.row_lower, program.lower])
     return lower, np.concatenate([program.row_upper, program.upper])
 
@@ -185,7 +184,6 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 
 def _hessian(program: NonlinearProgram, x: Array, multipliers: Array) -> Array:
-    """Return the Hessian (n, n) of the Lagrangian."""
     found = program.hessian(x, multipliers, 1.0)
     return np.pad(found, (0, program.n - len(found))) if len(found) < program.n else found
 

@@ -191,7 +191,6 @@ def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[Array
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
-    """Return rows, columns and shape of each result of a function."""
     found = []
     for k in range(function.n_out()):
         sparsity = function.sparsity_out(k)

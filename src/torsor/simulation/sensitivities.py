@@ -243,7 +243,6 @@ def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> c
 
 
 def _step(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    """Return the kernel of a step."""
     key = "" if contact is None else contact.key(robot)
     return compiled(robot, f"step {method} {loaded} {key}", (), lambda: _made(robot, method, loaded, contact))
 

@@ -83,7 +83,6 @@ class Transposer:
         return vectors if length <= unit else self._stage(vectors, unit, unit, gather=True)
 
     def _rows_of(self, blocks: list[_Vector]) -> list[_Vector]:
-        """Return vectors of parts of rows."""
         vectors, step = blocks, 1
         while step < len(blocks):
             gather = self._is_long and step >= self._unit and len(blocks) == self._width

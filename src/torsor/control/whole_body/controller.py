@@ -185,7 +185,6 @@ class WholeBody:
         return WholeBodyResult("solved", tau, x[:nv], {k: x[i] for k, i in forces.items()})
 
     def _solve_each(self, matrices: Sequence[Array], batch: tuple[int, ...]) -> WholeBodyResult:
-        """Return the results of all states of a batch."""
         nv, places = self.robot.nv, self.program.forces
         status, conflict = np.empty(batch, dtype="<U10"), np.empty(batch, dtype=object)
         tau, a = np.empty((*batch, nv)), np.empty((*batch, nv))
@@ -224,7 +223,6 @@ class WholeBody:
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
-    """Raise ModelError where a name is there twice."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="`name='...'` for one of them")

@@ -165,7 +165,6 @@ def _turns(found: Any, where: str) -> tuple[bool, ...]:
 
 
 def _from_toml(file: Path) -> dict[str, Any]:
-    """Return the arrays of a TOML file."""
     try:
         content = tomllib.loads(read_limited(file).decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

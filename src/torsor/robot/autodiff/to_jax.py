@@ -83,7 +83,6 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
 
 
 def _buffer_callback() -> Any:
-    """Return JAX's callback on buffers of the card."""
     try:
         from jax.experimental.buffer_callback import buffer_callback
     except ImportError:

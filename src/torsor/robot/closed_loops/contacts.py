@@ -45,7 +45,6 @@ def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mappi
 
 
 def _kinds(places: object, kind: str, where: str) -> dict[str, str]:
-    """Return the kind of contact of each place."""
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "names of links and frames, or {name: 'point' or 'surface'}"
         raise ModelError(f"are {places!r}", value=places, argument="places", where=where, allowed=allowed)

@@ -137,7 +137,6 @@ class Writer:
         return found
 
     def _wave(self, kind: str, harmonic: Harmonic) -> Any:
-        """Return the symbol of the cosine or sine of an angle."""
         symbol, algebra = self.name(kind, harmonic), self.algebra
         if symbol not in self.trigonometric:
             multiples = [(m * algebra.angle[k], algebra.positions[k]) for k, m in enumerate(harmonic) if m]
