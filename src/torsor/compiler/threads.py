@@ -205,20 +205,9 @@ class SharedKernel:
             np.array(strides, np.int64).T.copy(),
         ]
         of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
-        job = pool.Job(
-            kernel=self.data,
-            arrays=of_arrays,
-            steps=of_steps,
-            length=length,
-            axes=len(lengths),
-            lengths=of_lengths,
-            strides=of_strides,
-            chunk=chunk,
-            pieces=pieces,
-            total=math.prod(lengths) * pieces,
-            several=max(1, chunk // length),
-            helpers=threads - 1,
-        )
+        total, several = math.prod(lengths) * pieces, max(1, chunk // length)
+        row = length, len(lengths), of_lengths, of_strides
+        job = pool.Job(self.data, of_arrays, of_steps, *row, chunk, pieces, total, several, helpers=threads - 1)
         room = np.zeros(pool.JOB_WORDS + pool.ALIGN // 8, np.int64)
         place = room[(-room.ctypes.data % pool.ALIGN) // 8 :]
         place[: len(job)] = job
