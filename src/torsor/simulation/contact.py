@@ -351,9 +351,8 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            text = (
-                f"the step of {step:.3g} s is too long for the contact: the largest stable one is about {longest:.2g} s"
-            )
+            stable = f"about {longest:.2g} s is the largest stable one"
+            text = f"the step of {step:.3g} s is too long for the contact: {stable}"
             fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
             warn(text, where=robot.name, fix=fix)
 
