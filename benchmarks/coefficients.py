@@ -7,7 +7,7 @@ smallest whose error cannot be seen in the type. Constants are sums of two numbe
     python benchmarks/coefficients.py > src/torsor/compiler/llvm/coefficients.py
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,14 +126,19 @@ def two_over_pi() -> tuple[int, ...]:
         return tuple(int(mp.floor(2 / mp.pi * mp.mpf(2) ** (64 * k))) % 2**64 for k in range(20))
 
 
+def fours(numbers: Sequence[str], indent: int) -> list[str]:
+    """Return lines of four numbers each."""
+    rows = [numbers[k : k + 4] for k in range(0, len(numbers), 4)]
+    return [f"{' ' * indent}*({', '.join(row)}{',' * (len(row) == 1)})," for row in rows]
+
+
 def table(name: str, what: str, rows: dict[str, tuple[float, ...]]) -> str:
     """Return one table of the file, as ruff formats it."""
     lines = [f"# {what}", f"{name} = {{"]
     for dtype, numbers in rows.items():
-        short = f'    "{dtype}": ({", ".join(map(repr, numbers))}),'
-        lines += (
-            [short] if len(short) <= 120 else [f'    "{dtype}": (', *(f"        {n!r}," for n in numbers), "    ),"]
-        )
+        texts = [repr(number) for number in numbers]
+        short = f'    "{dtype}": ({", ".join(texts)}),'
+        lines += [short] if len(short) <= 120 else [f'    "{dtype}": (', *fours(texts, 8), "    ),"]
     return "\n".join([*lines, "}"])
 
 
@@ -147,8 +152,8 @@ def text() -> str:
     for name, what, number, short in CONSTANTS:
         rows = {dtype: split(number(), dtype, short.get(dtype, 0)) for dtype in DTYPES}
         parts.append(table(name, what, rows))
-    words = "".join(f"\n    0x{word:016X}," for word in two_over_pi())
-    parts.append(f"# The bits of 2 / pi in words of 64, after a word of zeros.\nTWO_OVER_PI = ({words}\n)")
+    words = "\n".join(fours([f"0x{word:016X}" for word in two_over_pi()], 4))
+    parts.append(f"# The bits of 2 / pi in words of 64, after a word of zeros.\nTWO_OVER_PI = (\n{words}\n)")
     return "\n\n".join(parts).replace("the type.\n\n#", "the type.\n#").replace("first.\n\n#", "first.\n#") + "\n"
 
 

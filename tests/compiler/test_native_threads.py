@@ -222,7 +222,7 @@ def test_work_decides_what_a_large_batch_is():
 def test_auto_uses_the_cores_of_this_process():
     kernel = compile(small(), threads="auto")
     assert kernel.threads == pickle.loads(pickle.dumps(kernel)).threads == "auto"
-    assert kernel._most_threads == threads.available_cores()
+    assert kernel.most_threads == threads.available_cores()
     if hasattr(os, "sched_getaffinity"):
         assert threads.available_cores() <= len(os.sched_getaffinity(0))
     x, a = states((4097, 3), "float64"), states((4097,), "float64", 1)

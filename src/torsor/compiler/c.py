@@ -14,19 +14,7 @@ from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import (
-    MARK,
-    SCRATCH,
-    About,
-    ArrayArgument,
-    Names,
-    SourceKernel,
-    comment,
-    polynomial,
-    with_names,
-    words,
-    write_all,
-)
+from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment
 
 # Sines and cosines of single precision in C: a range reduction and two short polynomials, in place of sinf and cosf.
 #
@@ -42,7 +30,10 @@ _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits,
 def sine_function(literal: Callable[[float], str]) -> str:
     """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
     single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
-    sine, cosine = polynomial(literal, *single.sin_terms), polynomial(literal, *single.cos_terms, -0.5, 1.0)
+    sine, cosine = (
+        source.polynomial(literal, *single.sin_terms),
+        source.polynomial(literal, *single.cos_terms, -0.5, 1.0),
+    )
     half = literal(0.5)
     return f"""/* sin(x + quarter pi/2), quarter = 0 or 1 */
 static float torsor_sine(float x, int quarter)
@@ -73,12 +64,7 @@ _FEW_DIGITS = 12
 
 
 class CScalar:
-    """A floating-point type of C: its name, its literals, and the functions of libm for it.
-
-    Example:
-        >>> CScalar("float64").literal(0.25), CScalar("float32").literal(0.1), CScalar("float32").call("sin", "x")
-        ('0.25', '0x1.99999ap-4f', 'sinf(x)')
-    """
+    """A floating-point type of C: its name, its literals, and the functions of libm for it."""
 
     def __init__(self, dtype: str):
         self.double = dtype == "float64"
@@ -101,7 +87,10 @@ class CScalar:
             return "INFINITY"
         digits = repr(number)
         exact = len(digits) <= _FEW_DIGITS and Decimal(digits) == Decimal(number)
-        return (digits if exact else _base_16(number)) + self.suffix
+        if not exact:
+            base_16, exponent = number.hex().split("p")
+            digits = f"{base_16.rstrip('0').rstrip('.')}p{exponent}"
+        return digits + self.suffix
 
     def call(self, function: str, *arguments: str) -> str:
         """Return the call of a function of libm."""
@@ -114,12 +103,6 @@ class CScalar:
     def element(self, array: str, entry: int) -> str:
         """Return the element of an array."""
         return f"{array}[{entry}]"
-
-
-def _base_16(number: float) -> str:
-    """Return a positive number in base 16, without zeros at its end."""
-    digits, exponent = number.hex().split("p")
-    return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
 
 
 Rule = Callable[..., str]
@@ -138,13 +121,11 @@ def _logic(operator: str) -> Rule:
     return lambda t, a, b: f"{a} != {t.literal(0.0)} {operator} {b} != {t.literal(0.0)}"
 
 
-def _sign(t: CScalar, a: str) -> str:
-    # Zeros and NaN are returned unchanged.
-    zero, one = t.literal(0.0), t.literal(1.0)
-    return f"{a} < {zero} ? -{one} : ({a} > {zero} ? {one} : {a})"
-
-
-C_RULES: dict[int, Rule] = {
+_LIBRARY = """
+pow sqrt fabs floor ceil copysign fmod remainder hypot exp expm1 log log1p tan asin acos atan atan2 sinh cosh tanh
+asinh acosh atanh erf
+"""
+C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
     ca.OP_ASSIGN: lambda t, a: a,
     ca.OP_LIFT: lambda t, a, b: a,
     ca.OP_ADD: _infix("+"),
@@ -155,7 +136,8 @@ C_RULES: dict[int, Rule] = {
     ca.OP_SQ: lambda t, a: f"{a} * {a}",
     ca.OP_TWICE: lambda t, a: f"{t.literal(2.0)} * {a}",
     ca.OP_INV: lambda t, a: f"{t.literal(1.0)} / {a}",
-    ca.OP_SIGN: _sign,
+    # Zeros and NaN are returned unchanged.
+    ca.OP_SIGN: lambda t, a: "{a} < {0} ? -{1} : ({a} > {0} ? {1} : {a})".format(t.literal(0.0), t.literal(1.0), a=a),
     ca.OP_LT: _infix("<"),
     ca.OP_LE: _infix("<="),
     ca.OP_EQ: _infix("=="),
@@ -164,37 +146,12 @@ C_RULES: dict[int, Rule] = {
     ca.OP_AND: _logic("&&"),
     ca.OP_OR: _logic("||"),
     ca.OP_IF_ELSE_ZERO: lambda t, a, b: f"{a} == {t.literal(0.0)} ? {t.literal(0.0)} : {b}",
-    ca.OP_POW: _library("pow"),
     ca.OP_CONSTPOW: _library("pow"),
-    ca.OP_SQRT: _library("sqrt"),
-    ca.OP_FABS: _library("fabs"),
-    ca.OP_FLOOR: _library("floor"),
-    ca.OP_CEIL: _library("ceil"),
-    ca.OP_COPYSIGN: _library("copysign"),
     # The first of equal numbers, as in the LLVM rules; of 0.0 and -0.0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda t, a, b: f"{b} < {a} || {a} != {a} ? {b} : {a}",
     ca.OP_FMAX: lambda t, a, b: f"{b} > {a} || {a} != {a} ? {b} : {a}",
-    ca.OP_FMOD: _library("fmod"),
-    ca.OP_REMAINDER: _library("remainder"),
-    ca.OP_HYPOT: _library("hypot"),
-    ca.OP_EXP: _library("exp"),
-    ca.OP_EXPM1: _library("expm1"),
-    ca.OP_LOG: _library("log"),
-    ca.OP_LOG1P: _library("log1p"),
     ca.OP_SIN: lambda t, a: t.call("sin", a) if t.double else f"torsor_sine({a}, 0)",
     ca.OP_COS: lambda t, a: t.call("cos", a) if t.double else f"torsor_sine({a}, 1)",
-    ca.OP_TAN: _library("tan"),
-    ca.OP_ASIN: _library("asin"),
-    ca.OP_ACOS: _library("acos"),
-    ca.OP_ATAN: _library("atan"),
-    ca.OP_ATAN2: _library("atan2"),
-    ca.OP_SINH: _library("sinh"),
-    ca.OP_COSH: _library("cosh"),
-    ca.OP_TANH: _library("tanh"),
-    ca.OP_ASINH: _library("asinh"),
-    ca.OP_ACOSH: _library("acosh"),
-    ca.OP_ATANH: _library("atanh"),
-    ca.OP_ERF: _library("erf"),
     ca.OP_ERFINV: lambda t, a: f"torsor_erfinv({a})",
 }
 """The rule of each CasADi operation."""
@@ -266,19 +223,9 @@ KEYWORDS = frozenset(_KEYWORDS.split())
 _RESERVED = {*KEYWORDS, *_WORDS.split(), *(name + suffix for name in _MATH.split() for suffix in ("", "f", "l"))}
 
 
-def _is_reserved(name: str) -> bool:
-    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
-
-
 def c_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library.
-
-    Example:
-        >>> names = c_names()
-        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("2-x")
-        ('tau', 'tau_2', 'double_', 'x2_x')
-    """
-    return Names(words, _is_reserved, "_", taken)
+    """Return a maker of unique identifiers that are not reserved in C, C++ or the C library."""
+    return Names(source.words, _RESERVED, taken)
 
 
 # CasADi functions as C99 source: a header, a source file that needs nothing but libm, and a CMakeLists.txt.
@@ -287,8 +234,6 @@ def c_names(taken: Iterable[str] = ()) -> Names:
 # not fused and results are those of the CasADi virtual machine. (GCC without ``-std=c99`` fuses across statements
 # otherwise.) The scratch array of a long function, which is divided into pieces, is on the stack.
 
-DTYPES = ("float64", "float32")
-PIECE = 1500  # operations in the longest piece
 # CMake has its own meaning for these.
 _TARGETS = {
     *("all", "clean", "depend", "edit_cache", "help", "install", "list_install_components", "m", "package"),
@@ -329,7 +274,7 @@ def export_c(
         ['void norm(const double x[2], double length[1]);']
     """
     texts, _ = c_texts(functions, dtype, name, about or About())
-    return write_all(Path(path), texts, overwrite)
+    return source.write_all(Path(path), texts, overwrite)
 
 
 def c_texts(
@@ -339,8 +284,8 @@ def c_texts(
 
     ``more`` is another header, which the CMake file installs beside that of C.
     """
-    if dtype not in DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if dtype not in source.DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
         taken = ", ".join(sorted(_TARGETS))
         raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first, none of {taken}")
@@ -354,11 +299,12 @@ def c_texts(
         )
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
-        SourceKernel(names.new(title), title, each, scalar, _arguments(each), PIECE)
-        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in with_names(functions))
+        SourceKernel(names.new(title), title, each, scalar, _arguments(each), source.PIECE)
+        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in source.with_names(functions))
     ]
     header = _header(name, kernels, scalar, names, about)
-    cmake = _CMAKE.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
+    cmake = f"# {MARK}.\n{source.asset('CMakeLists.txt')}"
+    cmake = cmake.replace("HEADERS", ";".join([f"{name}.h", *filter(None, [more])])).replace("NAME", name)
     return {f"{name}.h": header, f"{name}.c": _source(name, kernels, scalar, names), "CMakeLists.txt": cmake}, kernels
 
 
@@ -397,9 +343,7 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
     top = comment(what, *about.lines)
     parts = [f'{top}#ifndef {guard}\n#define {guard}\n\n#ifdef __cplusplus\nextern "C" {{\n#endif\n']
     for kernel in kernels:
-        sizes = [
-            f"    {names.new(f'{kernel.name}_{each.name}_SIZE'.upper())} = {each.length}" for each in kernel.arrays
-        ]
+        sizes = [f"    {names.new(f'{kernel.name}_{a.name}_SIZE'.upper())} = {a.length}" for a in kernel.arrays]
         enum = "enum {\n" + ",\n".join(sizes) + "\n};\n" if sizes else ""
         parts.append(f"{remarks(kernel, about)}{_head(kernel, scalar)};\n{enum}")
     return "\n".join([*parts, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"])
@@ -408,11 +352,8 @@ def _header(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
 def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Names) -> str:
     codes = set[int]().union(*(kernel.operations for kernel in kernels))
     definitions = [_definition(kernel, scalar, names) for kernel in kernels]
-    parts = [
-        comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
-        + f'#include "{name}.h"\n\n#include <math.h>\n',
-        _PLUS_PLUS,
-    ]
+    top = comment(f"{MARK}. A statement is one operation; -ffp-contract=off keeps it so.")
+    parts = [f'{top}#include "{name}.h"\n\n#include <math.h>\n', _PLUS_PLUS]
     if any("TORSOR_PIECE" in each for each in definitions):
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
@@ -430,13 +371,13 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
             lines += piece.lines
             continue
         called = names.new(f"{kernel.name}_piece_{number}")
-        arrays = [*kernel.arrays, ArrayArgument(SCRATCH, "", (kernel.scratch, 1), True)]
+        arrays = [*kernel.arrays, ArrayArgument(source.SCRATCH, "", (kernel.scratch, 1), True)]
         passed = [each for each in arrays if each.name in piece.touched]
         head = ", ".join(_declared(each, scalar, "restrict ") for each in passed)
         text += f"TORSOR_PIECE void {called}({head})\n{{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called}({', '.join(each.name for each in passed)});")
     if kernel.scratch:
-        lines.insert(0, f"    {scalar.name} {SCRATCH}[{kernel.scratch}];")
+        lines.insert(0, f"    {scalar.name} {source.SCRATCH}[{kernel.scratch}];")
     touched = copies.touched.union({array for array, _, _ in constants}, *(piece.touched for piece in pieces))
     lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
@@ -445,28 +386,6 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
 _PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file for C++, which does not know the word */
 #define restrict
 #endif
-"""
-
-_CMAKE = f"""# {MARK}.
-cmake_minimum_required(VERSION 3.13...3.31)
-project(NAME LANGUAGES C)
-include(GNUInstallDirs)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-add_library(NAME STATIC NAME.c)
-set_target_properties(NAME PROPERTIES
-  C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON PUBLIC_HEADER "HEADERS")
-target_include_directories(NAME PUBLIC
-  $<BUILD_INTERFACE:${{CMAKE_CURRENT_SOURCE_DIR}}> $<INSTALL_INTERFACE:${{CMAKE_INSTALL_INCLUDEDIR}}>)
-if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang|IntelLLVM")
-  target_compile_options(NAME PRIVATE -ffp-contract=off)
-endif()
-if(UNIX)
-  target_link_libraries(NAME PUBLIC m)
-endif()
-install(TARGETS NAME
-  ARCHIVE DESTINATION ${{CMAKE_INSTALL_LIBDIR}} PUBLIC_HEADER DESTINATION ${{CMAKE_INSTALL_INCLUDEDIR}})
 """
 
 
@@ -502,7 +421,7 @@ def export_cpp(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("inline void")]
         ['inline void norm(View<const Scalar, 2> x, View<Scalar, 1> length) noexcept']
     """
-    return write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
+    return source.write_all(Path(path), cpp_texts(functions, dtype, name, about or About(), prefix), overwrite)
 
 
 def cpp_texts(
@@ -521,7 +440,7 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
     parts = [
         comment(what, f"Namespace {space}: its functions call those of {name}.h.", *about.lines),
         f'#ifndef {guard}\n#define {guard}\n\n#include "{name}.h"\n\n{_INCLUDES}\nnamespace {space} {{\n',
-        f"using Scalar = {scalar.name};\n\n{_VIEW}",
+        f"using Scalar = {scalar.name};\n\n{source.asset('view.hpp')}",
         *([f"namespace robot {{\n{constants}}}  // namespace robot\n"] if constants else []),
         *(_function(kernel, names.new(kernel.title.removeprefix(prefix)), about) for kernel in kernels),
         f"}}  // namespace {space}\n\n#endif\n",
@@ -549,14 +468,7 @@ def _view(each: ArrayArgument) -> str:
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
-    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out.
-
-    Example:
-        >>> print(_constants({"jointNames": ["a"], "lower": [0.5, float("inf")], "n": "x"}, CScalar("float64")), end="")
-        inline constexpr std::array<const char *, 1> joint_names{{"a"}};
-        inline constexpr std::array<Scalar, 2> lower{{0.5, INFINITY}};
-        inline constexpr const char *n = "x";
-    """
+    """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are left out."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
         own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
@@ -565,23 +477,15 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
         elif isinstance(value, list):
             whole = bool(value) and all(isinstance(each, int) for each in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
-            entries = ", ".join(_text(each) if isinstance(each, str) else _number(each, scalar) for each in value)
+            texts = (_text(each) if isinstance(each, str) else scalar.literal(each).strip("()") for each in value)
+            entries = ", ".join(map(str, value) if whole else texts)
             filled = f"{{{{{entries}}}}}" if value else "{}"
             lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
     return lines
 
 
-def _number(value: float, scalar: CScalar) -> str:
-    return str(value) if isinstance(value, int) else scalar.literal(value).strip("()")
-
-
 def _text(value: str) -> str:
-    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal.
-
-    Example:
-        >>> print(_text('say "ö"'))
-        "say \042\303\266\042"
-    """
+    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'
@@ -593,52 +497,4 @@ _INCLUDES = """#include <array>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-"""
-
-_VIEW = """/* A view of N numbers that belong to the caller: a pointer whose length is known when it is compiled.
- * It is made of arrays, of std::array, of std::span with an extent and of vectors of Eigen with a fixed size; of a
- * pointer, such as that of a std::vector, only explicitly: then N numbers must be there. */
-template <class T, std::size_t N>
-class View {
-public:
-    template <std::size_t M>
-    constexpr View(T (&array)[M]) noexcept : data_(array)
-    {
-        static_assert(M == N, "the array has another length");
-    }
-    template <class Array, class = decltype(std::declval<Array &>().data()),
-              class = std::enable_if_t<!std::is_same<std::decay_t<Array>, View>::value>>
-    constexpr View(Array &&array) noexcept : data_(array.data())
-    {
-        static_assert(length<std::decay_t<Array>>(0) == N, "the array has another length, or one that is not fixed");
-    }
-    constexpr explicit View(T *data) noexcept : data_(data) {}
-
-    constexpr T *data() const noexcept { return data_; }
-    static constexpr std::size_t size() noexcept { return N; }
-    constexpr T &operator[](std::size_t index) const noexcept { return data_[index]; }
-    constexpr T *begin() const noexcept { return data_; }
-    constexpr T *end() const noexcept { return data_ + N; }
-
-    static constexpr std::size_t extent = N;
-
-private:
-    template <class Array, std::size_t M = std::tuple_size<Array>::value>
-    static constexpr std::size_t length(int) noexcept
-    {
-        return M;
-    }
-    template <class Array, std::size_t M = Array::extent>
-    static constexpr std::size_t length(long) noexcept
-    {
-        return M;
-    }
-    template <class Array, int M = Array::SizeAtCompileTime>
-    static constexpr std::size_t length(...) noexcept
-    {
-        return M < 0 ? static_cast<std::size_t>(-1) : static_cast<std::size_t>(M);
-    }
-
-    T *data_;
-};
 """

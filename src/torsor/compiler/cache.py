@@ -134,10 +134,6 @@ def source_hash(*places: str) -> str:
     """Return the hash of all Python files in packages or modules, given relative to ``torsor``.
 
     A frozen application or a zip file has no Python files: its size and modification time are hashed instead.
-
-    Example:
-        >>> source_hash("spatial") == source_hash("spatial/inertia.py")
-        False
     """
     digest = hashlib.sha256()
     for place in places:
@@ -200,12 +196,7 @@ def info() -> CacheInfo:
 
 
 def refused() -> str:
-    """Return why the chosen folder is not used, and the fix; nothing if it is used, or if the cache is switched off.
-
-    Example:
-        >>> isinstance(refused(), str)
-        True
-    """
+    """Return why the chosen folder is not used, and the fix; nothing if it is used, or if the cache is switched off."""
     path, chosen = location(), os.environ.get("TORSOR_CACHE", "")
     if path is None:
         return f"{chosen} is the folder of a user who does not exist" if chosen.startswith("~") else ""
@@ -258,11 +249,6 @@ def compiling(key: str) -> Iterator[bool]:
     """Hold the right to compile the kernel of a key; wait while another process has it.
 
     Gives whether it had to wait: the kernel may be stored by then. Where the cache cannot be written nobody waits.
-
-    Example:
-        >>> with compiling("0" * 64) as waited:
-        ...     waited
-        False
     """
     folder = location()
     if folder is None:

@@ -36,17 +36,8 @@ def numpy_api(name: str) -> Any:
 
 def _constructor() -> Any:
     table = numpy_api("_UFUNC_API")
-    prototype = ctypes.PYFUNCTYPE(
-        ctypes.py_object,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        ctypes.c_void_p,
-        *[ctypes.c_int] * 4,
-        ctypes.c_char_p,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-    )
+    texts = ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *texts)
     return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
 
 
@@ -54,17 +45,10 @@ class _Head(ctypes.Structure):
     """The first fields of NumPy's ``PyUFuncObject``, as documented."""
 
     _fields_ = [
-        ("head", ctypes.c_byte * object.__basicsize__),
-        ("counts", ctypes.c_int * 4),
-        ("functions", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("ntypes", ctypes.c_int),
-        ("reserved", ctypes.c_int),
-        ("name", ctypes.c_void_p),
-        ("types", ctypes.c_void_p),
-        ("doc", ctypes.c_void_p),
-        ("ptr", ctypes.c_void_p),
-        ("obj", ctypes.c_void_p),
+        *(("head", ctypes.c_byte * object.__basicsize__), ("counts", ctypes.c_int * 4)),
+        *((name, ctypes.c_void_p) for name in ("functions", "data")),
+        *((name, ctypes.c_int) for name in ("ntypes", "reserved")),
+        *((name, ctypes.c_void_p) for name in ("name", "types", "doc", "ptr", "obj")),
     ]
 
 
@@ -90,18 +74,8 @@ def make_gufunc(
     loops, passed = (ctypes.c_void_p * 1)(address), (ctypes.c_void_p * 1)(data)
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
-    made: np.ufunc = _constructor()(
-        ctypes.addressof(loops),
-        ctypes.addressof(passed),
-        ctypes.addressof(types),
-        1,
-        inputs,
-        outputs,
-        _NO_IDENTITY,
-        *strings[:2],
-        0,
-        strings[2],
-    )
+    addresses = ctypes.addressof(loops), ctypes.addressof(passed), ctypes.addressof(types)
+    made: np.ufunc = _constructor()(*addresses, 1, inputs, outputs, _NO_IDENTITY, *strings[:2], 0, strings[2])
     kept += [loops, passed, types, strings]
     _own(made, kept)
     return made
@@ -109,10 +83,7 @@ def make_gufunc(
 
 class _MethodDef(ctypes.Structure):
     _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
+        *(("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
     ]
 
 

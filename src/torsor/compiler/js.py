@@ -13,26 +13,14 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
-from torsor.compiler.source import (
-    MARK,
-    SCRATCH,
-    About,
-    ArrayArgument,
-    Names,
-    SourceKernel,
-    camel,
-    comment,
-    plain,
-    with_names,
-    write_all,
-)
+from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
 
 # JavaScript expressions: literals, identifiers, and one rule for each CasADi operation.
 #
 # A rule is a function of the texts of the arguments (a name, an element of an array or a literal, so that none needs
 # brackets); it returns an expression. The CasADi virtual machine defines every operation. ECMAScript promises the bits
 # of + - * / %, comparisons, floor, ceil, abs, sqrt and fround; the other functions of ``Math`` are approximations of
-# the engine's own, and ``js/helpers.py`` has what ``Math`` lacks.
+# the engine's own, and helpers have what ``Math`` lacks.
 
 Rule = Callable[..., str]
 
@@ -41,12 +29,6 @@ class JsScalar:
     """The numbers of an exported module: float64, or float32 by rounding each result.
 
     An operation + - * / or sqrt of two float32 numbers in float64, rounded to float32, is the operation in float32.
-
-    Example:
-        >>> JsScalar("float64").literal(0.1), JsScalar("float32").literal(0.1), JsScalar("float64").literal(-0.0)
-        ('0.1', '0.10000000149011612', '(-0)')
-        >>> JsScalar("float32").expression(ca.OP_ADD, "a", "b")
-        'Math.fround(a + b)'
     """
 
     local = "let "
@@ -77,7 +59,7 @@ class JsScalar:
 
     def element(self, array: str, entry: int) -> str:
         """Return the element of an array; arguments are read from an offset on, the scratch array is not."""
-        if array == SCRATCH:
+        if array == source.SCRATCH:
             return f"{array}[{entry}]"
         return f"{array}[{array}$ + {entry}]" if entry else f"{array}[{array}$]"
 
@@ -103,7 +85,12 @@ def _helper(name: str) -> Rule:
     return lambda *arguments: f"torsor${name}({', '.join(arguments)})"
 
 
+_LIBRARY = """
+sign sqrt floor ceil hypot exp expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh
+"""
 JS_RULES: dict[int, Rule] = {
+    **source.rules(_LIBRARY, _library),
+    **source.rules("pow copysign remainder erf erfinv", _helper),
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_LIFT: lambda a, b: a,
     ca.OP_ADD: _infix("+"),
@@ -114,7 +101,6 @@ JS_RULES: dict[int, Rule] = {
     ca.OP_SQ: lambda a: f"{a} * {a}",
     ca.OP_TWICE: lambda a: f"2 * {a}",
     ca.OP_INV: lambda a: f"1 / {a}",
-    ca.OP_SIGN: _library("sign"),
     ca.OP_LT: _truth("<"),
     ca.OP_LE: _truth("<="),
     ca.OP_EQ: _truth("==="),
@@ -123,38 +109,12 @@ JS_RULES: dict[int, Rule] = {
     ca.OP_AND: _logic("&&"),
     ca.OP_OR: _logic("||"),
     ca.OP_IF_ELSE_ZERO: lambda a, b: f"{a} === 0 ? 0 : {b}",
-    ca.OP_POW: _helper("pow"),
     ca.OP_CONSTPOW: _helper("pow"),
-    ca.OP_SQRT: _library("sqrt"),
     ca.OP_FABS: _library("abs"),
-    ca.OP_FLOOR: _library("floor"),
-    ca.OP_CEIL: _library("ceil"),
-    ca.OP_COPYSIGN: _helper("copysign"),
     # The first of equal numbers, as in the other targets; of 0 and -0 CasADi returns what the C library returns.
     ca.OP_FMIN: lambda a, b: f"{b} < {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMAX: lambda a, b: f"{b} > {a} || {a} !== {a} ? {b} : {a}",
     ca.OP_FMOD: _infix("%"),
-    ca.OP_REMAINDER: _helper("remainder"),
-    ca.OP_HYPOT: _library("hypot"),
-    ca.OP_EXP: _library("exp"),
-    ca.OP_EXPM1: _library("expm1"),
-    ca.OP_LOG: _library("log"),
-    ca.OP_LOG1P: _library("log1p"),
-    ca.OP_SIN: _library("sin"),
-    ca.OP_COS: _library("cos"),
-    ca.OP_TAN: _library("tan"),
-    ca.OP_ASIN: _library("asin"),
-    ca.OP_ACOS: _library("acos"),
-    ca.OP_ATAN: _library("atan"),
-    ca.OP_ATAN2: _library("atan2"),
-    ca.OP_SINH: _library("sinh"),
-    ca.OP_COSH: _library("cosh"),
-    ca.OP_TANH: _library("tanh"),
-    ca.OP_ASINH: _library("asinh"),
-    ca.OP_ACOSH: _library("acosh"),
-    ca.OP_ATANH: _library("atanh"),
-    ca.OP_ERF: _helper("erf"),
-    ca.OP_ERFINV: _helper("erfinv"),
 }
 """The rule of each CasADi operation."""
 
@@ -172,53 +132,13 @@ functions out robot s
 _RESERVED = frozenset(_WORDS.split())
 
 
-def _is_reserved(name: str) -> bool:
-    return name in _RESERVED or re.fullmatch(r"w\d+", name) is not None
-
-
 def js_names(taken: Iterable[str] = ()) -> Names:
-    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign.
-
-    Example:
-        >>> names = js_names()
-        >>> names.new("mass_matrix"), names.new("mass matrix"), names.new("delete"), names.new("2-x")
-        ('massMatrix', 'massMatrix_2', 'delete_', 'x2X')
-    """
-    return Names(camel, _is_reserved, "_", taken)
+    """Return a maker of unique identifiers in camel case that are not reserved. No name has a dollar sign."""
+    return Names(source.camel, _RESERVED, taken)
 
 
 # JavaScript functions for operations that ``Math`` does not have, or defines differently from C and CasADi.
 
-_POW = """// Powers as in C: 1 to any power is 1, even to NaN, and so is -1 to an infinite power.
-function torsor$pow(x, y) {
-    return x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y);
-}
-"""
-
-_COPYSIGN = """// The magnitude of x with the sign of y, which may be -0 or NaN: the sign of a NaN is its first bit.
-const torsor$bits = new DataView(new ArrayBuffer(8));
-function torsor$copysign(x, y) {
-    const size = Math.abs(x);
-    if (y === y) return y < 0 || (y === 0 && 1 / y < 0) ? -size : size;
-    torsor$bits.setFloat64(0, y);
-    return torsor$bits.getInt8(0) < 0 ? -size : size;
-}
-"""
-
-# x - n y with n the integer nearest to x/y, the even one of two: exact. First the remainder by 2 y, which keeps the
-# parity of n; then at most two subtractions. Halves of tiny numbers would be rounded, doubles of huge ones overflow.
-_REMAINDER = """// The remainder of IEEE 754, of the division with the nearest quotient. Every step is exact.
-function torsor$remainder(x, y) {
-    const size = Math.abs(y), huge = size > 1e300;
-    if (!(Math.abs(x) < Infinity) || size !== size || size === 0) return NaN;
-    let rest = size <= Number.MAX_VALUE / 2 ? Math.abs(x) % (2 * size) : Math.abs(x);
-    if (huge ? rest > size / 2 : 2 * rest > size) {
-        rest -= size;
-        if (huge ? rest >= size / 2 : 2 * rest >= size) rest -= size;
-    }
-    return x < 0 || (x === 0 && 1 / x < 0) ? -rest : rest;
-}
-"""
 
 # Polynomials of least greatest error, the highest power first: erf(x)/x of x^2 in [0, 1], and erfc(x) exp(x^2) of
 # (x - 2)/(x + 2) for x in [1, 6]. Beyond 6, erf is 1 to the last bit. Together within 2 ulp.
@@ -279,116 +199,21 @@ function torsor$erfinv(x) {{
 """
 
 
-def _fixed(text: str) -> Callable[[JsScalar], str]:
-    return lambda _: text
-
-
-_POWERS = (ca.OP_POW, ca.OP_CONSTPOW)
 # The operations that call a helper, in an order in which each is written before those that call it.
 _HELPERS: list[tuple[tuple[int, ...], Callable[[JsScalar], str]]] = [
-    (_POWERS, _fixed(_POW)),
-    ((ca.OP_COPYSIGN,), _fixed(_COPYSIGN)),
-    ((ca.OP_REMAINDER,), _fixed(_REMAINDER)),
+    ((ca.OP_POW, ca.OP_CONSTPOW), lambda _: source.asset("pow.js")),
+    ((ca.OP_COPYSIGN,), lambda _: source.asset("copysign.js")),
+    # The remainder by 2 y keeps the parity of the quotient; then at most two exact subtractions are left.
+    ((ca.OP_REMAINDER,), lambda _: source.asset("remainder.js")),
     ((ca.OP_ERF, ca.OP_ERFINV), _erf),
     ((ca.OP_ERFINV,), _erfinv),
 ]
 
 
 def helpers(codes: Iterable[int]) -> list[str]:
-    """Return the functions that operations with these codes call. They compute in float64 for both types.
-
-    Example:
-        >>> [text.splitlines()[0] for text in helpers({ca.OP_MUL, ca.OP_ERFINV})]
-        ['// The error function, within 2 ulp.', '// The inverse of erf.']
-    """
+    """Return the functions that operations with these codes call. They compute in float64 for both types."""
     needed = set(codes)
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
-
-
-# The part of an exported module that is the same for all functions: checks of arguments, in JavaScript.
-#
-# Inputs that are no typed arrays of the module's type are copied to one. ``ARRAY`` stands for that type.
-
-CHECKS = """// Returns a typed array with the numbers of an input, and raises an error if it is anything else.
-function torsor$numbers(value, name) {
-    if (value instanceof ARRAY) return value;
-    if (typeof value === "number") return ARRAY.of(value);
-    if (value === null || typeof value !== "object" || !Number.isInteger(value.length)) {
-        const found = value === null ? "null" : typeof value;
-        throw new TypeError(`${name} is of type ${found}; allowed: ARRAY, or an array of numbers`);
-    }
-    for (let k = 0; k < value.length; k++) {
-        if (typeof value[k] !== "number") {
-            throw new TypeError(`${name}[${k}] is of type ${typeof value[k]}; allowed: a number`);
-        }
-    }
-    return ARRAY.from(value);
-}
-
-function torsor$input(value, length, name) {
-    const found = torsor$numbers(value, name);
-    if (found.length !== length) throw new RangeError(`${name} has ${found.length} numbers; allowed: ${length}`);
-    return found;
-}
-
-// Returns the number of states in an input that has one or more of them.
-function torsor$count(value, length, name) {
-    const count = value.length / length;
-    if (Number.isInteger(count)) return count;
-    throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length} for each state`);
-}
-
-// Returns the common number of states; an input with one state serves all of them.
-function torsor$common(counts, name) {
-    const several = counts.filter((count) => count !== 1);
-    if (several.every((count) => count === several[0])) return several.length > 0 ? several[0] : 1;
-    throw new RangeError(`${name}: inputs have ${counts.join(", ")} states; allowed: one number of states, or 1`);
-}
-
-function torsor$output(value, length, name) {
-    if (!(value instanceof ARRAY)) throw new TypeError(`${name} is of type ${typeof value}; allowed: ARRAY`);
-    if (value.length !== length) throw new RangeError(`${name} has ${value.length} numbers; allowed: ${length}`);
-}
-
-function torsor$distinct(outputs, name) {
-    for (let k = 1; k < outputs.length; k++) {
-        if (outputs.indexOf(outputs[k]) < k) throw new RangeError(`${name}: two outputs of out are one array`);
-    }
-}
-
-// Raises an error if an output lies in the memory of another argument: states that come later would be overwritten.
-function torsor$apart(outputs, inputs, names, name) {
-    const all = [...outputs, ...inputs];
-    for (let k = 0; k < outputs.length; k++) {
-        for (let j = k + 1; j < all.length; j++) {
-            if (torsor$overlap(all[k], all[j])) {
-                const found = `${name}: ${names[k]} and ${names[j]} share memory`;
-                throw new RangeError(`${found}; allowed: arrays that do not overlap`);
-            }
-        }
-    }
-}
-
-function torsor$overlap(a, b) {
-    const ends = [a.byteOffset + a.byteLength, b.byteOffset + b.byteLength];
-    return a.buffer === b.buffer && a.byteOffset < ends[1] && b.byteOffset < ends[0];
-}
-
-function torsor$object(value, name) {
-    if (value === null || typeof value !== "object") {
-        throw new TypeError(`${name}: out is ${value === null ? "null" : typeof value}; allowed: an object of arrays`);
-    }
-}
-
-// V8 copies few numbers faster in a loop, many faster by set.
-function torsor$copy(from, to) {
-    if (from.length > 64) to.set(from);
-    else for (let k = 0; k < from.length; k++) to[k] = from[k];
-}
-"""
-
-
-# What editors show of an exported module: JSDoc comments and TypeScript declarations.
 
 
 def _argument_text(each: ArrayArgument, about: About) -> str:
@@ -421,12 +246,7 @@ def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 
 
 def _type_of(value: object) -> str:
-    """Return the TypeScript type of data.
-
-    Example:
-        >>> _type_of({"name": "arm", "lower": [0.0], "active": []})
-        '{ readonly "name": string; readonly "lower": readonly number[]; readonly "active": readonly string[] }'
-    """
+    """Return the TypeScript type of data."""
     if isinstance(value, Mapping):
         return "{ " + "; ".join(f'readonly "{key}": {_type_of(each)}' for key, each in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -456,11 +276,9 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
 # CasADi functions as an ES module: plain functions of typed arrays that need nothing but ``Math``.
 #
 # Each operation is one statement. JavaScript never fuses products and sums, so results are those of the CasADi virtual
-# machine wherever ECMAScript promises the bits (see ``js/rules.py``). Engines leave very long functions unoptimised and
+# machine wherever ECMAScript promises the bits. Engines leave very long functions unoptimised and
 # optimise long ones late: pieces of 1500 operations are as fast as one whole, and are compiled sooner.
 
-DTYPES = ("float64", "float32")
-PIECE = 1500  # operations in the longest piece
 _FILL = 16  # from this number of zeros on, an output is cleared as a whole
 
 
@@ -489,19 +307,19 @@ def export_js(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("export function")]
         ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
     """
-    if dtype not in DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if dtype not in source.DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise ModelError(argument="name", value=name, allowed="letters, digits and _, a letter first")
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
-    for title, each in with_names(functions):
+    for title, each in source.with_names(functions):
         function, own = in_scalars(title, each, JS_RULES), names.new(title)
         while f"{own}Rows" in names.taken:
             own = names.new(title)
         names.taken.add(f"{own}Rows")
-        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), PIECE))
+        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), source.PIECE))
     texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
-    return write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
+    return source.write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
 
 
 def _arguments(function: ca.Function) -> list[str]:
@@ -514,12 +332,7 @@ def _arguments(function: ca.Function) -> list[str]:
 
 
 def data(value: object) -> str:
-    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script.
-
-    Example:
-        >>> data(["</script>", -0.0, float("inf")])
-        '["\\u003c/script>", -0.0, Infinity]'
-    """
+    r"""Return data as an expression of JavaScript, in ASCII. Nothing in it can end a string or a script."""
     return json.dumps(value).replace("<", "\\u003c")
 
 
@@ -535,18 +348,16 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
     what = f"{MARK}. Matrices lie row by row. Results are new arrays, or out where it is given."
     parts = [comment(what, *about.lines)]
     if about.facts:
-        parts.append(f"export const robot = {_lines(about.facts)};\n")
+        facts = "".join(f"    {data(key)}: {data(value)},\n" for key, value in about.facts.items())
+        parts.append(f"export const robot = {{\n{facts}}};\n")
     parts.append(f"export const functions = [\n    {_listed(kernels)},\n];\n")
-    parts += [CHECKS.replace("ARRAY", scalar.array), *helpers(codes)]
+    # Inputs that are no typed arrays of the module's type, for which ARRAY stands, are copied to one.
+    parts += [source.asset("checks.js").replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
         parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
         if any(each.length for each in kernel.inputs):
             parts.append(_rows(kernel, scalar))
     return "\n".join(parts)
-
-
-def _lines(facts: Mapping[str, object]) -> str:
-    return "{\n" + "".join(f"    {data(key)}: {data(value)},\n" for key, value in facts.items()) + "}"
 
 
 def _listed(kernels: list[SourceKernel]) -> str:
@@ -581,12 +392,12 @@ def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
             lines += piece.lines
             continue
         passed = [f"{each.name}, {each.name}$" for each in kernel.arrays if each.name in piece.touched]
-        called = f"{kernel.name}$piece{number}({', '.join([*passed, SCRATCH])})"
+        called = f"{kernel.name}$piece{number}({', '.join([*passed, source.SCRATCH])})"
         text += f"function {called} {{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called};")
     if kernel.scratch:
         text = f"const {kernel.name}$scratch = new {scalar.array}({kernel.scratch});\n\n" + text
-        lines.insert(0, f"    const {SCRATCH} = {kernel.name}$scratch;")
+        lines.insert(0, f"    const {source.SCRATCH} = {kernel.name}$scratch;")
     return text + f"function {kernel.name}$core({head}) {{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
 
@@ -596,22 +407,15 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     Asking a typed array for its buffer, in order to refuse that, takes V8 longer than a copy.
     """
     inputs = [each.name for each in kernel.inputs]
-    lines = [
-        f'{each.name} = torsor$input({each.name}, {each.length}, "{kernel.name}: {each.name}");'
-        for each in kernel.inputs
-    ]
+    sizes = [(each.name, each.length) for each in kernel.inputs]
+    lines = [f'{name} = torsor$input({name}, {length}, "{kernel.name}: {name}");' for name, length in sizes]
 
     def call(outputs: Sequence[str]) -> str:
         return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
 
     made = _made(kernel, scalar, "{}")
-    lines += [
-        "if (out === undefined) {",
-        f"    out = {made};",
-        f"    {call(_output_fields(kernel))}",
-        "    return out;",
-        "}",
-    ]
+    lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_output_fields(kernel))}"]
+    lines += ["    return out;", "}"]
     lines += [*_checked(kernel, kernel.name, "{}"), call(_output_fields(kernel, f"{kernel.name}$out"))]
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
@@ -621,7 +425,6 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
-    """Return the function of many states."""
     names, own = [each.name for each in kernel.inputs], f"{kernel.name}Rows"
     varied = [each for each in kernel.inputs if each.length]
     lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]

@@ -87,7 +87,8 @@ def dtype_name(dtype: Any) -> str:
 class Kernel:
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
-    ``run`` is the address of its loop over states, 0 where there is none.
+    ``run`` is the address of its loop over states, 0 where there is none; ``is_plain`` says whether it is machine code
+    that takes arrays of float64 as they are, ``most_threads`` how many threads share a batch at most.
     ``quick`` is for functions that are called a few hundred times: large ones are compiled without optimisation, and
     stored on disk without the CasADi function. ``key`` is the name of the code on disk, where the caller has already
     looked for it; by default it is a hash of all operations.
@@ -110,7 +111,7 @@ class Kernel:
         self.ufunc: Any = None
         self.run = 0
         self._shared: SharedKernel | None = None
-        self._most_threads = available_cores() if isinstance(threads, str) else threads
+        self.most_threads = available_cores() if isinstance(threads, str) else threads
         self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
         sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out
@@ -125,22 +126,12 @@ class Kernel:
             else:
                 code = make_code(function, *shapes, dtype, width, key, quick)
             self.ufunc, self._direct, self._shared, self.run = load_code(
-                code, self.signature.name, *shapes, dtype, self._most_threads
+                code, self.signature.name, *shapes, dtype, self.most_threads
             )
         reshaped = self._core_in != self.inputs or self._core_out != self.outputs
         whole = len(self._used) == len(self.inputs)
-        self._plain = self.ufunc is not None and dtype == "float64" and not reshaped and whole
-        self._one_thread = self._plain and self._most_threads == 1
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is machine code that takes arrays of float64 as they are."""
-        return self._plain
-
-    @property
-    def most_threads(self) -> int:
-        """The largest number of threads that share a batch."""
-        return self._most_threads
+        self.is_plain = self.ufunc is not None and dtype == "float64" and not reshaped and whole
+        self._one_thread = self.is_plain and self.most_threads == 1
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
@@ -149,7 +140,8 @@ class Kernel:
         except LookupError:
             found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
             raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
-        return _unpickled, (text, self.dtype, self.threads, self.inputs, self.outputs, *self._made_with)
+        device, width, quick = self._made_with
+        return _unpickled, (text, self.dtype, device, self.threads, self.inputs, self.outputs, width, None, quick)
 
     @property
     def function(self) -> ca.Function:
@@ -172,14 +164,14 @@ class Kernel:
 
         It saves a few microseconds, for loops that call a kernel with the arrays that it returned.
         """
-        return self.ufunc if self._plain and (self._one_thread or self._shared is not None) else self
+        return self.ufunc if self.is_plain and (self._one_thread or self._shared is not None) else self
 
     def __repr__(self) -> str:
         return f"<Kernel {self.signature.name}: {self.dtype}, threads={self.threads}>"
 
     def __call__(self, *values: ArrayLike, out: Any = None) -> Any:
         """Evaluate: one array for each input, one array (or a tuple of them) out."""
-        if self._one_thread or (self._plain and self._has_one_axis(values)):
+        if self._one_thread or (self.is_plain and self._has_one_axis(values)):
             try:
                 if out is None:
                     return self._direct(*values)
@@ -256,21 +248,16 @@ class Kernel:
             return [None] * len(self.outputs)
         name, given = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
         if len(given) != len(self.outputs):
-            raise ModelError(
-                f"has {len(given)} arrays",
-                argument="out",
-                where=name,
-                allowed=f"{len(self.outputs)}, one for each result",
-            )
+            allowed = f"{len(self.outputs)}, one for each result"
+            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=allowed)
         for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
             where = name if len(given) == 1 else f"{name}: array {k}"
             if array is not None:
                 check_result_array(array, (*batch, *core), self.dtype, where)
         for a, b in combinations([array for array in given if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                raise ModelError(
-                    "has two arrays that overlap in memory", argument="out", where=name, fix="one array for each result"
-                )
+                found, fix = "has two arrays that overlap in memory", "one array for each result"
+                raise ModelError(found, argument="out", where=name, fix=fix)
         return given
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
@@ -278,22 +265,19 @@ class Kernel:
         everything, cores = [*arrays, *results], [*(self._core_in[k] for k in self._used), *self._core_out]
         if self._shared is not None and len(batch) > 1 and 0 not in batch:
             self._shared.compute(everything, cores, batch)
-        elif self._shared is not None or self._most_threads == 1:
+        elif self._shared is not None or self.most_threads == 1:
             self.ufunc(*everything)
         else:
-            python_threads.compute(self.ufunc, everything, cores, batch, self._most_threads)
+            python_threads.compute(self.ufunc, everything, cores, batch, self.most_threads)
 
 
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
     """Raise ModelError for an array of ``out=`` that cannot take a result."""
     if not isinstance(array, np.ndarray):
-        raise ModelError(
-            f"is of type {type(array).__name__}", argument="out", where=where, allowed=f"an array of shape {shape}"
-        )
+        found, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
+        raise ModelError(found, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
-        raise ModelError(
-            f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, that of the result"
-        )
+        raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, as the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
         found = f"has the type {array.dtype}, to which {dtype} cannot be cast"
         raise ModelError(found, argument="out", where=where, allowed=dtype)
@@ -305,17 +289,8 @@ AnyKernel = Kernel | CudaKernel
 """A compiled function on the processor or on a card."""
 
 
-def _unpickled(
-    text: str,
-    dtype: str,
-    threads: int | str,
-    inputs: list[Shape],
-    outputs: list[Shape],
-    device: str,
-    width: int | None,
-    quick: bool,
-) -> Kernel:
-    return Kernel(ca.Function.deserialize(text), dtype, device, threads, inputs, outputs, width, quick=quick)
+def _unpickled(text: str, *settings: Any) -> Kernel:
+    return Kernel(ca.Function.deserialize(text), *settings)
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

@@ -62,12 +62,7 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
 
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
-    """Return which inputs the machine code takes: those that have numbers.
-
-    Example:
-        >>> used_inputs([(2, 1), (0, 1), (3, 3)])
-        [0, 2]
-    """
+    """Return which inputs the machine code takes: those that have numbers."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
 
 
@@ -148,13 +143,6 @@ def block_width(program: Program, dtype: str, target: Target | None = None) -> i
     Elementary functions are long chains of operations that wait for each other. With the short vectors of AArch64 two
     are computed in little more time than one, where at least half of the work are such functions; code with more
     independent operations would only store and load more values.
-
-    Example:
-        >>> from torsor.compiler.llvm.target import TARGETS
-        >>> x = ca.SX.sym("x")
-        >>> programs = [read_program(ca.Function("f", [x], [y])) for y in (x * x, ca.log(x), ca.sin(x))]
-        >>> [block_width(each, "float64", TARGETS["NEON"]) for each in programs]
-        [2, 4, 2]
     """
     target = target or host()
     work, elementary = _work(program)
@@ -180,9 +168,7 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
-    arguments = [
-        argument for operation in program.operations for argument in (len(operation.arguments), *operation.arguments)
-    ]
+    arguments = [value for each in program.operations for value in (len(each.arguments), *each.arguments)]
     results = [-1 if index is None else index for output in program.results for index in output]
     for part in (codes, arguments, results):
         digest.update(np.array(part, dtype=np.int64).tobytes())

@@ -22,13 +22,6 @@ def ordered(program: Program, quick: bool = False) -> Program:
     They are the order that the program has, and two greedy ones: from the inputs on, and from the results back. Sine
     and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries the
     order from the inputs on only, which is the best one for large functions with many results.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 8)
-        >>> program = read_program(ca.Function("f", [x], [ca.sum1(ca.sin(x))]))
-        >>> alive(ordered(program)) <= alive(program)
-        True
     """
     graph = _Graph(program)
     if quick:
@@ -58,12 +51,6 @@ def alive(program: Program) -> int:
     """Return the largest number of values that are needed at the same time; constants need no place.
 
     An input is needed from its first use on.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 2)
-        >>> alive(read_program(ca.Function("f", [x], [x[0] * x[1] + 2])))
-        2
     """
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0

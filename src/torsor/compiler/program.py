@@ -36,9 +36,8 @@ _FREE = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER}
 _CLASSES: dict[int, str] = {
     **dict.fromkeys((ca.OP_MUL, ca.OP_SQ), "multiplications"),
     **dict.fromkeys((ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE), "additions"),
-    **dict.fromkeys(
-        (ca.OP_SIN, ca.OP_COS, ca.OP_TAN, ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2), "trigonometric"
-    ),
+    **dict.fromkeys((ca.OP_SIN, ca.OP_COS, ca.OP_TAN), "trigonometric"),
+    **dict.fromkeys((ca.OP_ASIN, ca.OP_ACOS, ca.OP_ATAN, ca.OP_ATAN2), "trigonometric"),
 }
 
 
@@ -71,13 +70,7 @@ _PLAIN = {ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT}  # the list itself, not operat
 
 
 def every_operation() -> ca.Function:
-    """Return a function of x and y with one output for each operation, and one with numbers that are hard to write.
-
-    Example:
-        >>> every = every_operation()
-        >>> every.name_out()[:3], every.size_out("numbers")
-        (['op_acos', 'op_acosh', 'op_asin'], (13, 1))
-    """
+    """Return a function of x and y with one output for each operation, and one with numbers that are hard to write."""
     x, y = ca.SX.sym("x"), ca.SX.sym("y")
     results = {f"op_{name}": getattr(ca, name)(x) for name in _ONE.split()}
     results |= {f"op_{name}": getattr(ca, name)(x, y) for name in _TWO.split()}
@@ -97,23 +90,12 @@ def operations_of(function: ca.Function) -> set[int]:
 
 
 def operation_name(code: int) -> str:
-    """Return CasADi's name of an operation.
-
-    Example:
-        >>> operation_name(ca.OP_MUL)
-        'OP_MUL'
-    """
+    """Return CasADi's name of an operation."""
     return next((each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code), str(code))
 
 
 def no_rule(title: str, code: int) -> str:
-    """Return the message of an operation that a target does not know, with what to do about it.
-
-    Example:
-        >>> print(no_rule("f", ca.OP_PRINTME))
-        f: no rule for CasADi's operation OP_PRINTME; allowed: the operations in the table of rules; fix: leave \
-printme out
-    """
+    """Return the message of an operation that a target does not know, with what to do about it."""
     found, allowed = f"no rule for CasADi's operation {operation_name(code)}", "the operations in the table of rules"
     return f"{title}: {found}; allowed: {allowed}; fix: {_fix(code)}"
 
@@ -128,10 +110,6 @@ def uncovered(rules: Collection[int]) -> list[str]:
     """Return the names of the operations that have no rule in a table, in alphabetical order.
 
     CasADi drops ``OP_ASSIGN`` and ``OP_LIFT`` from functions of SX, but other code may keep them: they count too.
-
-    Example:
-        >>> uncovered({*operations_of(every_operation()), ca.OP_ASSIGN, ca.OP_LIFT} - {ca.OP_MUL, ca.OP_SIN})
-        ['OP_MUL', 'OP_SIN']
     """
     needed = operations_of(every_operation()) | {ca.OP_ASSIGN, ca.OP_LIFT}
     return sorted(map(operation_name, needed - set(rules)))
@@ -181,13 +159,7 @@ class Program:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch the search for cycles of objects off: lists of operations have none, and are searched again and again.
-
-    Example:
-        >>> with uncollected():
-        ...     gc.isenabled()
-        False
-    """
+    """Switch the search for cycles of objects off: lists of operations have none, and are searched again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -252,13 +224,8 @@ def read_program(function: ca.Function) -> Program:
     for index, (_, which, entry) in zip(inputs.tolist(), places[made[inputs]].tolist(), strict=True):
         arguments[index] = which, where_in[which][entry]
     everything = zip(code[made].tolist(), arguments, table["number"][made].tolist(), strict=True)
-    return Program(
-        function.name(),
-        tuple(map(Operation._make, everything)),
-        tuple(function.size_in(k) for k in range(function.n_in())),
-        tuple(sizes_out),
-        tuple(map(tuple, results)),
-    )
+    operations, sizes_in = tuple(map(Operation._make, everything)), map(function.size_in, range(function.n_in()))
+    return Program(function.name(), operations, tuple(sizes_in), tuple(sizes_out), tuple(map(tuple, results)))
 
 
 _RECORD = np.dtype([("code", "<i4"), ("places", "<i4", 3)])

@@ -114,9 +114,8 @@ class Call(NamedTuple):
         kernel, arrays = self.kernel, [*self.inputs, *self.outputs]
         times, states = self.outputs[0].shape[:2]
         if not can_repeat(kernel):
-            raise ModelError(
-                f"{kernel!r} cannot be repeated", value=kernel, allowed="machine code of float64, with one thread"
-            )
+            allowed = "machine code of float64, with one thread"
+            raise ModelError(f"{kernel!r} cannot be repeated", value=kernel, allowed=allowed)
         for array, core in zip(arrays, [*kernel.inputs, *kernel.outputs], strict=True):
             if array.shape != (times, states, *core) or array.dtype != np.float64:
                 allowed = f"float64 of shape {(times, states, *core)}"
@@ -132,15 +131,6 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 
     Unlike a call with the batch (T, N), each one may read what those before it have written: inputs may be views of the
     memory of outputs. All are arrays of float64; what all calls share may be broadcast.
-
-    Example:
-        >>> import casadi as ca
-        >>> x = ca.SX.sym("x")
-        >>> kernel = torsor.compile(ca.Function("twice", [x], [2 * x]))
-        >>> powers = np.ones((6, 1))
-        >>> repeat(kernel, [powers[:-1]], [powers[1:]])
-        >>> powers[:, 0].tolist()
-        [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     """
     words = Call(kernel, inputs, outputs).words(0)
     machine = _chain()
@@ -151,18 +141,6 @@ class Chain:
     """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
 
     It is made once, and then called with any block of the same size.
-
-    Example:
-        >>> import casadi as ca
-        >>> x, y = ca.SX.sym("x"), ca.SX.sym("y")
-        >>> add = torsor.compile(ca.Function("add", [x, y], [x + y]))
-        >>> block = np.empty(10)  # 5 numbers, and the sums of all up to each
-        >>> sums = block[5:, None]
-        >>> chain = Chain(block, [Call(add, [block[1:5, None], sums[:-1]], [sums[1:]])])
-        >>> other = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-        >>> chain(other)
-        >>> other[5:].tolist()
-        [0.0, 1.0, 3.0, 6.0, 10.0]
     """
 
     def __init__(self, block: Array, calls: Sequence[Call]):
@@ -176,9 +154,8 @@ class Chain:
     def __call__(self, block: Array) -> None:
         """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
-            raise ValueError(
-                f"{block.dtype} of shape {block.shape}; allowed: contiguous float64 of shape {self._shape}"
-            )
+            allowed = f"contiguous float64 of shape {self._shape}"
+            raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
         self._machine.run(self._table, self._count, block.ctypes.data)
 
 

@@ -4,7 +4,8 @@ import heapq
 import math
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,53 +14,37 @@ import casadi as ca
 from torsor.base.errors import ModelError
 from torsor.compiler.program import Operation, Program, count_operations, read_program
 
-# Names in exported source: unique, allowed in the language, and as similar as possible to the given ones.
+DTYPES = ("float64", "float32")
+PIECE = 1500  # operations in the longest piece of a function
 
 
 class Names:
-    """Makes unique identifiers. ``form`` makes an identifier of any text; ``reserved`` says which must not be used.
+    """Makes unique identifiers. ``form`` turns any text into an identifier; ``reserved`` ones are not used."""
 
-    Example:
-        >>> names = Names(lambda text: text.replace(" ", "_"), lambda name: name == "double", "_")
-        >>> names.new("tau"), names.new("tau"), names.new("double"), names.new("a b")
-        ('tau', 'tau_2', 'double_', 'a_b')
-    """
-
-    def __init__(
-        self, form: Callable[[str], str], reserved: Callable[[str], bool], joint: str, taken: Iterable[str] = ()
-    ):
-        self.form, self.reserved, self.joint, self.taken = form, reserved, joint, set(taken)
+    def __init__(self, form: Callable[[str], str], reserved: Collection[str], taken: Iterable[str] = ()):
+        self.form, self.reserved, self.taken = form, reserved, set(taken)
 
     def new(self, wanted: str) -> str:
         """Return a new identifier, as similar as possible to the given name."""
         name = self.form(wanted)
-        tried, count = name + "_" if self.reserved(name) else name, 1
+        reserved = name in self.reserved or re.fullmatch(r"w\d+", name)  # local variables are w0, w1, ...
+        tried, count = name + "_" if reserved else name, 1
         while tried in self.taken:
             count += 1
-            tried = f"{name}{self.joint}{count}"
+            tried = f"{name}_{count}"
         self.taken.add(tried)
         return tried
 
 
 def words(text: str) -> str:
-    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first.
-
-    Example:
-        >>> words("2-x"), words("größe")
-        ('x2_x', 'gr__e')
-    """
+    """Return a text with an underscore for each character that is not a letter or digit of ASCII, a letter first."""
     name = re.sub(r"[^A-Za-z0-9_]", "_", text)
     # Underscores at the beginning belong to compilers.
     return name if re.match(r"[A-Za-z]", name) else "x" + name
 
 
 def camel(text: str) -> str:
-    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores.
-
-    Example:
-        >>> camel("inverse_dynamics"), camel("jacobian_left hand"), camel("2-x")
-        ('inverseDynamics', 'jacobianLeftHand', 'x2X')
-    """
+    """Return a text in camel case, a letter first: the words of ``words`` with capitals in place of underscores."""
     first, *others = [part for part in words(text).split("_") if part]
     return first + "".join(part[0].upper() + part[1:] for part in others)
 
@@ -67,20 +52,14 @@ def camel(text: str) -> str:
 def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> list[tuple[str, ca.Function]]:
     """Return the functions with their names, or raise an error that describes what is wrong."""
     if not isinstance(functions, Iterable):
-        raise ModelError(
-            argument="functions", value=functions, allowed="a list, or a mapping from names", fix="make it a list"
-        )
+        raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
     items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
     if not items:
-        raise ModelError(
-            "no functions are given", allowed="one or more CasADi functions", fix="name those to be written"
-        )
+        raise ModelError("no functions are given", allowed="one or more CasADi functions")
     found: dict[str, ca.Function] = {}
     for key, function in items:
         if not isinstance(function, ca.Function):
-            raise ModelError(
-                f"{function!r} is among the functions", value=function, allowed="CasADi functions", fix="leave it out"
-            )
+            raise ModelError(f"{function!r} is among the functions", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
             raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
@@ -90,8 +69,6 @@ def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> 
         found[title] = function
     return list(found.items())
 
-
-# What exported source says about itself in comments and, where the language has it, as data.
 
 MARK = "Written by Torsor"
 """Begins every exported file: a file without it was not written by Torsor and is not replaced."""
@@ -115,37 +92,23 @@ def plain(text: str) -> str:
     """Return a text in which nothing can end a comment, or is not ASCII: such characters become underscores.
 
     A slash stays between letters, digits and blanks only (m/s), so that neither ``*/`` nor ``</script>`` is left.
-
-    Example:
-        >>> plain("rad/s */ </script> größe")
-        'rad/s __ <_script> gr__e'
     """
     text = re.sub(r"[^A-Za-z0-9_ .,:;()<>^=+/-]", "_", text)
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
 
 
-def comment(*lines: str, begin: str = "/*") -> str:
-    """Return a block comment of C and JavaScript.
+def asset(name: str) -> str:
+    """Return the text of a file of the folder ``assets``, which exported source contains."""
+    return files("torsor.compiler").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
 
-    Example:
-        >>> print(comment("one", "two"), end="")
-        /* one
-         * two */
-    """
+
+def comment(*lines: str, begin: str = "/*") -> str:
+    """Return a block comment of C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
 
 
-# Writing exported files: all of them or none, and never over a file that Torsor did not write.
-
-
 def check_new(files: Iterable[Path], overwrite: bool) -> None:
-    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident.
-
-    Example:
-        >>> check_new([Path(".")], overwrite=False)
-        Traceback (most recent call last):
-        torsor.ModelError: .: it exists already; allowed: a new file; fix: `overwrite=True`, or another place
-    """
+    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident."""
     for file in files:
         if file.exists() and not overwrite:
             fix = "`overwrite=True`, or another place"
@@ -201,6 +164,11 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
 
 BORDER = 0.7
 SLOPE = 2.0 / math.sqrt(math.pi)
+
+
+def rules(names: str, rule: Callable[[str], Callable[..., str]]) -> dict[int, Callable[..., str]]:
+    """Return the rules of CasADi operations that are functions of the same name in the language."""
+    return {getattr(ca, f"OP_{name.upper()}"): rule(name) for name in names.split()}
 
 
 def polynomial(literal: Callable[[float], str], *terms: float) -> str:
@@ -310,22 +278,15 @@ class SourceKernel:
     """
 
     def __init__(
-        self,
-        name: str,
-        title: str,
-        function: ca.Function,
-        language: Language,
-        arguments: Sequence[str],
-        longest: int,
+        self, name: str, title: str, function: ca.Function, language: Language, arguments: Sequence[str], longest: int
     ):
         self.name, self.title, self.language = name, title, language
         self.program = program = read_program(function)
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
-        self.arrays = [
-            ArrayArgument(each, titles[k], sizes[k], k >= function.n_in()) for k, each in enumerate(arguments)
-        ]
-        self.inputs, self.outputs = self.arrays[: function.n_in()], self.arrays[function.n_in() :]
+        n = function.n_in()
+        self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
+        self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
         self._targets: dict[int | None, list[tuple[str, int]]] = {}  # the output elements where a value is stored
         for array, entries in zip(self.outputs, program.results, strict=True):
             for entry, index in enumerate(entries):
@@ -374,12 +335,12 @@ class SourceKernel:
         operation = self.program.operations[index]
         if operation.code == ca.OP_CONST:
             return self.language.literal(operation.number)
-        place = (SCRATCH, self._slots[index]) if operation.code != ca.OP_INPUT else self._entry(operation)
+        if operation.code == ca.OP_INPUT:
+            place = self.arrays[operation.arguments[0]].name, operation.arguments[1]
+        else:
+            place = SCRATCH, self._slots[index]
         touched.add(place[0])
         return self.language.element(*place)
-
-    def _entry(self, operation: Operation) -> tuple[str, int]:
-        return self.arrays[operation.arguments[0]].name, operation.arguments[1]
 
     def _piece(self, order: list[int]) -> Piece:
         last = {argument: index for index in order for argument in _arguments_of(self.program.operations[index])}

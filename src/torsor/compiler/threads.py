@@ -90,12 +90,7 @@ SPIN = 40e-6
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use: its affinity, and the quota of its container.
-
-    Example:
-        >>> 1 <= available_cores() <= os.cpu_count()
-        True
-    """
+    """Return the number of cores that this process may use: its affinity, and the quota of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, _quota()))
 
@@ -210,20 +205,9 @@ class SharedKernel:
             np.array(strides, np.int64).T.copy(),
         ]
         of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
-        job = pool.Job(
-            kernel=self.data,
-            arrays=of_arrays,
-            steps=of_steps,
-            length=length,
-            axes=len(lengths),
-            lengths=of_lengths,
-            strides=of_strides,
-            chunk=chunk,
-            pieces=pieces,
-            total=math.prod(lengths) * pieces,
-            several=max(1, chunk // length),
-            helpers=threads - 1,
-        )
+        total, several = math.prod(lengths) * pieces, max(1, chunk // length)
+        row = length, len(lengths), of_lengths, of_strides
+        job = pool.Job(self.data, of_arrays, of_steps, *row, chunk, pieces, total, several, helpers=threads - 1)
         room = np.zeros(pool.JOB_WORDS + pool.ALIGN // 8, np.int64)
         place = room[(-room.ctypes.data % pool.ALIGN) // 8 :]
         place[: len(job)] = job
@@ -231,14 +215,7 @@ class SharedKernel:
 
 
 def _merged(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Return the axes of a batch with neighbours merged where all arrays go through both with one stride.
-
-    Example:
-        >>> _merged([4, 3, 2], [[48, 16, 8], [16, 0, 8]])
-        ([4, 3, 2], [[48, 16, 8], [16, 0, 8]])
-        >>> _merged([4, 3, 2], [[48, 16, 8], [0, 0, 0]])
-        ([24], [[8], [0]])
-    """
+    """Return the axes of a batch with neighbours merged where all arrays go through both with one stride."""
     several = [axis for axis, length in enumerate(lengths) if length > 1] or [0]
     lengths, strides = [lengths[axis] for axis in several], [[each[axis] for axis in several] for each in strides]
     for axis in reversed(range(len(lengths) - 1)):

@@ -56,12 +56,8 @@ class VirtualMachine:
         """Return the inputs as arrays, as ``check``, and the leading axes that they broadcast to."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
-        arrays = [self._checked(k, value) for k, value in enumerate(values)]
+        arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
         return arrays, self.batch(arrays)
-
-    def _checked(self, k: int, value: ArrayLike) -> Array:
-        array: Array = self.check_shape(k, real_numbers(value), value)
-        return array
 
     def check_shape(self, k: int, array: Any, value: Any) -> Any:
         """Return the array that a value of input k became (None if it is no array), or raise an error."""
@@ -93,11 +89,10 @@ class VirtualMachine:
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
             # CasADi maps over blocks of columns, one block for each state.
             columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
+        found = zip(self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True)
         return [
             np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in zip(
-                self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True
-            )
+            for result, core, (rows, cols) in found
         ]
 
     def _run(self, columns: Sequence[Array], count: int) -> list[Array]:

@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, positive, positive_vector, real_array
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
@@ -151,7 +151,7 @@ class Controller:
         tau: Array = self._kernel(t, q, v, out=out)
         return tau
 
-    def saturated(self, limit: ArrayLike | None = None) -> Controller:
+    def saturated(self, limit: Maybe = None) -> Controller:
         """Return the same law with its forces within -limit and limit (N m, N): the robot's effort limits by default.
 
         ``limit`` is a number or one for each of the nv coordinates; inf stands for none. Forces that are NaN stay NaN.
@@ -170,9 +170,8 @@ class Controller:
             most = real_array(limit, where, "limit")
             most = np.full(robot.nv, most) if most.ndim == 0 else most
             if most.shape != (robot.nv,) or not (most > 0).all():
-                raise ModelError(
-                    argument="limit", value=limit, where=where, allowed=f"above 0, a number or {robot.nv} of them"
-                )
+                allowed = f"above 0, a number or {robot.nv} of them"
+                raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
             return saturated_force(self.function(t, q, v), most)
@@ -230,15 +229,8 @@ def traced(
     return Controller(ca.Function(name, [t, q, v], [tau], ["t", "q", "v"], ["tau"]), robot, reference)
 
 
-def pd_gains(
-    n: int, where: str, kp: ArrayLike | None, kd: ArrayLike | None, bandwidth: ArrayLike | None, damping: ArrayLike
-) -> tuple[Array, Array]:
-    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth.
-
-    Example:
-        >>> pd_gains(1, "arm", None, None, 10.0, 1.0)
-        (array([100.]), array([20.]))
-    """
+def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping: ArrayLike) -> tuple[Array, Array]:
+    """Return (kp, kd), each (n,), of e'' + kd e' + kp e = 0: as given, or bandwidth^2 and 2 damping bandwidth."""
     if bandwidth is not None and kp is None and kd is None:
         rate = positive_vector(bandwidth, n, where, "bandwidth")
         return rate**2, 2 * positive_vector(damping, n, where, "damping") * rate

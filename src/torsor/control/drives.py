@@ -94,14 +94,9 @@ class Drives:
                 fix = f"give {name} a robot with such a motor: with_motor({joint.name!r}, ..., stiffness=K)"
                 raise ModelError(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
             stiffness.append(float(joint.motor.stiffness))  # type: ignore[arg-type]
-        return cls(
-            robot,
-            robot.nv - len(robot.elastic),
-            [places[joint.name] for joint in robot.elastic],
-            ca.DM(stiffness),
-            ca.DM([joint.ratio for joint in robot.elastic]),
-            ca.DM([joint.offset for joint in robot.elastic]),
-        )
+        own, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
+        ratios, offsets = (ca.DM([getattr(joint, k) for joint in robot.elastic]) for k in ("ratio", "offset"))
+        return cls(robot, rigid, own, ca.DM(stiffness), ratios, offsets)
 
     @property
     def driven(self) -> list[int]:

@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, positive_vector, whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.control.controller import Controller, Law, Reference, traced
@@ -98,8 +98,8 @@ def mixed(
     reference: Law | Reference,
     K_D: ArrayLike,
     Lambda: ArrayLike,
-    K_D_motor: ArrayLike | None = None,
-    Lambda_motor: ArrayLike | None = None,
+    K_D_motor: Maybe = None,
+    Lambda_motor: Maybe = None,
 ) -> Controller:
     """Return the inverse-dynamics controller of Hua et al. 2022 (eqs. 37-49), for rigid and elastic joints.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import casadi as ca
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
 from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, reference, traced
@@ -20,8 +20,6 @@ from torsor.control.drives import (
 )
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
-
-# PD feedback with compensation of gravity and springs.
 
 
 def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
@@ -121,9 +119,9 @@ def operational_space(
     position: Law | None = None,
     pose: Law | None = None,
     *,
-    kp: ArrayLike | None = None,
-    kd: ArrayLike | None = None,
-    bandwidth: ArrayLike | None = None,
+    kp: Maybe = None,
+    kd: Maybe = None,
+    bandwidth: Maybe = None,
     damping: ArrayLike = 1.0,
     null_damping: ArrayLike = 0.0,
 ) -> Controller:
@@ -214,10 +212,10 @@ def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:
 def computed_torque(
     robot: Robot,
     reference: Law | Reference,
-    kp: ArrayLike | None = None,
-    kd: ArrayLike | None = None,
+    kp: Maybe = None,
+    kd: Maybe = None,
     *,
-    bandwidth: ArrayLike | None = None,
+    bandwidth: Maybe = None,
     damping: ArrayLike = 1.0,
 ) -> Controller:
     """Return the inverse-dynamics controller of a robot with rigid joints.

@@ -26,15 +26,12 @@ from torsor.dynamics.recursions import (
 from torsor.dynamics.recursions import places as task_space
 from torsor.mechanism import Coupling, Mechanism
 
-_OPTIONS = {
-    "tree",
-    "place",
-    "axes",
-    "rows",
-    "forced",
-    "choice",
-    "in_world",
-}  # parameters of rules that are no arrays of the caller
+# Parameters of rules that are no arrays of the caller.
+_OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
+
+
+def _takes(parameter: str) -> "cached_property[bool]":
+    return cached_property(lambda algorithm: parameter in algorithm._parameters)
 
 
 @dataclass(frozen=True)
@@ -73,45 +70,22 @@ class Algorithm:
         """Whether external wrenches are an optional input."""
         return "external" in self._parameters or self.keeps
 
-    @cached_property
-    def keeps(self) -> bool:
-        """Whether the result depends on where external wrenches are fixed (link or world) while q changes."""
-        return "loads" in self._parameters
-
-    @cached_property
-    def at_place(self) -> bool:
-        """Whether the result is that of one link or frame."""
-        return "place" in self._parameters
-
-    @cached_property
-    def in_axes(self) -> bool:
-        """Whether the axes of the result are an option."""
-        return "axes" in self._parameters
-
-    @cached_property
-    def at_point(self) -> bool:
-        """Whether a point of the link or frame is an optional input."""
-        return "point" in self._parameters
-
-    @cached_property
-    def by_rows(self) -> bool:
-        """Whether the velocities of the link or frame that count, angular or linear, are an option."""
-        return "rows" in self._parameters
-
-    @cached_property
-    def hybrid(self) -> bool:
-        """Whether the coordinates driven by force are an option."""
-        return "forced" in self._parameters
-
-    @cached_property
-    def closed(self) -> bool:
-        """Whether the loops are closed by a choice of equations."""
-        return "choice" in self._parameters
-
-    @cached_property
-    def rates(self) -> bool:
-        """Whether higher rates of the motion are optional inputs, each with one more result."""
-        return "external_rate" in self._parameters
+    keeps = _takes("loads")
+    """Whether the result depends on where external wrenches are fixed (link or world) while q changes."""
+    at_place = _takes("place")
+    """Whether the result is that of one link or frame."""
+    in_axes = _takes("axes")
+    """Whether the axes of the result are an option."""
+    at_point = _takes("point")
+    """Whether a point of the link or frame is an optional input."""
+    by_rows = _takes("rows")
+    """Whether the velocities of the link or frame that count, angular or linear, are an option."""
+    hybrid = _takes("forced")
+    """Whether the coordinates driven by force are an option."""
+    closed = _takes("choice")
+    """Whether the loops are closed by a choice of equations."""
+    rates = _takes("external_rate")
+    """Whether higher rates of the motion are optional inputs, each with one more result."""
 
     def axis_of(self, name: str) -> str:
         """Return the name of the axis of an input, see ``size``."""
@@ -282,22 +256,12 @@ those with a margin the methods themselves: a result and ``closure_margin`` from
 
 
 def named_algorithms() -> dict[str, Algorithm]:
-    """Return the algorithms that users may name: all but those with a margin.
-
-    Example:
-        >>> "closed_velocities" in named_algorithms(), "closed_velocities" + WITH_MARGIN in named_algorithms()
-        (True, False)
-    """
+    """Return the algorithms that users may name: all but those with a margin."""
     return {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
 
 
 def algorithm_names(like: object = "") -> str:
-    """Return names of algorithms for a message, those that resemble a given one first: "mass_matrix", "jacobian:LINK".
-
-    Example:
-        >>> algorithm_names("jacobain:hand").split(", ")[0]
-        'jacobian:LINK'
-    """
+    """Return names of algorithms for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
     given = like.partition(":")[0] if isinstance(like, str) else ""
     places = {name: f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items()}
     near = get_close_matches(given, places, MOST_NAMES)

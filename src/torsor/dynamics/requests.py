@@ -221,8 +221,6 @@ def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = (
     return found
 
 
-# From a request to a CasADi function: build the tree, make free numbers symbols, run the algorithm.
-
 # Above this many operations, the search for common subexpressions takes longer than compiling them twice.
 LONG = 50_000
 
@@ -263,6 +261,3 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
         return function
     return ca.Function(name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))
-
-
-# From the name of an algorithm to its CasADi function: the table of algorithms, requests, tracing, cache keys.

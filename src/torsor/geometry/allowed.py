@@ -141,12 +141,7 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
-    """Return the matrix of pairs with reasons, without those of parts that have no shapes.
-
-    Example:
-        >>> matrix_of("arm", ("base", "arm"), [("base", "arm", "never"), ("base", "camera", "never")]).reasons
-        mappingproxy({('arm', 'base'): 'never'})
-    """
+    """Return the matrix of pairs with reasons, without those of parts that have no shapes."""
     known = tuple(dict.fromkeys(parts))
     return AllowedCollisions(robot, known, {(a, b): why for a, b, why in pairs if a in known and b in known})
 
@@ -198,11 +193,7 @@ def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
 
 
 def _sampled(
-    robot: Mechanism,
-    shapes: Sequence[Placed],
-    pairs: Sequence[tuple[int, int]],
-    samples: int,
-    rng: np.random.Generator,
+    robot: Mechanism, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], samples: int, rng: np.random.Generator
 ) -> list[tuple[str, str, str]]:
     """Return the parts that never or always overlap in random postures within the limits."""
     pairs = [pair for pair in pairs if not _unbounded(robot, *(shapes[index].link for index in pair))]
@@ -237,13 +228,7 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
-    """Return postures (count, nq): uniform within the limits, rotations uniform, elsewhere half a turn or 1 m wide.
-
-    Example:
-        >>> q = random_postures(torsor.library.ur5(), 100, np.random.default_rng(0))
-        >>> q.shape, bool(np.abs(q).max() <= 2 * np.pi)
-        ((100, 6), True)
-    """
+    """Return postures (count, nq): uniform within the limits, rotations uniform, elsewhere half a turn or 1 m wide."""
     q = np.empty((count, robot.nq))
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):

@@ -7,6 +7,7 @@ velocity of the first), exact wherever the nearest points are unique.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -23,12 +24,7 @@ PARALLEL = 1e-9  # squared sine of the angle below which segments count as paral
 
 
 def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may be one point.
-
-    Example:
-        >>> ca.DM(on_segment(ca.SX([0.25, 1, 0]), ca.SX([0, 0, 0]), ca.SX([1, 0, 0])))
-        DM([0.25, 0, 0])
-    """
+    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may be one point."""
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
@@ -36,13 +32,7 @@ def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
 
 
 def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Return the nearest points (3 x 1 each) of two segments, or points, each given by its ends.
-
-    Example:
-        >>> across = [ca.SX([0, -1, 2]), ca.SX([0, 1, 2])]
-        >>> [ca.DM(each) for each in nearest_points([ca.SX([-1, 0, 0]), ca.SX([1, 0, 0])], across)]
-        [DM([0, 0, 0]), DM([0, 0, 2])]
-    """
+    """Return the nearest points (3 x 1 each) of two segments, or points, each given by its ends."""
     if len(first) == 1:
         return first[0], second[0] if len(second) == 1 else on_segment(first[0], *second)
     if len(second) == 1:
@@ -65,13 +55,7 @@ def _clamped(share: ca.SX) -> ca.SX:
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
-    """Return the squared distance of two segments, or points, each given by its ends (3 x 1).
-
-    Example:
-        >>> across = [ca.SX([0, -1, 2]), ca.SX([0, 1, 2])]
-        >>> segment_distance([ca.SX([-1, 0, 0]), ca.SX([1, 0, 0])], across)
-        SX(4)
-    """
+    """Return the squared distance of two segments, or points, each given by its ends (3 x 1)."""
     p, q = nearest_points(first, second)
     return ca.sumsqr(p - q)
 
@@ -102,12 +86,7 @@ def _column(pose: ca.SX, k: int) -> ca.SX:
 
 
 def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
-    """Return the centre of a sphere, or both ends of the axis of a capsule or cylinder (3 x 1 each).
-
-    Example:
-        >>> [ca.DM(end).full().ravel().tolist() for end in axis_ends("capsule", ca.SX(np.eye(4)), (0.1, 2.0))]
-        [[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]
-    """
+    """Return the centre of a sphere, or both ends of the axis of a capsule or cylinder (3 x 1 each)."""
     center = _column(pose, 3)
     if shape == "sphere":
         return [center]
@@ -158,10 +137,6 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``.
 
     Where several points are, it is one of them. Shapes: sphere, capsule, cylinder, box, ellipsoid.
-
-    Example:
-        >>> ca.DM(lowest_point("box", ca.SX(np.eye(4)), (2.0, 2.0, 4.0), ca.SX([0.6, 0, 0.8])))
-        DM([-1, 1, -2])
     """
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
@@ -239,20 +214,12 @@ def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     return ca.vertcat(share[0] * radial, share[1] * up), ca.if_else(outside, length, ca.fmax(wide, high))
 
 
-def _sphere_box(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    return _from_solid(A, a, B, b, _beyond_box)
-
-
-def _sphere_cylinder(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    return _from_solid(A, a, B, b, _beyond_cylinder)
-
-
 _ROUND = ("sphere", "capsule")
 CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
     **{(a, b): _round_pair((a, b)) for a, b in (("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"))},
     **{("plane", kind): _plane_pair(kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
-    ("sphere", "box"): _sphere_box,
-    ("sphere", "cylinder"): _sphere_cylinder,
+    ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
+    ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }
 """The closed forms, by the kinds of shapes; those of exchanged kinds follow from ``closest``."""
 
@@ -281,11 +248,6 @@ def closest(a: str, A: ca.SX, size_a: Size, b: str, B: ca.SX, size_b: Size) -> C
 
 
 def box_corners(size: Sequence[float]) -> Array:
-    """Return the corners (8, 3) of a box in its own axes.
-
-    Example:
-        >>> box_corners((2.0, 4.0, 6.0))[0].tolist()
-        [-1.0, -2.0, -3.0]
-    """
+    """Return the corners (8, 3) of a box in its own axes."""
     signs = np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1], indexing="ij")).reshape(3, -1).T
     return np.asarray(signs * np.asarray(size, dtype=float) / 2)

@@ -13,16 +13,8 @@ import numpy as np
 
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
-from torsor.geometry.closed_forms import (
-    Closest,
-    Size,
-    axis_ends,
-    box_corners,
-    closest,
-    is_closed,
-    nearest_points,
-    on_plane,
-)
+from torsor.geometry import closed_forms
+from torsor.geometry.closed_forms import Closest, Size, closest
 from torsor.geometry.convex import hull_of
 from torsor.mechanism import Shape
 
@@ -63,14 +55,7 @@ class _Face(NamedTuple):
 
 
 def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
-    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart.
-
-    Example:
-        >>> at = lambda z: ca.SX(np.block([[np.eye(3), np.array([[0], [0], [z]])]]))
-        >>> found = box_contacts(at(0.0), (1.0, 1.0, 1.0), at(0.9), (0.4, 0.4, 1.0))
-        >>> sorted({round(float(each.distance), 9) for each in found})[0]
-        -0.1
-    """
+    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
     first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
     apart = second.p - first.p
     gaps = [
@@ -179,7 +164,7 @@ def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Close
             better = ca.logic_and(known, gap > best[0])
             best = ca.if_else(better, ca.vertcat(gap, axis, *ends), best)
     gap, normal, *ends = ca.vertsplit(best, [0, 1, 4, 7, 10, 13, 16])
-    p, q = nearest_points([ends[0] - ends[1], ends[0] + ends[1]], [ends[2] - ends[3], ends[2] + ends[3]])
+    p, q = closed_forms.nearest_points([ends[0] - ends[1], ends[0] + ends[1]], [ends[2] - ends[3], ends[2] + ends[3]])
     return Closest(gap, normal, p, q), gap > least
 
 
@@ -203,7 +188,7 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         True
     """
     kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
-    return is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
+    return closed_forms.is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
@@ -232,13 +217,13 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         return [closest(a.shape, first, a.size, b.shape, second, b.size)]
     up = first[:3, 2]
     if b.shape == "capsule":
-        lowest = [end - b.size[0] * up for end in axis_ends("capsule", second, b.size)]
+        lowest = [end - b.size[0] * up for end in closed_forms.axis_ends("capsule", second, b.size)]
     elif b.shape == "cylinder":
         lowest = _rim_points(second, b.size, up)
     else:
-        local = box_corners(b.size) if b.shape == "box" else _vertices(b)
+        local = closed_forms.box_corners(b.size) if b.shape == "box" else _vertices(b)
         lowest = [second[:3, :3] @ ca.SX(each) + second[:3, 3] for each in local]
-    return [on_plane(first, point) for point in lowest]
+    return [closed_forms.on_plane(first, point) for point in lowest]
 
 
 def _moved(pose: ca.SX, shape: Shape) -> ca.SX:

@@ -52,12 +52,7 @@ def _hull(path: str, folders: tuple[str, ...] | None, scale: tuple[float, ...], 
 
 
 def hull_of_points(points: Array, where: str) -> Hull:
-    """Return the convex hull of points (n, 3); points in a plane, and hulls of very many vertices, are errors.
-
-    Example:
-        >>> hull_of_points(np.vstack([np.zeros(3), np.eye(3), 0.1 * np.ones((1, 3))]), "mesh").vertices.shape
-        (4, 3)
-    """
+    """Return the convex hull of points (n, 3); points in a plane, and hulls of very many vertices, are errors."""
     try:
         from scipy.spatial import ConvexHull, QhullError
     except ImportError:
@@ -89,12 +84,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
 
 
 def radius_about_origin(shape: Shape, where: str) -> float:
-    """Return the radius (m) of the ball about the origin of a shape that contains it; infinite for a plane.
-
-    Example:
-        >>> radius_about_origin(Shape("capsule", (0.1, 0.4)), "link")
-        0.30000000000000004
-    """
+    """Return the radius (m) of the ball about the origin of a shape that contains it; infinite for a plane."""
     size = shape.size
     match shape.shape:
         case "plane":

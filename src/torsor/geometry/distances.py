@@ -35,12 +35,6 @@ def pair_kernel(a: str, b: str) -> Any:
 
     It returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (..., 2, 3) and
     the moment (..., 3) of the normal at these points about the origin.
-
-    Example:
-        >>> low, high = np.eye(3, 4), np.eye(3, 4) + [0, 0, 0, 2.0]
-        >>> distance, normal, points, moment = pair_kernel("sphere", "sphere")(low, [0.5], high, [1.0])
-        >>> round(float(distance), 6)  # 2 sqrt(3) - 1.5
-        1.964102
     """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
@@ -106,11 +100,7 @@ class DistanceModel:
     """
 
     def __init__(
-        self,
-        robot: Mechanism,
-        shapes: Sequence[Placed],
-        pairs: Sequence[tuple[int, int]],
-        within: float | None = None,
+        self, robot: Mechanism, shapes: Sequence[Placed], pairs: Sequence[tuple[int, int]], within: float | None = None
     ):
         self.robot, self.within = robot, None if within is None else number(within, robot.name, "within", least=0.0)
         kept = sorted({index for pair in pairs for index in pair})

@@ -58,9 +58,8 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
             fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
             raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
         matrix = default_matrix(robot) if pairs is None else pairs
-        known = matrix_of(
-            robot.name, (each.part for each in shapes), ((*key, why) for key, why in matrix.reasons.items())
-        )
+        reasons = ((*key, why) for key, why in matrix.reasons.items())
+        known = matrix_of(robot.name, (each.part for each in shapes), reasons)
         chosen = shape_pairs(shapes, known)
         chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call for each pair of kinds
         return DistanceModel(robot, shapes, chosen, within)
@@ -81,11 +80,8 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
     found = exact or [k for k, each in enumerate(shapes) if each.part == name]
     if not found and name in robot.places:
         place = robot.place(name)
-        found = [
-            k
-            for k, each in enumerate(shapes)
-            if each.link == place.link and name in (*robot.link_names, robot.base.name)
-        ]
+        is_link = name in (*robot.link_names, robot.base.name)
+        found = [k for k, each in enumerate(shapes) if is_link and each.link == place.link]
         if not found:
             fix = f"robot.with_shapes({name!r}, [torsor.Shape(...)])"
             raise ModelError(f"{name!r} has no collision shape", value=name, where=robot.name, fix=fix)

@@ -21,13 +21,7 @@ class Hint(NamedTuple):
 
 
 def uniform_body(shape: Shape, where: str) -> Solid | None:
-    """Return (volume, centre, inertia about it for unit density) of a shape in the link's axes; None for a plane.
-
-    Example:
-        >>> volume, center, inertia = uniform_body(Shape("box", (1.0, 2.0, 3.0)), "link")
-        >>> volume, np.diag(inertia).round(9).tolist()
-        (6.0, [6.5, 5.0, 2.5])
-    """
+    """Return (volume, centre, inertia about it for unit density) of a shape in the link's axes; None for a plane."""
     if shape.shape == "plane":
         return None
     is_mesh = shape.shape == "mesh"
@@ -48,14 +42,6 @@ def inertia_hint(link: Link) -> str:
 
     Principal moments of a uniform body with the mass and the shapes of the link are compared one by one: a hollow or a
     motor-laden link differs by a factor of 2 or 3, a file with wrong units or a made-up inertia by far more.
-
-    Example:
-        >>> box = Shape("box", (0.1, 0.1, 0.5))
-        >>> inertia_hint(Link("arm", 1.0, inertia=np.diag([0.02, 0.02, 0.002]), shapes=(box,)))
-        ''
-        >>> inertia_hint(Link("arm", 1.0, inertia=np.diag([1.0, 1.0, 1.0]), shapes=(box,)))
-        'moments of inertia 1, 1, 1 kg m^2 are up to 600 times those of a uniform body of its shape and mass, 0.00167, \
-0.0217, 0.0217'
     """
     if link.defect:
         return str(link.defect.but(where=""))
@@ -80,12 +66,7 @@ def inertia_hint(link: Link) -> str:
 
 
 def inertia_hints(robot: Mechanism) -> list[Hint]:
-    """Return hints at suspicious inertias of moving links; links whose meshes cannot be read are left out.
-
-    Example:
-        >>> inertia_hints(torsor.library.ur5())
-        []
-    """
+    """Return hints at suspicious inertias of moving links; links whose meshes cannot be read are left out."""
     found = []
     for link in robot.links:
         try:
@@ -97,13 +78,7 @@ def inertia_hints(robot: Mechanism) -> list[Hint]:
 
 
 def missing_meshes(robot: Mechanism) -> list[str]:
-    """Return the mesh files of visuals and collision shapes that are not found, each once.
-
-    Example:
-        >>> lost = Shape("mesh", (1, 1, 1), mesh="package://lost/hand.stl")
-        >>> missing_meshes(torsor.library.two_link().with_shapes("link2", [lost]))
-        ['package://lost/hand.stl']
-    """
+    """Return the mesh files of visuals and collision shapes that are not found, each once."""
     parts = list[Visual | Shape]()
     for link in (robot.base, *robot.links):
         parts += [*link.visuals, *link.shapes]

@@ -39,12 +39,7 @@ JENSEN: Mapping[str, tuple[float, float, float]] = {
 
 
 def growth_factor(segment: str, age: float | None) -> float:
-    """Return the mass fraction of a segment at an age (years), divided by that of adults; 1 from 18 years or for None.
-
-    Example:
-        >>> round(growth_factor("head", 6.0), 2), round(growth_factor("thigh", 9.0), 3), growth_factor("thigh", 30)
-        (2.6, 0.855, 1.0)
-    """
+    """Return the mass fraction of a segment at an age (years) over that of adults; 1 from 18 years or for None."""
     if age is None:
         return 1.0
     row = JENSEN[segment if segment in JENSEN else "trunk"]

@@ -12,8 +12,6 @@ from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
 
-# Commercial arms, with published parameters, so that no file is needed.
-
 _QUARTER = math.pi / 2
 
 

@@ -61,9 +61,8 @@ def segmented_arm(segments: int = 10, payload: float = 0.5, spatial: bool = Fals
             if i and spatial:
                 links.append(Link(f"{name}/y"))
                 place = make_pose(p=[reach, 0.0, 0.0])
-                joints.append(
-                    Joint(f"spring{k}/{i}/y", "revolute", parent, f"{name}/y", place, axis=np.array([0, 1, 0]))
-                )
+                axis = np.array([0, 1, 0])
+                joints.append(Joint(f"spring{k}/{i}/y", "revolute", parent, f"{name}/y", place, axis=axis))
                 parent, reach = f"{name}/y", 0.0
             links.append(Link(name, mass, np.array([length / 2, 0, 0]), mass * length**2 / 12 * np.diag([0, 1, 1])))
             joint = f"joint{k}" if i == 0 else f"spring{k}/{i}"

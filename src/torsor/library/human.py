@@ -185,7 +185,6 @@ CLAVICLES, NECKS, FOREFEET = 0.730 / 11.651, 1.20 / 5.066, 0.13
 
 
 def _spine(made: _Builder, lower: Segment, middle: Segment, upper: Segment) -> None:
-    """Add the spine on the pelvis."""
     rest = upper.mass * (1 - 2 * CLAVICLES)
     spine = *_halves(("spine1", "spine2"), middle, middle.mass), *_halves(("spine3", "spine4"), upper, rest)
     ways = lower.length, middle.length / 2, middle.length / 2, upper.length / 2
@@ -197,7 +196,6 @@ def _spine(made: _Builder, lower: Segment, middle: Segment, upper: Segment) -> N
 
 
 def _head(made: _Builder, upper: Segment, head: Segment, s: float) -> None:
-    """Add neck and head on the upper spine."""
     neck_mass = head.mass * NECKS
     centre = head.length - head.centre  # of head and neck, above the seventh vertebra
     low, high = 0.04 * s, (head.mass * centre - neck_mass * 0.04 * s) / (head.mass - neck_mass)
@@ -212,7 +210,6 @@ def _head(made: _Builder, upper: Segment, head: Segment, s: float) -> None:
 
 
 def _leg(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
-    """Add a leg on the pelvis."""
     thigh, shank, foot = (body[name] for name in ("thigh", "shank", "foot"))
     made.chain(side, _HIP, "pelvis", _link(f"{side}_thigh", thigh), [sign * HIP * s, 0.0, 0.0])
     made.chain(side, _KNEE, f"{side}_thigh", _link(f"{side}_shank", shank), [0.0, -thigh.length, 0.0])
@@ -234,7 +231,6 @@ def _leg(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
 
 
 def _arm(made: _Builder, side: str, sign: float, body: Body, s: float) -> None:
-    """Add an arm on the upper spine."""
     upper, arm, forearm, hand = (body[name] for name in ("upper trunk", "upper arm", "forearm", "hand"))
     clavicle = upper.mass * CLAVICLES
     along = clavicle * (SHOULDER * s) ** 2 / 12

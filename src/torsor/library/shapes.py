@@ -10,12 +10,7 @@ SLENDER = 0.05  # radius of a bar over its length
 
 
 def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
-    """Return the inertia (3 x 3) of a solid cylinder about its centre; ``along`` (0, 1, 2) is its axis.
-
-    Example:
-        >>> cylinder(12.0, 1.0, 2.0, 2).diagonal().tolist()
-        [7.0, 7.0, 6.0]
-    """
+    """Return the inertia (3 x 3) of a solid cylinder about its centre; ``along`` (0, 1, 2) is its axis."""
     across = mass * (3 * radius**2 + length**2) / 12
     moments = np.full(3, across)
     moments[along] = mass * radius**2 / 2
@@ -23,22 +18,13 @@ def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
 
 
 def bar(name: str, length: float, mass: float, along: int = 0, start: float = 0.0) -> Link:
-    """Return a round bar along an axis (0, 1, 2) of its frame, from ``start`` on that axis.
-
-    Example:
-        >>> bar("crank", 0.4, 1.0).com.tolist()
-        [0.2, 0.0, 0.0]
-    """
+    """Return a round bar along an axis (0, 1, 2) of its frame, from ``start`` on that axis."""
     com = np.zeros(3)
     com[along] = start + length / 2
     return Link(name, mass, com, cylinder(mass, SLENDER * length, length, along))
 
 
 def check_positive(where: str, **sizes: float) -> None:
-    """Raise ModelError unless all sizes are finite and above 0.
-
-    Example:
-        >>> check_positive("four_bar", crank=0.4)
-    """
+    """Raise ModelError unless all sizes are finite and above 0."""
     for name, value in sizes.items():
         positive(value, where, name)

@@ -60,7 +60,8 @@ def random_tree(
         parent = int(rng.integers(-1, i)) if rng.random() < branching else i - 1
         links.append(Link(f"link{i + 1}", *_random_inertia(rng)))
         settings = _random_extras(rng, kind, joints) if extras else {}
-        pose, axis = _random_pose(rng), rng.normal(size=3)
+        pose = make_pose(from_quaternion(rng.normal(size=4)), rng.normal(size=3) * 0.4)
+        axis = rng.normal(size=3)
         joints.append(Joint(f"joint{i + 1}", kind, links[parent + 1].name, links[-1].name, pose, axis, **settings))
     robot = build(f"random_tree_{n}_{seed}", links, joints, gravity=rng.normal(size=3) * 5)
     return _with_random_drives(robot, rng) if extras else robot
@@ -71,10 +72,6 @@ def _random_inertia(rng: np.random.Generator) -> tuple[float, Array, Array]:
     masses = rng.uniform(0.1, 0.6, size=6)
     homogeneous = np.column_stack([points, np.ones(6)])
     return from_pseudo_inertia(homogeneous.T * masses @ homogeneous)
-
-
-def _random_pose(rng: np.random.Generator) -> Array:
-    return make_pose(from_quaternion(rng.normal(size=4)), rng.normal(size=3) * 0.4)
 
 
 def _random_extras(rng: np.random.Generator, kind: str, before: list[Joint]) -> dict[str, Any]:

@@ -33,14 +33,7 @@ STEP = math.pi / 12  # 15 degrees
 def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
-    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these.
-
-    Example:
-        >>> elbow = Joint("elbow", "revolute", "a", "b", make_pose(from_rpy([1.5708, 0, 0])), axis=(0, 1e-6, 1))
-        >>> joint = snapped_parts([], [elbow], [], 1e-5)[1][0]
-        >>> joint.placement[1].tolist(), joint.axis.tolist()
-        ([0.0, 0.0, -1.0, 0.0], [0.0, 0.0, 1.0])
-    """
+    """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these."""
     return (
         [replace(link, inertia=_inertia(link.inertia, within)) for link in links],
         [_joint(joint, within) for joint in joints],
@@ -156,13 +149,8 @@ def build(
         closures.append(loop)
     table = {} if posture_table is None else posture_table
     postures = checked_postures(table, mechanism.joints, mechanism.position_names, where)
-    mechanism = replace(
-        mechanism,
-        loops=tuple(closures),
-        active=tuple(active),
-        posture_table=postures,
-        allowed_collisions=tuple(allowed_collisions),
-    )
+    closed: dict[str, Any] = {"loops": tuple(closures), "active": tuple(active), "posture_table": postures}
+    mechanism = replace(mechanism, **closed, allowed_collisions=tuple(allowed_collisions))
     _warn_if_singular(mechanism, where)
     inertias = {link.name: link.inertia for link in mechanism.links}
     for joint in mechanism.joints:
@@ -260,13 +248,7 @@ def _resolve(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
-    """Return a fixed joint with the pose that a joint has at a position (nq,).
-
-    Example:
-        >>> slide = Joint("slide", "prismatic", "ground", "cart", axis=(1, 0, 0))
-        >>> fixed_at(slide, np.array([0.3])).placement[:3, 3].tolist()
-        [0.3, 0.0, 0.0]
-    """
+    """Return a fixed joint with the pose that a joint has at a position (nq,)."""
     R, p = joint.kind.transform(position, joint.pitch)
     moved = joint.placement @ joint.frame @ make_pose(R, p) @ inverse_pose(joint.frame)
     return Joint(joint.name, "fixed", joint.parent, joint.child, moved, source=joint.source)
@@ -307,19 +289,13 @@ def _merge(
     taken = {link for link in links if carrier[link][0] == link}
     for frame in named:
         if frame.name in taken:
-            raise ModelError(
-                f"frame {frame.name!r} has the name of another link or frame", value=frame.name, where=where
-            )
+            found = f"frame {frame.name!r} has the name of another link or frame"
+            raise ModelError(found, value=frame.name, where=where)
         taken.add(frame.name)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
-    return Mechanism(
-        re.sub(r"\s+", " ", name).strip() or "robot",
-        merged[root],
-        tuple(merged[joint.child] for joint in moving),
-        tuple(moving),
-        tuple(named),
-        gravity,  # type: ignore[arg-type]  # checked and converted there
-    )
+    title, bodies = re.sub(r"\s+", " ", name).strip() or "robot", tuple(merged[joint.child] for joint in moving)
+    # Gravity is checked and converted there.
+    return Mechanism(title, merged[root], bodies, tuple(moving), tuple(named), gravity)  # type: ignore[arg-type]
 
 
 def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
@@ -339,9 +315,7 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
     if len(group) == 1:
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
-    visuals = tuple(
-        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
-    )
+    visuals = tuple(replace(each, pose=carrier[link.name][1] @ each.pose) for link in group for each in link.visuals)
     shapes = [shape for link in group for shape in _merged_shapes(link, owner, carrier[link.name][1])]
     # Each link was checked by itself, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
@@ -360,7 +334,7 @@ def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*each) for each in moving):
         found = (
-            "no moving link has mass or inertia: every force of inertia and gravity is 0, forward dynamics is singular"
+            "no moving link has mass or inertia: all inertial and gravity forces are 0, forward dynamics is singular"
         )
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
         warn(found, where=where, fix=fix)

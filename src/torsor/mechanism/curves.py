@@ -84,12 +84,7 @@ IDENTITY = Curve((1.0, 0.0))
 
 
 def broken_line(x: Array, y: Array) -> Curve:
-    """Return the straight lines between points; beyond the ends they go on.
-
-    Example:
-        >>> broken_line(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.0]))(np.array([0.5, 1.5, 3.0]))[0].tolist()
-        [0.5, 0.5, -1.0]
-    """
+    """Return the straight lines between points; beyond the ends they go on."""
     slopes = np.diff(y) / np.diff(x)
     bends = zip(x[1:-1].tolist(), np.diff(slopes).tolist(), strict=True)
     return Curve((float(slopes[0]), float(y[0] - slopes[0] * x[0])), tuple((at, by, 1) for at, by in bends))
@@ -100,11 +95,6 @@ def cubic_spline(x: Array, y: Array) -> Curve:
 
     Its third derivatives at the ends are those of the cubics through the first and the last four points (Forsythe,
     Malcolm and Moler 1977).
-
-    Example:
-        >>> x = np.array([0.0, 0.5, 1.0, 2.0, 2.5])
-        >>> cubic_spline(x, x**3)(np.array([1.5, 2.5]))[0].round(12).tolist()
-        [3.375, 15.625]
     """
     n, step = len(x), np.diff(x)
     if n < 3:
@@ -149,7 +139,6 @@ class _Guided(JointKind):
     outer: Curve = IDENTITY
 
     def _motion(self, q: Vector) -> tuple[Any, Any, Any]:
-        """Return x, its slope and its second derivative."""
         inner: Any = self.inner.traced if is_symbolic(q) else self.inner
         outer: Any = self.outer.traced if is_symbolic(q) else self.outer
         u, first, second = inner(q[0])
@@ -234,9 +223,8 @@ class Cam(Flexible):
     @cached_property
     def kind(self) -> JointKind:
         """A turn about the z axis of the joint, or a slide along it."""
-        inner, outer = (
-            _curve(getattr(self, f"{name}polynomial"), getattr(self, f"{name}powers")) for name in ("inner_", "")
-        )
+        inner = _curve(self.inner_polynomial, self.inner_powers)
+        outer = _curve(self.polynomial, self.powers)
         made = _GuidedTurn if self.turns[0] else _GuidedSlide
         return made("flexible", ("",), self.turns, inner=inner, outer=outer)
 
@@ -251,5 +239,5 @@ class Cam(Flexible):
         return np.zeros((1, 1))
 
 
-def _curve(polynomial: Array, powers: Array) -> Curve:
+def _curve(polynomial: Any, powers: Any) -> Curve:
     return Curve(tuple(polynomial.tolist()), tuple((x, factor, int(n)) for x, factor, n in powers.tolist()))

@@ -54,13 +54,7 @@ _TEXTS: dict[int, str] = {
 
 
 def checked_stiffness(value: Any, where: str) -> float | str:
-    """Return a stiffness as a number of 0 or more, or as the text of a law in the deflection x.
-
-    Example:
-        >>> x = ca.SX.sym("deflection")
-        >>> checked_stiffness(100 + 500 * x**2, "spring")
-        '(100 + (500 * (x ** 2)))'
-    """
+    """Return a stiffness as a number of 0 or more, or as the text of a law in the deflection x."""
     if isinstance(value, (ca.SX, str)):
         text = value if isinstance(value, str) else _as_text(value, where)
         if len(text) > LONGEST:
@@ -74,12 +68,7 @@ def checked_stiffness(value: Any, where: str) -> float | str:
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
-    """Return the stiffness at a deflection x: a number as it is, a law as a CasADi expression.
-
-    Example:
-        >>> float(ca.evalf(stiffness_at("100 + 500 * x**2", ca.SX(0.1))))
-        105.0
-    """
+    """Return the stiffness at a deflection x: a number as it is, a law as a CasADi expression."""
     if not isinstance(stiffness, str):
         return stiffness
     try:
@@ -140,10 +129,6 @@ def energy_at(stiffness: float | str | ca.SX, x: ca.SX) -> Any:
     """Return the energy of a spring at the deflection x: the integral of K(s) s from 0 to x.
 
     A law is integrated numerically: exact where K is a polynomial up to degree 10; error about 1e-4 where K has kinks.
-
-    Example:
-        >>> round(float(ca.evalf(energy_at("12 * x**2", ca.SX(2.0)))), 9)  # 12 * 2**4 / 4
-        48.0
     """
     if not isinstance(stiffness, str):
         return 0.5 * stiffness * x**2
@@ -238,7 +223,7 @@ class Motor(Part):
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
             found = (
-                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, its carrier {whole:.3g} in all"
+                f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, the whole carrier {whole:.3g}"
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
             warn(found, allowed="no more than the carrier", fix=fix)
@@ -248,11 +233,6 @@ def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
     """Return forces (n x 1) of drives within -limit and limit (n,), where inf stands for none; NaN stays NaN.
 
     The minimum and maximum of CasADi, as those of C, would turn NaN into a full force.
-
-    Example:
-        >>> tau = ca.SX([3.0, -3.0, np.nan, 9.0])
-        >>> saturated_force(tau, np.array([2.0, 2.0, 2.0, np.inf]))
-        SX([2, -2, nan, 9])
     """
     found = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, real_numbers
+from torsor.base.arrays import Array, Maybe, real_numbers
 from torsor.base.checks import frozen_array, frozen_pose, name_of, number, one_of, positive_vector
 from torsor.base.errors import ModelError, shortened, warn
 from torsor.mechanism.build import build, fixed_at
@@ -24,13 +24,11 @@ from torsor.mechanism.names import unused_name
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import axis_frame, composite, make_pose, move_inertia
 
-# Bodies that are added to the links of a mechanism: payloads, and motors with their mass.
-
 M = TypeVar("M", bound=Mechanism)
 ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal but for it are equal
 
 
-def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None) -> M:
+def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
     """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
     load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
     place = robot.place(link)
@@ -55,7 +53,7 @@ class MotorBody:
     moments in the motor's frame, or 3 x 3 in that frame (in the axes of the carrier where ``place`` is a point).
     """
 
-    def __init__(self, where: str, mass: float, place: ArrayLike | None, moments: ArrayLike | None):
+    def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
             found = f"{'place' if moments is None else 'moments'} of a motor without a mass"
@@ -69,9 +67,8 @@ class MotorBody:
             self.pose = make_pose(p=frozen_array(centre, (3,), where, "place"))
         given = real_numbers(() if moments is None else moments)
         principal = given is not None and given.ndim == 1 and given.size > 0
-        self.moments = (
-            None if moments is None else frozen_array(moments, (3,) if principal else (3, 3), where, "moments")
-        )
+        shape = (3,) if principal else (3, 3)
+        self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
     def added_to(self, robot: M, place: Place, motor: Motor) -> M:
         """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
@@ -103,8 +100,6 @@ class MotorBody:
         return np.diag(self.moments)
 
 
-# Edits of springs, motors and friction; each returns a new mechanism.
-
 PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
 SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are other numbers, not rounding
 
@@ -116,11 +111,7 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 
 
 def with_friction(
-    robot: M,
-    joint: str | None = None,
-    coulomb: ArrayLike | None = None,
-    viscous: ArrayLike | None = None,
-    smooth: float | None = None,
+    robot: M, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
 ) -> M:
     """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m)."""
     given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
@@ -180,12 +171,12 @@ def with_motor(
     inertia: float,
     ratio: float = 1.0,
     carrier: str | None = None,
-    axis: ArrayLike | None = None,
+    axis: Maybe = None,
     stiffness: Any = None,
     damping: float = 0.0,
     mass: float = 0.0,
-    place: ArrayLike | None = None,
-    moments: ArrayLike | None = None,
+    place: Maybe = None,
+    moments: Maybe = None,
 ) -> M:
     """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
     at = robot.place(robot.joint(joint).parent if carrier is None else carrier)
@@ -252,9 +243,7 @@ def _check_still(
     """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
     along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
     if moves and not along and between.type not in ("prismatic", "fixed"):
-        found = (
-            f"seen from the carrier {robot.links[carrier].name!r}, the axis of the joint turns with {between.name!r}"
-        )
+        found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {between.name!r}"
         fix = "give axis=, the spin axis of the rotor in the carrier's axes"
         raise ModelError(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix)
 
@@ -278,19 +267,9 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
     return _with_joint(robot, joint.name, lambda old: replace(old, motor=None, spring=spring))
 
 
-# Edits of joints: another type.
-
 # What a joint of another type cannot keep, because its numbers have other units or another length.
 _LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST |= {
-    "coulomb": 0.0,
-    "viscous": 0.0,
-    "rotor_inertia": 0.0,
-    "smooth": 0.0,
-    "offset": 0.0,
-    "ratio": 1.0,
-    "pitch": 0.0,
-}
+_LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {"ratio": 1.0}
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
@@ -315,7 +294,8 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         fix = f"open it first: robot.without_loop({coupling!r})"
         raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
-    active = [each for old in robot.active for each in _renamed(old, joint, new)]
+    own = {*joint.velocity_names}
+    active = [each for old in robot.active for each in (new.velocity_names if old in own else (old,))]
     joints = tuple(new if each is joint else each for each in robot.joints)
     postures = robot.posture_table
     if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
@@ -335,14 +315,6 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
         warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
     plain: dict[str, Any] = dict(_LOST)
     return replace(joint, type=type, **plain)
-
-
-def _renamed(name: str, old: Joint, new: Joint) -> tuple[str, ...]:
-    """Return the names of active coordinates after the change of a joint."""
-    return new.velocity_names if name in old.velocity_names else (name,)
-
-
-# Edits of postures: named configurations that are kept with a mechanism.
 
 
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
@@ -371,11 +343,6 @@ def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame
     return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
 
 
-def with_gravity(robot: M, gravity: ArrayLike) -> M:
-    """Return the robot under another gravity (3,), m/s^2, in base axes."""
-    return replace(robot, gravity=frozen_array(gravity, (3,), robot.name, "gravity"))
-
-
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
     """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame."""
     if name_of(name, "frame", robot.name) in robot.places:
@@ -401,9 +368,7 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
     if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
         found, allowed = f"a flexible link is fixed at {shortened(q)}", "0: its mass has the shape at rest"
         raise ModelError(found, where=where, allowed=allowed)
-    joints = [
-        fixed_at(each, each.ratio * q + each.offset) if each.coordinate == joint else each for each in robot.joints
-    ]
+    joints = [fixed_at(x, x.ratio * q + x.offset) if x.coordinate == joint else x for x in robot.joints]
     return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
 

@@ -1,12 +1,13 @@
 """Edits of loops, wheels and active coordinates; each returns a new mechanism."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.base.arrays import Maybe
 from torsor.base.checks import direction, frozen_array
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism.loops import Coupling, Loop, Wheel
@@ -20,13 +21,7 @@ _PARALLEL = 1e-3  # sine of the angle between two axes: what is larger is not ro
 
 
 def with_loop(
-    robot: M,
-    name: str,
-    frame_a: str,
-    frame_b: str,
-    kind: str = "revolute",
-    length: float = 0.0,
-    axis: ArrayLike | None = None,
+    robot: M, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
 ) -> M:
     """Return the robot with a loop: a cut joint between two links, frames or joints."""
     loop = Loop(name, frame_a, frame_b, kind, length)
@@ -93,15 +88,7 @@ def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, L
 
 
 def with_wheel(
-    robot: M,
-    name: str,
-    link: str,
-    radius: float,
-    kind: str,
-    axis: ArrayLike | None,
-    point: ArrayLike,
-    roller: float,
-    ground: str,
+    robot: M, name: str, link: str, radius: float, kind: str, axis: Maybe, point: ArrayLike, roller: float, ground: str
 ) -> M:
     """Return the robot with a wheel, whose axle is z of a link or frame, or a frame that is made for it."""
     wheel, where = Wheel(name, link, kind, radius, roller, ground), f"{robot.name}: wheel {name!r}"
@@ -120,16 +107,6 @@ def with_wheel(
     return replace(robot, frames=(*robot.frames, axle), loops=(*robot.loops, replace(wheel, frame=axle.name)))
 
 
-def with_coupling(
-    robot: M,
-    name: str,
-    coefficients: Mapping[str, float | Sequence[float]],
-    offset: float,
-) -> M:
-    """Return the robot with a gear, belt, cam or lock."""
-    return replace(robot, loops=(*robot.loops, Coupling(name, coefficients, offset)))
-
-
 def without_loop(robot: M, name: str) -> M:
     """Return the robot with a loop or coupling opened."""
     rest = tuple(loop for loop in robot.loops if loop.name != name)
@@ -137,11 +114,6 @@ def without_loop(robot: M, name: str) -> M:
         allowed = ", ".join(repr(loop.name) for loop in robot.loops) or "none: it has no loops"
         raise ModelError(f"no loop {name!r}", value=name, where=robot.name, allowed=allowed)
     return replace(robot, loops=rest)
-
-
-def open_tree(robot: M) -> M:
-    """Return the robot with all loops and couplings opened; itself if it has none."""
-    return replace(robot, loops=()) if robot.loops else robot
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:

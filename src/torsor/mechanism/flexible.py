@@ -61,14 +61,12 @@ def numbers_like(x: Vector, values: Array) -> Matrix:
 
 
 def _slope(first: Array, second: Array, q: Vector) -> Matrix:
-    """Return the derivative (3 x n) of first q + q^T second q / 2."""
     columns = [numbers_like(q, second[:, :, k]) @ q for k in range(second.shape[2])]
     beside = ca.horzcat(*columns) if is_symbolic(q) else np.column_stack(columns)
     return numbers_like(q, first) + beside
 
 
 def _displacement(first: Array, second: Array, q: Vector) -> Vector:
-    """Return first q + q^T second q / 2 (3)."""
     return numbers_like(q, first) @ q + 0.5 * (_slope(np.zeros_like(first), second, q) @ q)
 
 
@@ -258,9 +256,8 @@ class Modes(Flexible):
         shapes = real_array(self.shapes, where, "shapes")
         if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
             found = f"have shape {masses.shape}, mode shapes {shapes.shape}"
-            raise ModelError(
-                found, argument="masses", where=where, allowed="(N,) and (N, 3, n): N nodes, n modes, at least one"
-            )
+            allowed = "(N,) and (N, 3, n): N nodes, n modes, at least one"
+            raise ModelError(found, argument="masses", where=where, allowed=allowed)
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
@@ -273,9 +270,8 @@ class Modes(Flexible):
         _check_pairs(self, where)
         turns = tuple(bool(each) for each in self.turns) or (False,) * n
         if len(turns) != n:
-            raise ModelError(
-                f"has {len(turns)} entries", argument="turns", where=where, allowed=f"{n}, one for each mode"
-            )
+            allowed = f"{n}, one for each mode"
+            raise ModelError(f"has {len(turns)} entries", argument="turns", where=where, allowed=allowed)
         self._set(turns=turns)
         M = self.mass_matrix
         scale = np.sqrt(np.abs(M.diagonal()))
@@ -393,12 +389,7 @@ MOST_MODES = 100  # of one strain
 
 
 def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
-    """Return B(s) (6, n): the strain of each coordinate, Legendre polynomials divided by the length.
-
-    Example:
-        >>> strain_basis((2, 0, 0, 0), 2.0, 2.0)[2].tolist()
-        [0.5, 0.5]
-    """
+    """Return B(s) (6, n): the strain of each coordinate, Legendre polynomials divided by the length."""
     B, k = np.zeros((6, sum(counts))), 0
     for component, count in zip(STRAINS.values(), counts, strict=True):
         for j in range(count):

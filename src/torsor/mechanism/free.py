@@ -156,9 +156,8 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
         place = mechanism.places.get(owner) if part == "links" else None
         merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
-        raise ModelError(
-            f"path {path!r}: no such {part[:-1]}{merged}", value=path, where=mechanism.name, allowed=allowed
-        )
+        found = f"path {path!r}: no such {part[:-1]}{merged}"
+        raise ModelError(found, value=path, where=mechanism.name, allowed=allowed)
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:

@@ -10,11 +10,6 @@ def friction_jumps(robot: Mechanism, v: Array) -> Flags:
     """Return the intervals (..., T - 1, nv) of velocities v (..., T, nv) in which Coulomb friction jumps.
 
     It has the sign of the velocity, unless the joint's friction is ``smooth``.
-
-    Example:
-        >>> robot = torsor.library.six_axis_arm()
-        >>> friction_jumps(robot, np.array([[1.0] * 6, [-1.0] * 6, [-2.0] * 6])).any(axis=1).tolist()
-        [True, False]
     """
     rough = np.zeros(robot.nv, dtype=bool)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):

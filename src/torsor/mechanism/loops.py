@@ -316,11 +316,7 @@ class Coupling(Part):
     source: str = field(default="", compare=False, repr=False)
 
     def __init__(
-        self,
-        name: str,
-        coefficients: Mapping[str, float | Sequence[float]],
-        offset: float = 0.0,
-        source: str = "",
+        self, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float = 0.0, source: str = ""
     ) -> None:
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"

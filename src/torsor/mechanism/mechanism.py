@@ -18,18 +18,11 @@ from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
 from torsor.mechanism.part import Part
 from torsor.mechanism.parts import Frame, Joint, Link
 
-# Pairs of links that may touch, each with the reason: the part of an allowed collision matrix that a file gives.
-
 Allowed = tuple[str, str, str]
 
 
 def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
-    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept.
-
-    Example:
-        >>> checked_allowed([("hand", "arm", "user"), ("arm", "hand", "never")], ("arm", "hand"), "robot")
-        (('arm', 'hand', 'user'),)
-    """
+    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept."""
     found = dict[tuple[str, str], str]()
     for each in given:
         words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
@@ -48,33 +41,16 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
     return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
 
 
-# The short table of a mechanism for ``print`` and for notebooks: one row for each joint with its link.
-
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
 
 def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
-    """Return the table of joints and the links that they move; a column that says nothing is left out.
-
-    Example:
-        >>> hinge = Joint("elbow", "revolute", "upper", "lower", lower=-1.0, upper=2.0)
-        >>> print(overview("arm", {}, [hinge], [Link("lower", 1.5)]).text())
-        arm
-        joint  type      link   parent  mass (kg)  range
-        elbow  revolute  lower  upper   1.5        -1 .. 2 rad
-    """
-    rows = [
-        (
-            f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name,
-            joint.type,
-            link.name,
-            joint.parent,
-            f"{link.mass:.4g}",
-            _range(joint),
-            _effort(joint),
-        )
-        for joint, link in zip(joints, links, strict=True)
-    ]
+    """Return the table of joints and the links that they move; a column that says nothing is left out."""
+    rows = []
+    for joint, link in zip(joints, links, strict=True):
+        name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
+        limits = _range(joint), _effort(joint)
+        rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
     kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]
     return Summary(title, facts, [HEAD[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
@@ -138,11 +114,8 @@ def checked_postures(
     found = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
-        found[name] = {
-            key: number(value, at, key, least=-LARGEST, most=LARGEST)
-            for key, value in positions.items()
-            if key in known
-        }
+        own = ((key, value) for key, value in positions.items() if key in known)
+        found[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | found[name])[key] for key in quaternion):
@@ -193,14 +166,9 @@ class Mechanism(Part):
 
     def __post_init__(self) -> None:
         name_of(self.name, "robot")
-        self._set(
-            links=tuple(self.links),
-            joints=tuple(self.joints),
-            frames=tuple(self.frames),
-            loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))),
-            active=tuple(self.active),
-            gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST),
-        )
+        self._set(**{key: tuple(getattr(self, key)) for key in ("links", "joints", "frames", "active")})
+        self._set(loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))))
+        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST))
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
@@ -220,9 +188,8 @@ class Mechanism(Part):
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
                 found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
-                raise ModelError(
-                    found, where=self.name, allowed=listing(map(repr, seen), like=repr(joint.motor.carrier))
-                )
+                allowed = listing(map(repr, seen), like=repr(joint.motor.carrier))
+                raise ModelError(found, where=self.name, allowed=allowed)
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
         self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
@@ -239,35 +206,23 @@ class Mechanism(Part):
                 for end in ends_of(self, loop):
                     if end not in self.places:
                         found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
-                        raise ModelError(
-                            found, where=self.name, allowed=listing(map(repr, self.places), like=repr(end))
-                        )
+                        allowed = listing(map(repr, self.places), like=repr(end))
+                        raise ModelError(found, where=self.name, allowed=allowed)
         for name in self.active:
             if name not in self.coordinate_names:
                 found = f"names {name!r}, which is no coordinate"
-                raise ModelError(
-                    found,
-                    value=name,
-                    argument="active",
-                    where=self.name,
-                    allowed=listing(map(repr, self.coordinate_names), like=repr(name)),
-                )
+                allowed = listing(map(repr, self.coordinate_names), like=repr(name))
+                raise ModelError(found, value=name, argument="active", where=self.name, allowed=allowed)
         if len(set(self.active)) < len(self.active):
-            raise ModelError(
-                f"is {self.active}",
-                argument="active",
-                value=self.active,
-                where=self.name,
-                allowed="each coordinate once",
-            )
+            given, allowed = self.active, "each coordinate once"
+            raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
 
     def _check_coordinate(self, name: str, what: str) -> None:
         if name not in self.coordinate_names or name not in self.position_names:
             both = [each for each in self.coordinate_names if each in self.position_names]
             found = f"names {name!r}, which is no coordinate with one position"
-            raise ModelError(
-                found, value=name, argument=what, where=self.name, allowed=listing(map(repr, both), like=repr(name))
-            )
+            allowed = listing(map(repr, both), like=repr(name))
+            raise ModelError(found, value=name, argument=what, where=self.name, allowed=allowed)
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
@@ -297,8 +252,6 @@ class Mechanism(Part):
         facts |= {"active": listing(self.active)} if self.active else {}
         facts |= {"frames": listing(frame.name for frame in self.frames)} if self.frames else {}
         return overview(repr(self).strip("<>"), facts, self.joints, self.links)
-
-    # Sizes and names
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
@@ -374,8 +327,6 @@ class Mechanism(Part):
         """Mass (kg) of the moving links."""
         return sum(link.mass for link in self.links)
 
-    # Limits
-
     def _gather(self, name: str, motors: ArrayLike) -> Array:
         own = [getattr(joint, name) for joint in self._leaders]
         return np.concatenate([np.zeros(0), *own, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
@@ -420,8 +371,6 @@ class Mechanism(Part):
             q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
             found[name] = frozen_array(q, (self.nq,), self.name, "q")
         return Postures(found)
-
-    # Places
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -476,8 +425,6 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
     return found
 
 
-# The names and units of coordinates.
-
 FORCES = {"rad": "N m", "m": "N"}
 """The unit of a force, by that of its coordinate."""
 
@@ -503,22 +450,12 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
 
 
 def force_units(mechanism: Mechanism) -> dict[str, str]:
-    """Return the unit of the force of each coordinate, by its name: N m or N.
-
-    Example:
-        >>> force_units(torsor.library.stanford())["joint3"]
-        'N'
-    """
+    """Return the unit of the force of each coordinate, by its name: N m or N."""
     return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}
 
 
 def robot_facts(robot: Mechanism) -> dict[str, Any]:
-    """Return the names of a robot's coordinates with their units, for documents.
-
-    Example:
-        >>> robot_facts(torsor.library.planar_chain(1))["force_units"]
-        ['N m']
-    """
+    """Return the names of a robot's coordinates with their units, for documents."""
     positions, rates = units(robot)
     return {
         "name": robot.name,
@@ -534,11 +471,6 @@ def robot_facts(robot: Mechanism) -> dict[str, Any]:
 
 
 def state_units(robot: Mechanism) -> dict[str, list[str]]:
-    """Return the units of the columns of q, v, a and tau.
-
-    Example:
-        >>> state_units(torsor.library.planar_chain(1))
-        {'q': ['rad'], 'v': ['rad/s'], 'a': ['rad/s^2'], 'tau': ['N m']}
-    """
+    """Return the units of the columns of q, v, a and tau."""
     facts, keys = robot_facts(robot), ("position", "velocity", "acceleration", "force")
     return {name: facts[f"{key}_units"] for name, key in zip(("q", "v", "a", "tau"), keys, strict=True)}

@@ -4,12 +4,7 @@ from collections.abc import Iterable
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return the wanted name, with underscores appended until it is not taken.
-
-    Example:
-        >>> unused_name("root", ["root", "root_"])
-        'root__'
-    """
+    """Return the wanted name, with underscores appended until it is not taken."""
     taken = set(taken)
     while wanted in taken:
         wanted += "_"
@@ -17,13 +12,7 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
 
 
 def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and add it to those that are.
-
-    Example:
-        >>> taken = {"arm"}
-        >>> claim_name("arm", taken), sorted(taken)
-        ('arm_', ['arm', 'arm_'])
-    """
+    """Return a name that is not taken, and add it to those that are."""
     name = unused_name(wanted, taken)
     taken.add(name)
     return name

@@ -30,8 +30,6 @@ from torsor.mechanism.joints import KINDS, JointKind
 from torsor.mechanism.part import Part
 from torsor.spatial import axis_frame, is_physical, make_pose
 
-# Collision shapes of links: convex bodies whose distances decide about contact. Meshes are named, not read.
-
 # How many numbers give the size of each shape.
 SHAPE_SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "box": 3, "ellipsoid": 3, "plane": 0, "mesh": 3}
 ALL_BITS = 2**31 - 1  # of contype and conaffinity, which are masks of 32 bits with a sign
@@ -105,19 +103,11 @@ def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
     return words.get(shape, "three positive semi-axes")
 
 
-# Solids of unit density: volume, centre and inertia of primitive shapes and of closed surfaces.
-
 Solid = tuple[float, Array, Array]
 
 
 def primitive_solid(kind: str, size: Array) -> Solid:
-    """Return volume, centre and inertia about it of a primitive shape (as of ``Shape``) of unit density, in its axes.
-
-    Example:
-        >>> volume, center, inertia = primitive_solid("box", np.array([1.0, 2.0, 3.0]))
-        >>> volume, np.diag(inertia).round(9).tolist()
-        (6.0, [6.5, 5.0, 2.5])
-    """
+    """Return volume, centre and inertia about it of a primitive ``Shape`` of unit density, in its axes."""
     if kind == "box":
         volume, squares = float(np.prod(size)), size**2 / 12
     elif kind in ("sphere", "ellipsoid"):
@@ -139,12 +129,6 @@ def tetrahedra_solid(corners: Array, volumes: Array) -> Solid:
 
     ``corners`` (n, 3, 3) are the faces opposite of the origin, ``volumes`` (n,) those of the tetrahedra: with the signs
     of det(corners) / 6, the tetrahedra over a closed surface are the solid in it, wherever the origin is.
-
-    Example:
-        >>> corner = np.eye(3)[None]
-        >>> volume, center, _ = tetrahedra_solid(corner, np.linalg.det(corner) / 6)
-        >>> round(volume, 9), center.tolist()
-        (0.166666667, [0.25, 0.25, 0.25])
     """
     volume, sums = float(volumes.sum()), corners.sum(axis=1)
     center = (volumes[:, None] * sums).sum(axis=0) / (4 * volume)
@@ -319,9 +303,7 @@ class Joint(Part):
             raise ModelError(found, argument="offset", where=where, allowed=allowed)
         if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
             allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
-            raise ModelError(
-                f"is {self.ratio:g}", argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix
-            )
+            raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
             raise ModelError(f"limit {self.lower} is above upper limit {self.upper}", argument="lower", where=where)
@@ -346,13 +328,8 @@ class Joint(Part):
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
             found = f"a {self.type} joint with flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
-            raise ModelError(
-                found,
-                value=self.flexible,
-                where=where,
-                allowed=allowed,
-                fix="use torsor.mechanism.flexible_links.with_beam",
-            )
+            fix = "use torsor.mechanism.flexible_links.with_beam"
+            raise ModelError(found, value=self.flexible, where=where, allowed=allowed, fix=fix)
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
             found = "a spring, motor, ratio or offset of a flexible joint"
             raise ModelError(found, where=where, fix="give stiffness and damping with its modes")

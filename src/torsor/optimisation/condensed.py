@@ -235,12 +235,6 @@ class Filter:
     """Earlier pairs (violation, objective): a new pair is rejected if one of them is at least as good in both.
 
     ``margin`` is the fraction of the violation by which a new pair has to be better (Fletcher and Leyffer 2002).
-
-    Example:
-        >>> earlier = Filter(margin=1e-5)
-        >>> earlier.add(1.0, 5.0)
-        >>> earlier.accepts(0.5, 9.0), earlier.accepts(1.0, 5.0), earlier.accepts(2.0, 4.0)
-        (True, False, True)
     """
 
     def __init__(self, margin: float):
@@ -282,8 +276,6 @@ class _Search:
         self.small = 1e-4 * max(1.0, self.point.theta)
         self.past = Filter(1e-5)  # of all iterations: decides between the adaptive and the monotone barrier
 
-    # The start
-
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
         push = PUSH if warm is None else WARM_PUSH
@@ -317,8 +309,6 @@ class _Search:
         if max(np.abs(y).max(initial=0.0), np.abs(u).max(initial=0.0)) > 1e3:
             y, u = np.zeros_like(y), np.zeros_like(u)
         return Point(form, w, y, u, pairs)
-
-    # Iterations
 
     def run(self) -> Outcome:
         """Iterate until the optimality conditions hold."""

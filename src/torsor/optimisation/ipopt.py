@@ -80,14 +80,7 @@ class _Call(ca.Callback):
 
 
 def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
-    """Return the options of IPOPT itself, independent of how the program is evaluated.
-
-    Example:
-        >>> from torsor.optimisation.program import Formula
-        >>> valley = Formula(lambda x: (x[0] - 2) ** 2 + x[1] ** 2, lambda x: x[0] + x[1], n=2, row_upper=1.0)
-        >>> ipopt_options(valley, 1e-6)["ipopt.mu_strategy"]
-        'adaptive'
-    """
+    """Return the options of IPOPT itself, independent of how the program is evaluated."""
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     return {

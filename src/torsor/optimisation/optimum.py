@@ -91,14 +91,7 @@ def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
 
 
 def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
-    """Return an orthonormal basis (n, d) of the directions along which rows within ``near`` of a bound do not change.
-
-    Example:
-        >>> from torsor.optimisation.program import Formula
-        >>> line = Formula(lambda x: x[0], lambda x: x[0] + x[1], n=2, row_lower=0.0)
-        >>> abs(free_directions(line, np.zeros(2), 1e-6)).round(6).tolist()
-        [[0.707107], [0.707107]]
-    """
+    """Return an orthonormal basis (n, d) of the directions that change no row within ``near`` of a bound."""
     values, (lower, upper) = np.concatenate([program.value(x)[1], x]), _bounds(program)
     is_near = np.minimum(values - lower, upper - values) < near
     rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
@@ -109,7 +102,6 @@ def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
 
 
 def _bounds(program: NonlinearProgram) -> tuple[Array, Array]:
-    """Return lower and upper bounds of rows, then variables."""
     lower = np.concatenate([program.row_lower, program.lower])
     return lower, np.concatenate([program.row_upper, program.upper])
 
@@ -129,15 +121,7 @@ def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Sides:
 
 
 def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
-    """Return an outcome as an optimum without Newton steps: as exact as the solver's tolerance, for degenerate ones.
-
-    Example:
-        >>> from torsor.optimisation import Settings, solve_condensed
-        >>> from torsor.optimisation.program import Formula
-        >>> valley = Formula(lambda x: x[0] ** 2, n=2)
-        >>> estimated(valley, solve_condensed(valley, [1.0, 1.0], Settings())).flat
-        1
-    """
+    """Return an outcome as an optimum without Newton steps: as exact as the solver's tolerance, for degenerate ones."""
     found, _ = _linearised(program, outcome.x, _active_sides(program, outcome))
     return found
 
@@ -200,7 +184,6 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
 
 
 def _hessian(program: NonlinearProgram, x: Array, multipliers: Array) -> Array:
-    """Return the Hessian (n, n) of the Lagrangian."""
     found = program.hessian(x, multipliers, 1.0)
     return np.pad(found, (0, program.n - len(found))) if len(found) < program.n else found
 

@@ -73,9 +73,6 @@ class Outcome:
     seconds: float = 0.0
 
 
-# Small nonlinear programs from CasADi expressions, for tests and examples of solvers.
-
-
 def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
     """Return rows and columns of the entries, in column-major order."""
     rows, columns = pattern.get_triplet()
@@ -86,11 +83,6 @@ class Formula:
     """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
 
     Bounds are one number for all or one for each; infinite by default.
-
-    Example:
-        >>> circle = Formula(lambda x: x[0] + x[1], lambda x: ca.sumsqr(x), n=2, row_upper=2.0)
-        >>> circle.value(np.array([1.0, 2.0]))
-        (3.0, array([5.]))
     """
 
     def __init__(
@@ -110,9 +102,8 @@ class Formula:
         jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
         self.n, self.m = n, int(g.numel())
         self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
-        self.row_lower, self.row_upper = (
-            np.array(np.broadcast_to(each, self.m), dtype=float) for each in (row_lower, row_upper)
-        )
+        sides = (np.broadcast_to(each, self.m) for each in (row_lower, row_upper))
+        self.row_lower, self.row_upper = (np.array(each, dtype=float) for each in sides)
         self.scales = np.ones(self.m)
         self._value = ca.Function("value", [x], [f, g])
         self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])

@@ -40,15 +40,7 @@ LEAST = 1e-100  # objectives below this count as 0
 
 
 class Scaled:
-    """A program whose objective is multiplied by ``weight``, and whose constant rows at a bound have no bounds.
-
-    Example:
-        >>> from torsor.optimisation.program import Formula
-        >>> slide = Formula(lambda x: 1e-9 * x[0], lambda x: x[:2], n=2, row_upper=1.0, lower=[-1, 1], upper=[1, 1])
-        >>> scaled = Scaled(Evaluations(slide), np.ones(2), 1e-6)
-        >>> round(scaled.value(np.ones(2))[0], 1)
-        1.0
-    """
+    """A program whose objective is multiplied by ``weight``, and whose constant rows at a bound have no bounds."""
 
     def __init__(self, evaluations: Evaluations, start: Array, tolerance: float):
         program, self._evaluations = evaluations.program, evaluations
@@ -90,13 +82,10 @@ class Scaled:
 
     def settings(self, given: Settings) -> Settings:
         """Return settings with the multipliers scaled to this program."""
-        rows, bounds = (
-            None if each is None else self.weight * each for each in (given.multipliers, given.bound_multipliers)
-        )
+        both = given.multipliers, given.bound_multipliers
+        rows, bounds = (None if each is None else self.weight * each for each in both)
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
-
-# Progress of a solver: a live table of iterations, and Ctrl-C.
 
 SHOWN = 8  # iterations in the live table
 PATIENCE = 2.0  # seconds before a line appears on a terminal

@@ -25,11 +25,7 @@ from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solve
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
 # hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
 QP = "piqp"
-OPTIONS: dict[str, Any] = {
-    "error_on_fail": False,
-    "print_time": False,
-    "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11},
-}
+OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
 # Most iterations of a QP: those that succeed take about 30. Fewer are allowed where less time is left.
 ITERATIONS = (100, 50, 25, 12)
 LIMITED = "max iterations reached"  # PIQP's words
@@ -157,8 +153,6 @@ class _Search:
         self.radius = np.inf
         self.tolerance = max(self.settings.tolerance, FINEST)
 
-    # The functions at x
-
     def _violations(self, x: Array) -> Array:
         """Return the violation of each row."""
         return violations_of(self.program, self.evaluations.value(x)[1])
@@ -198,8 +192,6 @@ class _Search:
         )
         return most <= tolerance
 
-    # Iterations
-
     def run(self) -> Outcome:
         """Iterate until the optimality conditions hold."""
         while True:
@@ -223,9 +215,8 @@ class _Search:
         rows, (gradient, entries) = self.evaluations.value(self.x)[1], self.evaluations.jacobian(self.x)
         H = self._hessian()
         for shift in SHIFTS:
-            self.model.at(
-                self.x, H + shift * np.eye(len(H)), gradient, entries, rows, weight=self.weight, radius=self.radius
-            )
+            shifted = H + shift * np.eye(len(H))
+            self.model.at(self.x, shifted, gradient, entries, rows, weight=self.weight, radius=self.radius)
             step = self._step(rows)
             if step is not None and self._search(step):
                 return True

@@ -25,14 +25,7 @@ ADD = 25.0  # operations that take as long as adding an entry of a block's produ
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks.
-
-    Example:
-        >>> pattern = RowBlocks((2, 3), np.array([0, 0, 1]), np.array([0, 2, 1]))
-        >>> matrix = pattern.filled(np.array([1.0, 2.0, 3.0]))
-        >>> matrix.times(np.ones(3)).tolist(), matrix.gram(np.ones(2)).tolist()
-        ([3.0, 3.0], [[1.0, 0.0, 2.0], [0.0, 9.0, 0.0], [2.0, 0.0, 4.0]])
-    """
+    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks."""
 
     shape: tuple[int, int]
     rows: Indices
@@ -199,13 +192,11 @@ class StandardForm:
         shape, entries_i = (len(self.i), len(self.free)), self._entries_i
         self._blocks = RowBlocks(shape, row[entries_i] - len(self.e), column[entries_i])
         self._target = program.row_lower[self.e]
-        self.row_lower, self.row_upper = (
-            (side * self.scales)[self.i] for side in (program.row_lower, program.row_upper)
-        )
+        sides = program.row_lower, program.row_upper
+        self.row_lower, self.row_upper = ((side * self.scales)[self.i] for side in sides)
         self.w_bounds = np.stack([np.append(self.lower, self.row_lower), np.append(self.upper, self.row_upper)])
-        self.inner = self.w_bounds + SIGNS * np.minimum(
-            CLOSEST * _size(self.w_bounds), (self.w_bounds[1] - self.w_bounds[0]) / 4
-        )
+        quarter = (self.w_bounds[1] - self.w_bounds[0]) / 4
+        self.inner = self.w_bounds + SIGNS * np.minimum(CLOSEST * _size(self.w_bounds), quarter)
 
     def gaps(self, w: Array) -> Array:
         """Return the distances (2, w) of variables and slacks from their lower and upper bounds."""

@@ -53,11 +53,7 @@ ACCESSORS: dict[str, dict[str, str]] = {
         "loop_wrenches": "loop_wrench_derivatives",
         "joint_wrenches": "constrained_joint_wrench_derivatives",
     },
-    "inertial": {
-        "regressor": "regressor",
-        "energy_regressor": "energy_regressor",
-        "power_regressor": "power_regressor",
-    },
+    "inertial": {name: name for name in ("regressor", "energy_regressor", "power_regressor")},
     "centroidal": {
         "momentum_matrix": "centroidal_momentum_matrix",
         "momentum_matrix_rate": "centroidal_momentum_matrix_rate",
@@ -69,11 +65,7 @@ ACCESSORS: dict[str, dict[str, str]] = {
         "acceleration": "center_of_mass_acceleration",
     },
     "task": {
-        "jacobian_rate": "jacobian_rate",
-        "jerk": "jerk",
-        "jerks": "jerks",
-        "manipulability": "manipulability",
-        "manipulability_gradient": "manipulability_gradient",
+        **{name: name for name in ("jacobian_rate", "jerk", "jerks", "manipulability", "manipulability_gradient")},
         "mass_matrix": "cartesian_mass_matrix",
         "null_space": "null_space",
         "kinematic_null_space": "kinematic_null_space",
@@ -98,24 +90,13 @@ ON_ROBOT = tuple(name for name in ALGORITHMS if name not in PATHS)
 
 
 def summary_of(owner: type, algorithm: str) -> str:
-    """Return the first line of the docstring of an algorithm's method, or "" if it has none.
-
-    Example:
-        >>> summary_of(torsor.Robot, "closure_jacobian").split(":")[0]
-        'Return A (..., c, nv)'
-    """
+    """Return the first line of the docstring of an algorithm's method, or "" if it has none."""
     accessor, _, name = PATHS.get(algorithm, algorithm).rpartition(".")
     method = getattr(CLASSES[accessor] if accessor else owner, name, None)
     return (getattr(method, "__doc__", None) or "").strip().split("\n")[0]
 
 
 def method_of(robot: object, algorithm: str) -> Callable[..., Any]:
-    """Return the method of a robot that evaluates an algorithm.
-
-    Example:
-        >>> robot = torsor.library.two_link()
-        >>> method_of(robot, "center_of_mass_jacobian")([0.0, 0.0])[1].round(9).tolist()
-        [0.4, 0.1]
-    """
+    """Return the method of a robot that evaluates an algorithm."""
     found: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
     return partial(found, coordinates="all") if algorithm in OF_ALL.values() else found

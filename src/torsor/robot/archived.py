@@ -10,13 +10,7 @@ from torsor.robot.robot import Robot
 
 
 def robot_text(robot: Mechanism) -> str:
-    """Return a robot as the text of a TOML file, from which ``robot_of`` makes an equal robot.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> robot_of(robot_text(arm)) == arm
-        True
-    """
+    """Return a robot as the text of a TOML file, from which ``robot_of`` makes an equal robot."""
     return toml_content(robot).decode()
 
 

@@ -57,19 +57,18 @@ class Sparse:
 class Loads(NamedTuple):
     """External wrenches as callers give them: ``external`` and its rate (..., L, 6), ``points`` (..., L, 3)."""
 
-    external: ArrayLike | None = None
+    external: Maybe = None
     fixed_in: str = "link"
-    points: ArrayLike | None = None
-    external_rate: ArrayLike | None = None
+    points: Maybe = None
+    external_rate: Maybe = None
 
     def given(self, robot: Mechanism, name: str) -> tuple[str, list[ArrayLike]]:
         """Return where the wrenches are fixed while q changes, and the arrays that an algorithm takes for them."""
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "give external, and fixed_in='world'"
-            raise ModelError(
-                "without wrenches that are fixed in the world", argument="points", where=robot.name, fix=fix
-            )
+            found = "without wrenches that are fixed in the world"
+            raise ModelError(found, argument="points", where=robot.name, fix=fix)
         if self.external is None and self.external_rate is None:
             return "", []
         if ALGORITHMS[name].rates:
@@ -86,9 +85,9 @@ def triple(
     closure: LoopClosure,
     name: str,
     values: tuple[ArrayLike, ...],
-    external: ArrayLike | None,
+    external: Maybe,
     fixed_in: str,
-    points: ArrayLike | None,
+    points: Maybe,
     out: Out,
     **options: Any,
 ) -> Three:
@@ -106,18 +105,16 @@ def rates(
     name: str,
     values: tuple[ArrayLike, ...],
     higher: Iterable[ArrayLike],
-    external: ArrayLike | None,
-    external_rate: ArrayLike | None,
+    external: Maybe,
+    external_rate: Maybe,
     out: Out,
 ) -> tuple[Array, ...]:
     """Return a result with its rates in time: one for the last of ``values``, and one for each of ``higher``."""
     if type(higher) is tuple and not higher and external is None and external_rate is None:
         found: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
-        text = f"of {name} is {higher!r}"
-        raise ModelError(
-            text, argument="higher", value=higher, where=kernels.mechanism.name, allowed="a list of arrays (..., nv)"
-        )
+        text, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
+        raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
         found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
@@ -136,7 +133,7 @@ def jvp(
     closure: LoopClosure,
     name: str,
     inputs: Sequence[ArrayLike],
-    tangents: Sequence[ArrayLike | None],
+    tangents: Sequence[Maybe],
     components: bool,
     options: dict[str, Any],
     out: Out = None,
@@ -194,7 +191,6 @@ def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[Array
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
-    """Return rows, columns and shape of each result of a function."""
     found = []
     for k in range(function.n_out()):
         sparsity = function.sparsity_out(k)
@@ -236,9 +232,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
@@ -265,9 +261,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of a = FD(q, v, tau), each (..., nv, nv): row acceleration.
@@ -288,9 +284,9 @@ class Derivatives:
         q: ArrayLike,
         v: ArrayLike,
         a: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of the joint reactions, each (..., L, 6, nv).
@@ -313,9 +309,9 @@ class Derivatives:
         a: ArrayLike,
         tau: ArrayLike,
         forced: Sequence[str],
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dgiven), each (..., nv, nv), of the results of ``hybrid_dynamics``.
@@ -331,17 +327,8 @@ class Derivatives:
             >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
             True
         """
-        values = (q, v, a, tau)
-        return triple(
-            self._closure,
-            "hybrid_dynamics_derivatives",
-            values,
-            external,
-            fixed_in,
-            points,
-            forced=forced,
-            out=out,
-        )
+        name, values = "hybrid_dynamics_derivatives", (q, v, a, tau)
+        return triple(self._closure, name, values, external, fixed_in, points, forced=forced, out=out)
 
     def velocity(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
@@ -424,7 +411,7 @@ class Derivatives:
         self,
         name: str,
         inputs: Sequence[ArrayLike],
-        tangents: Sequence[ArrayLike | None],
+        tangents: Sequence[Maybe],
         *,
         components: bool = False,
         out: Out = None,

@@ -15,19 +15,10 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, Shape
+from torsor.base.arrays import Array, Maybe, Shape
 from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
-from torsor.compiler import (
-    AnyKernel,
-    CudaKernel,
-    Kernel,
-    Signature,
-    cache,
-    compiler_fingerprint,
-    keep,
-    recall,
-)
+from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.algorithms import NO_METHOD, algorithm_names
@@ -42,6 +33,7 @@ Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 Place = str | int | None  # a link (by name or index) or a named frame
+Loops = str | None  # "open" for the tree that is left when the loops are cut
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
@@ -118,9 +110,8 @@ class Kernels:
                     if isinstance(source, ca.Function):
                         keep(name, source, ())  # the code of each layout of arrays is stored when it is written
                     return CudaKernel(source, self.target.dtype, inputs, outputs, name)
-                return Kernel(
-                    source, **vars(self.target), inputs=inputs, outputs=outputs, width=width, key=name, quick=quick
-                )
+                options = vars(self.target) | {"width": width, "key": name, "quick": quick}
+                return Kernel(source, inputs=inputs, outputs=outputs, **options)
 
             if stored is not None:
                 found = made(stored)
@@ -198,9 +189,9 @@ class RobotKernels(Kernels):
         self,
         name: str,
         *values: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         place: str | int | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         out: Out = None,
     ) -> Array:
         """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
@@ -228,7 +219,7 @@ class RobotKernels(Kernels):
         values: tuple[ArrayLike, ...],
         place: str | int | None,
         axes: str = "local",
-        point: ArrayLike | None = None,
+        point: Maybe = None,
         out: Out = None,
         rows: str = "all",
     ) -> Array:
@@ -289,7 +280,7 @@ class RobotKernels(Kernels):
         place: str | int | None = None,
         external: bool | str = False,
         forced: Sequence[str] | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> Request:
         """Return the checked request of an algorithm; requests that were made before are remembered.
@@ -314,7 +305,7 @@ class RobotKernels(Kernels):
         place: str | int | None,
         external: bool | str,
         forced: Sequence[str] | None,
-        loops: str | None,
+        loops: Loops,
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
@@ -323,9 +314,8 @@ class RobotKernels(Kernels):
             name, _, place = name.partition(":")
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
-            raise ModelError(
-                f"no algorithm {given!r}", value=given, where=where, allowed=algorithm_names(given), fix=fix
-            )
+            allowed = algorithm_names(given)
+            raise ModelError(f"no algorithm {given!r}", value=given, where=where, allowed=allowed, fix=fix)
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {each.name for each in fields(Request)}
         if unknown:
@@ -341,9 +331,8 @@ class RobotKernels(Kernels):
         known = LOADS if algorithm.keeps else LOADS[:2]
         if loads not in known:
             allowed = ", ".join(map(repr, known[1:]))
-            raise ModelError(
-                f"wrenches of {name}: {loads!r}", argument="external", value=loads, where=where, allowed=allowed
-            )
+            found = f"wrenches of {name}: {loads!r}"
+            raise ModelError(found, argument="external", value=loads, where=where, allowed=allowed)
         if algorithm.at_place != (place is not None):
             found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             fix = f"write '{name}:LINK', or give place=" if place is None else f"leave the link out: {name!r}"
@@ -366,13 +355,12 @@ class RobotKernels(Kernels):
         return request
 
 
-def _check_loops(mechanism: Mechanism, name: str, loops: str | None) -> None:
+def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
     """Raise ModelError for the dynamics of the tree where the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        raise ModelError(
-            f"of {name} is {loops!r}", argument="loops", value=loops, where=where, allowed="'open', or not given"
-        )
+        found, allowed = f"of {name} is {loops!r}", "'open', or not given"
+        raise ModelError(found, argument="loops", value=loops, where=where, allowed=allowed)
     if loops == "open" and algorithm.closed:
         raise ModelError(f"{name} is computed with closed loops", where=where, fix="leave loops out")
     if loops is None and mechanism.loops and algorithm.instead:

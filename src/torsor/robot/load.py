@@ -20,12 +20,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows, those of the library.
-
-    Example:
-        >>> "panda" in robot_names()
-        True
-    """
+    """Return the names of robots that ``load`` knows, those of the library."""
     return tuple(sorted(_makers()))
 
 
@@ -109,11 +104,7 @@ def _of_library(name: str, base: str) -> Robot:
 
 
 def from_dh(
-    links: Sequence[DHLink],
-    gravity: ArrayLike = EARTH,
-    name: str = "robot",
-    strict: bool = True,
-    base: str = "fixed",
+    links: Sequence[DHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
     """Return the serial robot of a standard Denavit-Hartenberg table: T = Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
@@ -134,11 +125,7 @@ def from_dh(
 
 
 def from_mdh(
-    links: Sequence[MDHLink],
-    gravity: ArrayLike = EARTH,
-    name: str = "robot",
-    strict: bool = True,
-    base: str = "fixed",
+    links: Sequence[MDHLink], gravity: ArrayLike = EARTH, name: str = "robot", strict: bool = True, base: str = "fixed"
 ) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 

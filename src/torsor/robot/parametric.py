@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, one_of
 from torsor.base.errors import ModelError, listing
 from torsor.compiler import OperationCount, count_operations
@@ -256,7 +256,7 @@ class ParametricDerivatives(ParametricAccessor):
     """
 
     def jvp(
-        self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[ArrayLike | None], **options: Any
+        self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Maybe], **options: Any
     ) -> tuple[Results, Results]:
         """Return (value, derivative along the tangents) as ``robot.derivatives.jvp``, with p and its tangent last.
 

@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.kernels import Out
 
@@ -58,5 +58,5 @@ class Dynamics(Protocol):
     def inertial(self) -> LinearInParameters["Dynamics"]:
         """The parameters in which the forces are linear."""
 
-    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, /) -> Array:
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, /) -> Array:
         """Return the forces of a motion: of a parallel robot, q, v and a are those of its platform."""

@@ -12,11 +12,12 @@ import casadi as ca
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
+from torsor.base.checks import frozen_array
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import Algorithm
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.formats import write
-from torsor.mechanism import Mechanism, Shape, edit, edit_loops
+from torsor.mechanism import Coupling, Mechanism, Shape, edit, edit_loops
 from torsor.mechanism.free import free_numbers
 from torsor.robot.base_parameters import with_parameters
 from torsor.robot.centroidal import Centroidal
@@ -25,7 +26,7 @@ from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.contacts import with_contacts
 from torsor.robot.derivatives import Derivatives, rates
 from torsor.robot.inertial import Inertial
-from torsor.robot.kernels import Out, Place, RobotKernels
+from torsor.robot.kernels import Loops, Out, Place, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.shapes import Shapes
 from torsor.robot.target import Target
@@ -182,7 +183,7 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> ca.Function:
         """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
@@ -206,7 +207,7 @@ class Robot(Mechanism):
         external: bool | str = False,
         forced: Sequence[str] | None = None,
         order: int = 1,
-        loops: str | None = None,
+        loops: Loops = None,
         **options: Any,
     ) -> OperationCount:
         """Return the scalar operations that an algorithm takes for one state; arguments as in ``function``.
@@ -234,7 +235,7 @@ class Robot(Mechanism):
         simplify: bool = True,
         place: str | int | None = None,
         forced: Sequence[str] | None = None,
-        loops: str | None = None,
+        loops: Loops = None,
         digits: int = 6,
         axes: str = "local",
     ) -> Equations | str:
@@ -263,13 +264,7 @@ class Robot(Mechanism):
     # Forces
 
     def inverse_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external: ArrayLike | None = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
@@ -287,13 +282,7 @@ class Robot(Mechanism):
         return self.kernels.call("inverse_dynamics", q, v, a, external=external, loops=loops, out=out)
 
     def forward_dynamics(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        external: ArrayLike | None = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
@@ -316,7 +305,7 @@ class Robot(Mechanism):
         a: ArrayLike,
         tau: ArrayLike,
         forced: Sequence[str],
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         out: Out = None,
     ) -> Two:
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
@@ -339,13 +328,7 @@ class Robot(Mechanism):
         return found
 
     def joint_wrenches(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        a: ArrayLike,
-        external: ArrayLike | None = None,
-        loops: str | None = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
@@ -360,7 +343,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("joint_wrenches", q, v, a, external=external, loops=loops, out=out)
 
-    def mass_matrix(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def mass_matrix(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return M(q) (..., nv, nv): symmetric, rotor inertias on its diagonal. Composite bodies, Walker and Orin 1982.
 
         With loops, that of the active coordinates is the last result of ``robot.closed.derivatives.inverse_dynamics``;
@@ -372,7 +355,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("mass_matrix", q, loops=loops, out=out)
 
-    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def bias_force(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the bias forces (..., nv), those at zero acceleration: C(q, v) v + g(q) + friction(v).
 
         Example:
@@ -381,7 +364,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("bias_force", q, v, loops=loops, out=out)
 
-    def gravity_force(self, q: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def gravity_force(self, q: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return the gravity forces (..., nv), which balance gravity at rest: g(q).
 
         Example:
@@ -409,7 +392,7 @@ class Robot(Mechanism):
         """
         return self.kernels.call("spring_force", q, out=out)
 
-    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: str | None = None, out: Out = None) -> Array:
+    def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, loops: Loops = None, out: Out = None) -> Array:
         """Return C(q, v) (..., nv, nv): C v are the velocity-dependent forces, and dM/dt - 2 C is skew-symmetric.
 
         Example:
@@ -498,14 +481,7 @@ class Robot(Mechanism):
         """
         return self.kernels.at_place("acceleration", (q, v, a), place, axes, point, out)
 
-    def jacobian(
-        self,
-        q: ArrayLike,
-        place: Place,
-        axes: str = "local",
-        point: Maybe = None,
-        out: Out = None,
-    ) -> Array:
+    def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
         ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in
@@ -613,8 +589,8 @@ class Robot(Mechanism):
         v: ArrayLike,
         a: ArrayLike,
         j: ArrayLike,
-        external: ArrayLike | None = None,
-        external_rate: ArrayLike | None = None,
+        external: Maybe = None,
+        external_rate: Maybe = None,
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
@@ -640,8 +616,8 @@ class Robot(Mechanism):
         v: ArrayLike,
         a: ArrayLike,
         j: ArrayLike,
-        external: ArrayLike | None = None,
-        external_rate: ArrayLike | None = None,
+        external: Maybe = None,
+        external_rate: Maybe = None,
         higher: Sequence[ArrayLike] = (),
         out: Out = None,
     ) -> tuple[Array, ...]:
@@ -690,7 +666,7 @@ class Robot(Mechanism):
             >>> torsor.library.two_link().with_gravity([0, -9.81, 0]).gravity.tolist()
             [0.0, -9.81, 0.0]
         """
-        return edit.with_gravity(self, gravity)
+        return replace(self, gravity=frozen_array(gravity, (3,), self.name, "gravity"))
 
     def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
         """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
@@ -702,9 +678,7 @@ class Robot(Mechanism):
         """
         return edit.with_frame(self, name, link, pose)
 
-    def with_payload(
-        self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: ArrayLike | None = None
-    ) -> Self:
+    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> Self:
         """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
 
         ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
@@ -839,12 +813,12 @@ class Robot(Mechanism):
         inertia: float,
         ratio: float = 1.0,
         carrier: str | None = None,
-        axis: ArrayLike | None = None,
+        axis: Maybe = None,
         stiffness: Any = None,
         damping: float = 0.0,
         mass: float = 0.0,
-        place: ArrayLike | None = None,
-        moments: ArrayLike | None = None,
+        place: Maybe = None,
+        moments: Maybe = None,
     ) -> Self:
         """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
 
@@ -866,8 +840,7 @@ class Robot(Mechanism):
             >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
             [-0.1072, 0.1429, 4.0021]
         """
-        motor = (inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
-        return edit.with_motor(self, joint, *motor)
+        return edit.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
 
     def without_motor(self, joint: str) -> Self:
         """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
@@ -936,11 +909,9 @@ class Robot(Mechanism):
             >>> cam.closed.error([2.0, 0.0]).round(9).tolist()
             [0.2]
         """
-        return edit_loops.with_coupling(self, name, coefficients, offset)
+        return replace(self, loops=(*self.loops, Coupling(name, coefficients, offset)))
 
-    def with_contacts(
-        self, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None = None, kind: str = "point"
-    ) -> Self:
+    def with_contacts(self, places: Sequence[str] | Mapping[str, str], q: Maybe = None, kind: str = "point") -> Self:
         """Return the robot with links or frames held on the ground where they are at positions ``q`` (nq,).
 
         ``kind`` is "point" (3 equations: the origin of the place stays) or "surface" (6: it does not turn either), for
@@ -979,7 +950,7 @@ class Robot(Mechanism):
             >>> robot.open_tree() == torsor.library.two_link()
             True
         """
-        return edit_loops.open_tree(self)
+        return replace(self, loops=()) if self.loops else self
 
     def with_active(self, names: Sequence[str]) -> Self:
         """Return the robot with other active coordinates, in that order: those driven while its loops are closed.

@@ -32,11 +32,7 @@ class Shapes:
     _robot: Mechanism
 
     def distances(
-        self,
-        q: ArrayLike,
-        pairs: Pairs = None,
-        gradient: bool = False,
-        within: float | None = None,
+        self, q: ArrayLike, pairs: Pairs = None, gradient: bool = False, within: float | None = None
     ) -> Distances:
         """Return signed distances (..., P) between collision shapes at q (..., nq), with normals and nearest points.
 
@@ -56,9 +52,8 @@ class Shapes:
         """
         from torsor.geometry.pairs import distance_model
 
-        return distance_model(self._robot, pairs, within)(
-            q, flag(gradient, f"{self._robot.name}: distances", "gradient")
-        )
+        gradient = flag(gradient, f"{self._robot.name}: distances", "gradient")
+        return distance_model(self._robot, pairs, within)(q, gradient)
 
     def allowed(self, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
         """Return which links may touch, and why: what ``distances`` leaves out by default.

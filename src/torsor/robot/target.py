@@ -47,9 +47,8 @@ class Target:
             require_card()
         count = self.threads if threads is None else threads
         if isinstance(count, str) and count != AUTO:
-            raise ModelError(
-                argument="threads", value=count, where=where, allowed=f"a whole number from 1, or {AUTO!r}"
-            )
+            allowed = f"a whole number from 1, or {AUTO!r}"
+            raise ModelError(argument="threads", value=count, where=where, allowed=allowed)
         return Target(name, place, count if isinstance(count, str) else whole_number(count, where, "threads"))
 
     def __str__(self) -> str:

@@ -27,13 +27,7 @@ class Task:
     _kernels: RobotKernels
 
     def jacobian_rate(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        place: Place,
-        axes: str = "local",
-        point: Maybe = None,
-        out: Out = None,
+        self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
     ) -> Array:
         """Return the rate (..., 6, nv) of the components of ``jacobian``, whose ``axes`` and ``point`` it has.
 
@@ -104,13 +98,7 @@ class Task:
         return self._kernels.at_place("manipulability_gradient", (q,), place, "local", point, out, rows)
 
     def null_space(
-        self,
-        q: ArrayLike,
-        place: Place,
-        kind: str = "dynamic",
-        rows: str = "all",
-        point: Maybe = None,
-        out: Out = None,
+        self, q: ArrayLike, place: Place, kind: str = "dynamic", rows: str = "all", point: Maybe = None, out: Out = None
     ) -> Array:
         """Return N (..., nv, nv): N v is the part of v that leaves a link or frame at rest, J N = 0 and N N = N.
 
@@ -142,13 +130,7 @@ class Task:
         return self._kernels.at_place("kinematic_null_space", (q,), place, "local", point, out, rows)
 
     def mass_matrix(
-        self,
-        q: ArrayLike,
-        place: Place,
-        axes: str = "local",
-        point: Maybe = None,
-        rows: str = "all",
-        out: Out = None,
+        self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, rows: str = "all", out: Out = None
     ) -> Array:
         """Return (J M^-1 J^T)^-1 (..., 6, 6), or (..., 3, 3) of the "angular" or "linear" ``rows``; Khatib 1987.
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import common_shape, one_of, vectors
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.places import AXES
@@ -12,13 +12,7 @@ from torsor.robot.kernels import RobotKernels
 
 
 def wrench_at(
-    kernels: RobotKernels,
-    q: ArrayLike,
-    place: str | int,
-    moment: ArrayLike | None,
-    force: ArrayLike | None,
-    axes: str,
-    point: ArrayLike | None,
+    kernels: RobotKernels, q: ArrayLike, place: str | int, moment: Maybe, force: Maybe, axes: str, point: Maybe
 ) -> Array:
     """Return ``external`` (..., L, 6) of one force and moment; see ``Robot.wrench_at``."""
     robot: Mechanism = kernels.mechanism

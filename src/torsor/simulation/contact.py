@@ -288,13 +288,7 @@ def added_contact(robot: Robot, contact: Contact | None) -> ca.Function | None:
 
 
 def contact_wrenches(robot: Robot, contact: Contact) -> ca.Function:
-    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes.
-
-    Example:
-        >>> ball = torsor.library.quadruped().with_shapes("fl_foot", [torsor.Shape("sphere", (0.02,))])
-        >>> contact_wrenches(ball, Contact())
-        Function(contact:(t,q[19],v[18])->(contact[13x6]) SXFunction)
-    """
+    """Return the wrenches of contact as a function of (t, q, v), (L x 6): on each link at its origin in its axes."""
     t, q, v = ca.SX.sym("t"), ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), q, v)
     wrenches = state.wrenches([_force(contact, each) for each in state.points])
@@ -357,9 +351,8 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            text = (
-                f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"
-            )
+            stable = f"about {longest:.2g} s is the largest stable one"
+            text = f"the step of {step:.3g} s is too long for the contact: {stable}"
             fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
             warn(text, where=robot.name, fix=fix)
 

@@ -161,9 +161,8 @@ def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
     """Return the shapes, for one rollout, of all inputs and outputs of the functions, by name."""
     nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
-    shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,)) | dict.fromkeys(
-        ("v", "v_next", "tau", "controller", "u"), (nv,)
-    )
+    shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
+    shapes |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
     shapes |= {"given": (3, nv), "stages": (9, nv)}
     shapes |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
     shapes |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}

@@ -94,15 +94,12 @@ class EventDetector:
     def crossings(self) -> tuple[Crossings, ...]:
         """Return the sign changes of each event so far."""
         nq, nv = self.robot.nq, self.robot.nv
-        return tuple(
-            Crossings(
-                np.array([t for t, _, _, _ in found]),
-                np.array([q for _, q, _, _ in found]).reshape(-1, nq),
-                np.array([v for _, _, v, _ in found]).reshape(-1, nv),
-                np.array([index for _, _, _, index in found], dtype=np.intp).reshape(len(found), self.axes),
-            )
-            for found in self._found
-        )
+        crossings = []
+        for found in self._found:
+            t, q, v, index = zip(*found, strict=True) if found else ((), (), (), ())
+            indices = np.array(index, dtype=np.intp).reshape(len(found), self.axes)
+            crossings.append(Crossings(np.array(t), np.array(q).reshape(-1, nq), np.array(v).reshape(-1, nv), indices))
+        return tuple(crossings)
 
     def _value(self, event: Event, t: float, q: Array, v: Array) -> Array:
         given = event.function(t, q, v)

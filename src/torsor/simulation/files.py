@@ -21,8 +21,6 @@ from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 
-# The samples of a motion: plain data that trajectories, files and figures share.
-
 
 class Crossings(NamedTuple):
     """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and their rollouts.
@@ -96,9 +94,8 @@ def read(path: Path, robot: Robot | None) -> Samples:
     """Return the trajectory of a file, for the given robot or, in .npz, the one that the file contains."""
     suffix, readable = path.suffix.lower(), (".npz", ".csv")
     if suffix not in readable:
-        raise ModelError(
-            f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=", ".join(readable)
-        )
+        text, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)
+        raise ModelError(text, value=path.suffix, where=path.name, allowed=allowed)
     if suffix == ".npz":
         with reading_archive(path, "trajectory") as found:
             return of_archive(found, robot)
@@ -154,9 +151,8 @@ def columns(samples: Samples) -> list[Column]:
         raise ModelError(found, where=samples.robot.name, fix="save trajectory[i], or a .npz file")
     robot, (positions, rates) = samples.robot, units(samples.robot)
     names = robot.coordinate_names
-    tau, wrench = (
-        f"{'held ' if each else ''}{name}" for name, each in zip(("tau", "external"), samples.held, strict=True)
-    )
+    pairs = zip(("tau", "external"), samples.held, strict=True)
+    tau, wrench = (f"{'held ' if held else ''}{name}" for name, held in pairs)
     table = [
         Column("time", "s", samples.times),
         *columns_of("q", robot.position_names, positions, samples.q),

@@ -255,12 +255,7 @@ class _Solved(NamedTuple):
 
 
 def tangents(normal: ca.SX) -> ca.SX:
-    """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017).
-
-    Example:
-        >>> ca.DM(tangents(ca.SX([0, 0, 1]))).full().T.tolist()
-        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    """
+    """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017)."""
     x, y, z = ca.vertsplit(normal)
     side = ca.if_else(z >= 0, 1, -1)
     a = -1 / (side + z)

@@ -210,14 +210,7 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
 
 
 def words(given: Any, what: str, constant: str) -> str:
-    """Return in words what was given as a controller or as wrenches: what it is, not what it computes.
-
-    Example:
-        >>> words(None, "controller", "force"), words([1.0], "controller", "force")
-        ('no controller', 'constant force')
-        >>> words(torsor.control.gravity_compensation(torsor.library.two_link()), "controller", "force")
-        'controller gravity_compensation'
-    """
+    """Return in words what was given as a controller or as wrenches: what it is, not what it computes."""
     if given is None:
         return f"no {what}"
     function = casadi_function(given)

@@ -34,8 +34,6 @@ from torsor.simulation.methods import STEPS
 from torsor.simulation.setup import FASTEST, WHOLE, Setup, divergence, normalised, python_controller
 from torsor.simulation.trajectory import Trajectory, forward_dynamics, needed
 
-# The recorder: collects the samples of a running simulation.
-
 # Bytes of q, v, a and tau up to which every step is recorded, without ``record``.
 LARGEST = 2**30
 
@@ -66,14 +64,9 @@ class Recorder:
         """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
         holds_tau, holds_external = held_inputs(setup.controller, setup.external, setup.is_sampled)
-        return cls(
-            setup,
-            np.full(count, np.nan),
-            np.full((*batch, robot.nq), np.nan),
-            np.full((*batch, robot.nv), np.nan),
-            np.full((*batch, robot.nv), np.nan) if holds_tau else None,
-            np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None,
-        )
+        q, v = np.full((*batch, robot.nq), np.nan), np.full((*batch, robot.nv), np.nan)
+        external = np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None
+        return cls(setup, np.full(count, np.nan), q, v, np.full_like(v, np.nan) if holds_tau else None, external)
 
     def rollout(self, index: tuple[int, ...]) -> "Recorder":
         """Return the recorder of one rollout."""
@@ -139,9 +132,8 @@ class Recorder:
         setup, contact = self.setup, self.setup.hard
         assert contact is not None
         robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
-        held = [
-            each for each, own in ((tau, self.tau), (external, self.external)) if own is not None and each is not None
-        ]
+        both = (tau, self.tau), (external, self.external)
+        held = [value for value, own in both if own is not None and value is not None]
         found: Array = closed(
             robot,
             f"hard contact {contact.key(robot)}",
@@ -262,9 +254,8 @@ def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: Event
         rate = _kernel(setup, "y_rate", choice)
         jacobian = cache(lambda: _kernel(setup, "y_jacobian", choice))  # compiled only if LSODA finds the system stiff
         exact = None if calls else lambda t, y: jacobian()(*inputs(t, y))
-        return solver(
-            lambda t, y: rate(*inputs(t, y)), start, y, end, rtol=settings.rtol, atol=settings.atol, jac=exact
-        )
+        tolerances = {"rtol": settings.rtol, "atol": settings.atol}
+        return solver(lambda t, y: rate(*inputs(t, y)), start, y, end, **tolerances, jac=exact)
 
     y, due = np.concatenate([setup.q, setup.v]), 0
     for start, end in settings.segments:
@@ -423,9 +414,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         direct = compiled(choice).direct
         if prescribed is None:
             return direct
-        return lambda t, q, v, *rest: direct(
-            t, q, v, *rest[:-1], prescribed.stages(float(t), float(rest[-1])), rest[-1]
-        )
+        stages = prescribed.stages
+        return lambda t, q, v, *rest: direct(t, q, v, *rest[:-1], stages(float(t), float(rest[-1])), rest[-1])
 
     if not robot.loops:
         plain = kernel(None)

@@ -68,10 +68,7 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
     gap = np.abs(robot.closed.closure.scaled_error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
-        found, allowed = (
-            f"q0 does not close the loops{given}: error of closure {gap.max():.2g}",
-            f"{OPEN:g} of its size",
-        )
+        found, allowed = f"q0 does not close the loops{given}: closure error {gap.max():.2g}", f"{OPEN:g} of its size"
         fix = "q0 = robot.closed.assemble(q_active, guess)"
         lifted = off_ground(robot, robot.closed.error(q), OPEN * robot.closed.closure.length)
         if lifted:
@@ -188,9 +185,8 @@ class LoopStep:
         if not margin.min() >= POOR:
             q_next, v_next, margin = (np.array(each) for each in (q_next, v_next, margin))
             for index in map(tuple, np.argwhere(~(margin >= POOR))):
-                q_next[index], v_next[index] = self._retry(
-                    index, t, q, v, rest, (q_next[index], v_next[index], margin[index])
-                )
+                now = q_next[index], v_next[index], margin[index]
+                q_next[index], v_next[index] = self._retry(index, t, q, v, rest, now)
         return q_next, v_next
 
     def of(self, index: Index) -> Callable[..., tuple[Array, Array]]:

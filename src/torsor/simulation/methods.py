@@ -13,8 +13,6 @@ from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import acceleration, imposed, step_function, symbols
 from torsor.simulation.inputs import Prescribed
 
-# The classical Runge-Kutta method of order 4, in local coordinates about the positions at the start of the step.
-
 # Time of each stage as a fraction of the step, and its weight in the sum.
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 
@@ -34,13 +32,6 @@ def runge_kutta(
 
     Prescribed coordinates have the positions, velocities and accelerations ``stages`` (9 x nv) at the start, the middle
     and the end of the step.
-
-    Example:
-        >>> from torsor.simulation.dynamics import forces
-        >>> from torsor.simulation.inputs import Source
-        >>> robot = torsor.library.two_link()
-        >>> runge_kutta(robot, forces(robot, Source(), Source(), False))
-        Function(rk4:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     t, q, v, *held = symbols(acting)
     h, accelerated = ca.SX.sym("h"), acceleration(robot, acting, choice, prescribed=prescribed)
@@ -72,13 +63,6 @@ def implicit_midpoint(
     Order 2; energy does not drift, the momentum of a floating robot is conserved to rounding, and stiff springs and
     dampers do not limit the step. Forces are evaluated at the middle of the step. See
     ``dynamics/recursions/implicit_steps.py`` for the equations, and ``runge_kutta`` for the result with loops.
-
-    Example:
-        >>> from torsor.simulation.dynamics import forces
-        >>> from torsor.simulation.inputs import Source
-        >>> robot = torsor.library.two_link()
-        >>> implicit_midpoint(robot, forces(robot, Source(), Source(), False))
-        Function(implicit:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     for joint in robot.joints:
         inertia = np.asarray(joint.rotor_inertia)
@@ -106,13 +90,6 @@ def sdirk(
 
     Order 2; stiff springs and dampers do not limit the step and come to rest. Forces are evaluated at both stages. See
     ``dynamics/recursions/implicit_steps.py`` for the equations. Robots with loops are refused.
-
-    Example:
-        >>> from torsor.simulation.dynamics import forces
-        >>> from torsor.simulation.inputs import Source
-        >>> robot = torsor.library.two_link()
-        >>> sdirk(robot, forces(robot, Source(), Source(), False))
-        Function(sdirk:(t,q[2],v[2],h)->(q_next[2],v_next[2]) SXFunction)
     """
     _check(robot, "sdirk", prescribed)
     if choice is not None:

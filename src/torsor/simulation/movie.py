@@ -16,13 +16,7 @@ COLOURS = 128  # of a .gif; each picture has its own
 
 
 def movie_path(path: str | Path, where: str = "animate") -> Path:
-    """Return the path of a movie; other names than .gif and .mp4 raise ModelError, and .mp4 without ffmpeg does too.
-
-    Example:
-        >>> movie_path("fall.avi")
-        Traceback (most recent call last):
-        torsor.ModelError: animate: cannot write 'fall.avi'; allowed: a name that ends with .gif or .mp4
-    """
+    """Return the path of a movie; other names than .gif and .mp4 raise ModelError, and .mp4 without ffmpeg does too."""
     target = Path(path)
     if target.suffix.lower() not in KINDS:
         allowed = f"a name that ends with {' or '.join(KINDS)}"
@@ -55,16 +49,6 @@ def write_movie(
 
     A .gif repeats without end. ``progress`` is True, False, or None for a bar on a terminal after a second. After
     Ctrl-C or an error there is no file, or the one that was there before.
-
-    Example:
-        >>> import tempfile
-        >>> from matplotlib.figure import Figure
-        >>> figure = Figure(figsize=(1, 1))
-        >>> axes = figure.subplots()
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = write_movie(figure, lambda k: axes.plot([0, k]), 3, folder + "/lines.gif", 10)
-        ...     path.read_bytes()[:6]
-        b'GIF89a'
     """
     target = movie_path(path)
     write = _gif if target.suffix.lower() == ".gif" else _mp4
@@ -92,15 +76,8 @@ def _gif(figure: Any, show: Callable[[int], None], count: int, part: Path, rate:
         show(k)
         canvas.draw()
         pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3]).quantize(COLOURS))
-    pictures[0].save(
-        part,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=round(1000 / rate),
-        loop=0,
-        optimize=False,
-    )
+    options = {"duration": round(1000 / rate), "loop": 0, "optimize": False}
+    pictures[0].save(part, format="GIF", save_all=True, append_images=pictures[1:], **options)
 
 
 def _mp4(figure: Any, show: Callable[[int], None], count: int, part: Path, rate: int, dpi: int) -> None:

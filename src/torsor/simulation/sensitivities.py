@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import common_shape, instance_of, one_of, positive, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel
@@ -47,7 +47,7 @@ def step_derivatives(
     tau: ArrayLike,
     dt: float,
     method: str = "rk4",
-    external: ArrayLike | None = None,
+    external: Maybe = None,
     contact: Contact | None = None,
 ) -> tuple[Array, Array]:
     """Return (A, B) of one step of length ``dt`` (s): (..., 2 nv, 2 nv) and (..., 2 nv, nv).
@@ -119,7 +119,7 @@ def sensitivity(
     tau: ArrayLike,
     dt: float,
     method: str = "rk4",
-    external: ArrayLike | None = None,
+    external: Maybe = None,
     contact: Contact | None = None,
 ) -> Sensitivity:
     """Return a rollout from (q0, v0) with forces ``tau`` (..., T, nv), one row a step, and its derivatives.
@@ -164,7 +164,7 @@ def sensitivity(
 
 
 def _checked(
-    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: ArrayLike | None
+    robot: Robot, q: ArrayLike, v: ArrayLike, tau: ArrayLike, method: str, external: Maybe
 ) -> tuple[list[Array], list[Array]]:
     """Return the arrays of a step as they are given, and the external wrenches, if any."""
     where = instance_of(robot, Robot, STEP, "robot").name
@@ -243,7 +243,6 @@ def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> c
 
 
 def _step(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    """Return the kernel of a step."""
     key = "" if contact is None else contact.key(robot)
     return compiled(robot, f"step {method} {loaded} {key}", (), lambda: _made(robot, method, loaded, contact))
 

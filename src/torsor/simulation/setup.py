@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
@@ -134,8 +133,8 @@ class Setup:
     def of(
         cls,
         robot: Robot,
-        q0: ArrayLike | None,
-        v0: ArrayLike | None,
+        q0: Maybe,
+        v0: Maybe,
         controller: Any,
         external: Any,
         settings: Settings,
@@ -189,11 +188,10 @@ class Setup:
                 raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
         hard = None if contact is None or contact.kind == "compliant" else contact
         setup = cls(robot, q, v, law, wrenches, settings, motion, hard, about)
-        return setup if not robot.loops else setup._closed()
-
-    def _closed(self) -> "Setup":
-        q, v = project_start(self.robot, self.choices, self.q, self.v)
-        return replace(self, q=q, v=v)
+        if not robot.loops:
+            return setup
+        q, v = project_start(robot, setup.choices, setup.q, setup.v)
+        return replace(setup, q=q, v=v)
 
 
 def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
+from torsor.base.arrays import Maybe
 from torsor.base.errors import ModelError, SimulationError, missing
 from torsor.base.progress import Bar
 from torsor.robot.robot import Robot
@@ -22,8 +23,8 @@ from torsor.simulation.trajectory import Trajectory, warn_of_overloads
 
 def simulate(
     robot: Robot,
-    q0: ArrayLike | None = None,
-    v0: ArrayLike | None = None,
+    q0: Maybe = None,
+    v0: Maybe = None,
     duration: float = 1.0,
     *,
     controller: ArrayLike | Callable[..., Any] | ca.Function | None = None,

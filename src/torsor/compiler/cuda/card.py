@@ -20,26 +20,14 @@ _OLDEST = 11080
 
 @dataclass(frozen=True)
 class Card:
-    """A kind of card: its compute capability, times ten, and the version of PTX to write for it, times ten.
-
-    Example:
-        >>> H200.capability, H200.version
-        (90, 78)
-    """
+    """A kind of card: its compute capability, times ten, and the version of PTX to write for it, times ten."""
 
     capability: int
     version: int
 
     @classmethod
     def of(cls, capability: int, driver: int) -> "Card":
-        """Return the card with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8).
-
-        Example:
-            >>> Card.of(90, 13000)
-            Card(capability=90, version=87)
-            >>> Card.of(121, 13000).capability  # a card that LLVM does not know runs the code of an older one
-            120
-        """
+        """Return the card with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
         if driver < _OLDEST:
             found = f"the driver of the card is for CUDA {driver // 1000}.{driver % 1000 // 10}"
             raise RuntimeError(f"{found}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")

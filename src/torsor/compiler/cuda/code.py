@@ -46,14 +46,7 @@ class CudaEmitter(Emitter):
 
 
 def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
-    """Return the inputs whose sine or cosine is taken, ``most`` of them, with the values that these are.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x")
-        >>> list(angles_of(read_program(ca.Function("f", [x], [ca.cos(x)])), 8).values())
-        [(None, 1)]
-    """
+    """Return the inputs whose sine or cosine is taken, ``most`` of them, with the values that these are."""
     found: dict[int, tuple[int | None, int | None]] = {}
     for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_SIN, ca.OP_COS):
@@ -126,12 +119,7 @@ class Kernel:
 
 
 def threads_of_block(shared: int) -> int:
-    """Return the threads of a block whose warps need so many bytes of shared memory each.
-
-    Example:
-        >>> threads_of_block(0), threads_of_block(40_000)
-        (128, 32)
-    """
+    """Return the threads of a block whose warps need so many bytes of shared memory each."""
     return next(each for each in _THREADS if each == WARP or shared * each // WARP <= _BLOCK_SHARED)
 
 
@@ -360,18 +348,7 @@ def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
 
 
 def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> Kernel:
-    """Return the LLVM module of a kernel.
-
-    Example:
-        >>> from torsor.compiler.cuda.card import H200
-        >>> from torsor.compiler.cuda.large_functions import whole
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 2)
-        >>> part = whole(read_program(ca.Function("f", [x], [x[0] * x[1]])))
-        >>> ptx = H200.ptx(write_kernel(part, "float32", Plan((False, False))).module)
-        >>> "mul.f32" in ptx or "mul.rn.f32" in ptx
-        True
-    """
+    """Return the LLVM module of a kernel."""
     kernel = _Kernel(part, Scalar(dtype), plan, form)
     if form.on_card:
         attributes = [f'"nvvm.maxntid"="{_THREADS[0]}"']

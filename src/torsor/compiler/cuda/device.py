@@ -105,9 +105,7 @@ class CupyDevice:
         """Return a context with the card of some arrays, which must be one."""
         numbers = sorted({array.device.id for array in arrays})
         if len(numbers) > 1:
-            raise ModelError(
-                f"are on the cards {numbers}", argument="arrays", allowed="one card", fix="copy them to one"
-            )
+            raise ModelError(f"are on GPUs {numbers}", argument="arrays", allowed="one GPU", fix="copy them to one")
         context: AbstractContextManager[Any] = self.xp.cuda.Device(*numbers)
         return context
 
@@ -170,9 +168,8 @@ def current() -> Device:
     try:
         count = int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError(
-            f'device "cuda": {error}; fix: check the driver with nvidia-smi, or use device="cpu"'
-        ) from None
+        fix = 'check the driver with nvidia-smi, or use device="cpu"'
+        raise RuntimeError(f'device "cuda": {error}; fix: {fix}') from None
     if not count:
         raise RuntimeError('device "cuda": no NVIDIA card was found; fix: use device="cpu"')
     return CupyDevice(cupy)

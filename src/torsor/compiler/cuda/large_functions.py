@@ -46,14 +46,7 @@ _LARGE = {4: Budget(None, 200, 2500), 8: Budget(None, 100, 800)}
 
 
 def budget(program: Program, size: int) -> Budget:
-    """Return the fastest budget that was found on an H200 for functions of this size, of numbers of ``size`` bytes.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 2)
-        >>> budget(read_program(ca.Function("f", [x], [x[0] * x[1]])), 4).registers is None
-        True
-    """
+    """Return the fastest budget that was found on an H200 for functions of this size, of numbers of ``size`` bytes."""
     many = len(program.operations)
     if many <= 2000 or alive(program) <= _MEDIUM_BUDGETS[size].kept:
         return _SMALL_BUDGET
@@ -111,14 +104,6 @@ def plan_spills(
     The value that leaves the registers is the one whose next use is furthest (Belady 1966). ``waiting`` are the values
     that are in the first slots before the first operation; a slot of None is free. Inputs that are in shared memory, as
     ``near`` says, are read just before their use.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 8)
-        >>> y = ca.sqrt(x)
-        >>> program = read_program(ca.Function("f", [x], [ca.dot(y, y[::-1])]))
-        >>> [plan_spills(program, Budget(None, kept, 0), 99).slots for kept in (4, 20)]
-        [6, 0]
     """
     operations, places = program.operations, _Slots(waiting, slots)
     first, uses = dict(places.of), _uses(program)
@@ -194,12 +179,6 @@ def split(program: Program, size: int) -> list[Part]:
     """Return the parts of a program of numbers of ``size`` bytes, each in an order with few values alive.
 
     A part is halved, along an order of the results in which neighbours have much in common, as long as that pays.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 3)
-        >>> len(split(read_program(ca.Function("f", [x], [ca.sin(x)])), 4))
-        1
     """
     parts = [Part(each, ()) for each in _parts(program, size)]
     parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)

@@ -49,10 +49,7 @@ class Form:
         ``shared`` is the shared memory of a warp, in bytes.
         """
         if not self.on_card:
-            return [
-                f"  %first = and i64 %thread, {-WARP}",
-                f"  %lane = and i64 %thread, {WARP - 1}",
-            ]
+            return [f"  %first = and i64 %thread, {-WARP}", f"  %lane = and i64 %thread, {WARP - 1}"]
         lines = []
         for name in _REGISTERS:
             lines.append(f"  %{name}.x = call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()")
@@ -98,12 +95,7 @@ LARGEST_TILE = 28 * 1024
 
 
 def collapsed(lengths: Shape, strides: Shape) -> int | None:
-    """Return the stride of several axes counted as one, row by row; None if they do not lie so.
-
-    Example:
-        >>> collapsed((4, 3), (24, 8)), collapsed((4, 3), (0, 0)), collapsed((4, 3), (0, 8))
-        (8, 0, None)
-    """
+    """Return the stride of several axes counted as one, row by row; None if they do not lie so."""
     found: int | None = None
     whole = 0  # the stride that the next axis outwards must have
     for length, stride in zip(reversed(lengths), reversed(strides), strict=True):
@@ -132,10 +124,6 @@ class Tile:
 
     A thread reads ``access`` bytes at a time, the most that divide the bytes of a state; ``pitch`` is such that the
     threads of a warp then use all banks of shared memory alike.
-
-    Example:
-        >>> Tile.of(6, 4, 0), Tile.of(32, 4, 0)
-        (Tile(offset=0, pitch=24, access=8, size=768), Tile(offset=0, pitch=144, access=16, size=4608))
     """
 
     offset: int
@@ -165,12 +153,7 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
 
 
 def choose_staged(entries: Sequence[int], size: int, wanted: Sequence[bool]) -> tuple[bool, ...]:
-    """Return which arrays are staged: those that are wanted, in order, as long as shared memory lasts.
-
-    Example:
-        >>> choose_staged((6, 6, 3000), 4, (True, False, True))
-        (True, False, False)
-    """
+    """Return which arrays are staged: those that are wanted, in order, as long as shared memory lasts."""
     room, chosen = LARGEST_TILE, []
     for count, want in zip(entries, wanted, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0

@@ -199,13 +199,6 @@ def stages(program: Program) -> list[Stage]:
 
     An operation is computed in the first stage in which its value is used, so that few values wait. Within a stage the
     order of the program remains. Inputs and constants belong to no stage, except for constants that are angles.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 2)
-        >>> found = stages(read_program(ca.Function("f", [x], [x[0] * ca.sin(x[1]) + ca.cos(2 * x[0])])))
-        >>> [(stage.trigonometric, len(stage.indices)) for stage in found]
-        [(False, 1), (True, 2), (False, 2)]
     """
     operations = program.operations
     depth = [0] * len(operations)  # how many sines or cosines lie before a value
@@ -241,12 +234,7 @@ class Passes(NamedTuple):
 
 
 def passes(angles: int, registers: int) -> list[Passes]:
-    """Return how a list of angles is divided: as few passes as the registers allow, with about as many angles each.
-
-    Example:
-        >>> [tuple(each) for each in passes(29, 32)], [tuple(each) for each in passes(5, 16)]
-        ([(5, 5), (4, 1)], [(3, 1), (2, 1)])
-    """
+    """Return how a list of angles is divided: as few passes as the registers allow, with about as many angles each."""
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)
@@ -254,12 +242,7 @@ def passes(angles: int, registers: int) -> list[Passes]:
 
 
 def loops_called(module: str) -> tuple[int, ...]:
-    """Return which loops a module calls, by the number of angles that they compute at a time.
-
-    Example:
-        >>> loops_called(call_angles("%in", 0, 0, Passes(5, 2)))
-        (5,)
-    """
+    """Return which loops a module calls, by the number of angles that they compute at a time."""
     return tuple(sorted({int(number) for number in re.findall(r"call i1 @angles\.(\d+)\(", module)}))
 
 

@@ -6,18 +6,14 @@ calls with such arrays to the gufunc, and the rest (lists, tensors, masked array
 first. It reads the fields of ``PyArrayObject`` that NumPy's headers publish.
 """
 
+import math
+
 from torsor.compiler.llvm.rules import Scalar
 
 # The addresses in the running process that the code needs, in this order; ``gufunc`` fills in the table.
 ADDRESSES = (
-    "type of arrays",
-    "description of the type",
-    "PyArray_New",
-    "PyObject_Vectorcall",
-    "PyTuple_New",
-    "PyTuple_SetItem",
-    "Py_DecRef",
-    "gufunc",
+    *("type of arrays", "description of the type", "PyArray_New", "PyObject_Vectorcall", "PyTuple_New"),
+    *("PyTuple_SetItem", "Py_DecRef", "gufunc"),
 )
 
 # NPY_ARRAY_C_CONTIGUOUS and NPY_ARRAY_ALIGNED.
@@ -33,11 +29,10 @@ def write_call(
     """
     count, several = len(inputs), len(outputs) > 1
     shapes = [*inputs, *outputs]
-    distances = [scalar.size * _entries(shape) for shape in shapes]  # of states; never 0, as there is one
-    distances += [step for shape in shapes for step in _steps(shape, scalar.size)]
-    output_shapes = "".join(
-        f"@output.shape.{k} = internal constant {_table([*shape, 1])}\n" for k, shape in enumerate(outputs)
-    )
+    distances = [scalar.size * math.prod(shape) for shape in shapes]  # of states; never 0, as there is one
+    distances += [scalar.size * math.prod(shape[axis + 1 :]) for shape in shapes for axis in range(len(shape))]
+    tables = (_table([*shape, 1]) for shape in outputs)
+    output_shapes = "".join(f"@output.shape.{k} = internal constant {table}\n" for k, table in enumerate(tables))
     checks = "".join(_check(k, shape, head, k + 1 == count) for k, shape in enumerate(inputs))
     new = "".join(_new(k, shape, count, type_number, head, several) for k, shape in enumerate(outputs))
     make = (
@@ -117,18 +112,6 @@ made.{k}:
   store ptr %data.out.{k}, ptr %slot.out.{k}
 {keep if several else ""}  br label %new.{k + 1}
 """
-
-
-def _entries(shape: tuple[int, ...]) -> int:
-    count = 1
-    for length in shape:
-        count *= length
-    return count
-
-
-def _steps(shape: tuple[int, ...], size: int) -> list[int]:
-    """Return the distances in bytes between the entries of a dense array along each axis."""
-    return [size * _entries(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _table(numbers: list[int]) -> str:

@@ -250,12 +250,7 @@ end:
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:
-    """Return (first entry, last entry, number) for each run of neighbouring entries with the same number.
-
-    Example:
-        >>> _runs({7: "0", 5: "0", 6: "0", 8: "1"})
-        [(5, 7, '0'), (8, 8, '1')]
-    """
+    """Return (first entry, last entry, number) for each run of neighbouring entries with the same number."""
     numbered = enumerate(sorted(texts))  # within a run, entry minus position is constant
     groups = groupby(numbered, key=lambda pair: (pair[1] - pair[0], texts[pair[1]]))
     runs = ([entry for _, entry in group] for _, group in groups)

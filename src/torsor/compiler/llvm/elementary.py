@@ -5,22 +5,8 @@ from typing import NamedTuple
 
 import casadi as ca
 
+from torsor.compiler.llvm import coefficients
 from torsor.compiler.llvm.angles import reduce_huge, sine_and_cosine
-from torsor.compiler.llvm.coefficients import (
-    ASIN,
-    ATAN,
-    ERF,
-    ERFC,
-    EXP,
-    HALF_PI,
-    LN2,
-    LN2_SHORT,
-    LOG,
-    QUARTER_PI,
-    SINH,
-    TWO_OVER_ROOT_PI,
-    TWO_THIRDS,
-)
 from torsor.compiler.llvm.rules import RULES, Emitter, Rule
 from torsor.compiler.llvm.vectors import (
     Mask,
@@ -92,13 +78,13 @@ def reduce(x: Number, low: Number | None = None) -> Reduced:
         left = fma(n, -rest, exact - r)
     else:
         r, left = quick_two_sum(exact, fma(n, -rest, low))
-    *terms, half = EXP[x.dtype]
+    *terms, half = coefficients.EXP[x.dtype]
     return Reduced(n, bits, r, fma(r * half, r, fma(r * r * r, polynomial(r, terms), left)))
 
 
 def _multiple_of_log_2(x: Number) -> tuple[Number, Whole, Number, float]:
     """Return (n, its bits, x - n a, b) with the nearest multiple n (a + b) of log 2."""
-    high, rest = LN2[x.dtype]
+    high, rest = coefficients.LN2[x.dtype]
     # The last bits of the sum are n and twice the bias, which ``scale`` needs.
     rounder = x.emitter.scalar.rounder + 2 * x.format.bias
     turned = fma(x, 1.4426950408889634, rounder)
@@ -123,7 +109,7 @@ def exp_within(x: Number) -> Number:
     """Return e^x for x within the limits of ``clamp``."""
     n, bits, exact, rest = _multiple_of_log_2(x)
     r = fma(n, -rest, exact)
-    return scale(1.0 + fma(r * r, polynomial(r, EXP[x.dtype]), r), bits)
+    return scale(1.0 + fma(r * r, polynomial(r, coefficients.EXP[x.dtype]), r), bits)
 
 
 def clamp(x: Number) -> Number:
@@ -173,7 +159,7 @@ def sinh(x: Number) -> Number:
     total, error = quick_two_sum(a, -c)
     large = scale(total + ((error + b) - d), bits)
     square = x * x
-    small = fma(x * square, polynomial(square, SINH[x.dtype]), x)
+    small = fma(x * square, polynomial(square, coefficients.SINH[x.dtype]), x)
     return where(abs(x) < 1.0, small, large.with_sign_of(x))
 
 
@@ -223,26 +209,22 @@ def normal(x: Number) -> tuple[Number, Mask]:
 def log_of_sum(x: Number, low: Number | None = None, more: Number | None = None) -> Number:
     """Return log(x + low) + more log 2 for positive normal x and much smaller ``low``."""
     k, m = split(x)
-    return _log(k if more is None else k + more, m, None if low is None else low * _power_below(k))
-
-
-def _power_below(k: Number) -> Number:
-    return (-k.at_most(k.format.bias - 1.0)).power_of_two()
+    below = None if low is None else low * (-k.at_most(k.format.bias - 1.0)).power_of_two()
+    return _log(k if more is None else k + more, m, below)
 
 
 def _log(k: Number, m: Number, low: Number | None = None) -> Number:
-    """Return k log 2 + log(m + low)."""
     f = m - 1.0
     s = f / (m + 1.0)
     z = s * s
     half_square = (f * 0.5) * f
-    series = z * fma(z, polynomial(z, LOG[m.dtype]), TWO_THIRDS[m.dtype][0])
+    series = z * fma(z, polynomial(z, coefficients.LOG[m.dtype]), coefficients.TWO_THIRDS[m.dtype][0])
     small = fma(s, half_square + series, -half_square)
     if low is not None:
         # log(m + c) - log m = c / m, and 1 / m is (1 - s)^2 to 3 percent: c is less than the last digit of m.
         rest = 1.0 - s
         small = fma(low, rest * rest, small)
-    high, less = LN2_SHORT[m.dtype]
+    high, less = coefficients.LN2_SHORT[m.dtype]
     total, error = quick_two_sum(k * high, f)
     return total + (error + fma(k, less, small))
 
@@ -266,7 +248,6 @@ def log1p(x: Number) -> Number:
 
 
 def _sqrt_of_sum(x: Number, low: Number) -> tuple[Number, Number]:
-    """Return the square root of x + low as a sum of two numbers."""
     root = x.sqrt()
     rest = fma(-root, root, x) + low
     return root, rest / (root + root).at_least(x.format.smallest)
@@ -311,18 +292,16 @@ def atanh(x: Number) -> Number:
     return where(size < _TINY[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
 
 
-# erf and its inverse without branches.
-
 _ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
 
 
 def erf(x: Number) -> Number:
     """Return the error function: a polynomial to 1, and 1 - exp(-x^2) p((x - 2) / (x + 2)) beyond."""
     square = x * x
-    factor, less = TWO_OVER_ROOT_PI[x.dtype]
-    small = fma(x, factor, x * fma(square, polynomial(square, ERF[x.dtype]), less))
+    factor, less = coefficients.TWO_OVER_ROOT_PI[x.dtype]
+    small = fma(x, factor, x * fma(square, polynomial(square, coefficients.ERF[x.dtype]), less))
     size = abs(x).at_most(_ERF_SATURATION)
-    tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), ERFC[x.dtype])
+    tail = exp_within(-(size * size)) * polynomial((size - 2.0) / (size + 2.0), coefficients.ERFC[x.dtype])
     return where(abs(x) < 1.0, small, 1.0 - tail).with_sign_of(x)
 
 
@@ -372,14 +351,14 @@ def _accurate_log(x: Number) -> tuple[Number, Number]:
     z, z_low = two_product(s, s)
     z_low = fma(s + s, s_low, z_low)
     # log m = 2 s + s z (2/3 + z p(z))
-    two_thirds, less = TWO_THIRDS[x.dtype]
-    factor, factor_low = quick_two_sum(two_thirds, z * polynomial(z, LOG[x.dtype]))
+    two_thirds, less = coefficients.TWO_THIRDS[x.dtype]
+    factor, factor_low = quick_two_sum(two_thirds, z * polynomial(z, coefficients.LOG[x.dtype]))
     factor_low = factor_low + less
     cube, cube_low = two_product(s, z)
     cube_low = fma(s, z_low, fma(s_low, z, cube_low))
     term, term_low = two_product(cube, factor)
     term_low = fma(cube, factor_low, fma(cube_low, factor, term_low))
-    high, rest = LN2_SHORT[x.dtype]
+    high, rest = coefficients.LN2_SHORT[x.dtype]
     total, error = quick_two_sum(k * high, s + s)
     total, lost = quick_two_sum(total, term)
     low = (error + lost) + (fma(k, rest, s_low + s_low) + term_low)
@@ -409,9 +388,8 @@ def pow(x: Number, y: Number) -> Number:
 def scale_of(x: Number) -> tuple[Number, Number]:
     """Return a power of two that brings a positive number near 1 (subnormal ones less so), and its inverse."""
     digits, bias = x.format.digits, x.format.bias
-    exponent = (((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits).between(
-        1.0, 2.0 * bias - 1.0
-    )
+    exponent = ((x.bits() >> digits) | x.like(2.0**digits).bits()).as_bits() - 2.0**digits
+    exponent = exponent.between(1.0, 2.0 * bias - 1.0)
     return (bias - exponent).power_of_two(), (exponent - bias).power_of_two()
 
 
@@ -431,8 +409,6 @@ def hypot(x: Number, y: Number) -> Number:
     return where(x.equals(_INF) | y.equals(_INF), _INF, value)
 
 
-# asin, acos, atan and atan2 without branches.
-
 _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
 _FAR = 2.0**100  # atan of larger numbers is pi/2 in both types
 
@@ -443,13 +419,13 @@ def _arcs(x: Number) -> tuple[Mask, Number, Number]:
     outside = size > 0.5
     square = where(outside, fma(size, -0.5, 0.5), x * x)
     sine = where(outside, square.sqrt(), size)
-    return outside, sine, sine * square * polynomial(square, ASIN[x.dtype])
+    return outside, sine, sine * square * polynomial(square, coefficients.ASIN[x.dtype])
 
 
 def asin(x: Number) -> Number:
     """Return the inverse sine: a polynomial to 1/2, and pi/2 less twice that of sqrt((1 - x) / 2) beyond."""
     outside, sine, rest = _arcs(x)
-    half_pi, less = HALF_PI[x.dtype]
+    half_pi, less = coefficients.HALF_PI[x.dtype]
     total, error = quick_two_sum(half_pi, sine * -2.0)
     value = where(outside, total + (error + fma(rest, -2.0, less)), sine + rest)
     return value.with_sign_of(x)
@@ -458,7 +434,7 @@ def asin(x: Number) -> Number:
 def acos(x: Number) -> Number:
     """Return the inverse cosine: pi/2 less the inverse sine to 1/2, twice that of sqrt((1 - |x|) / 2) beyond."""
     outside, sine, rest = _arcs(x)
-    half_pi, less = HALF_PI[x.dtype]
+    half_pi, less = coefficients.HALF_PI[x.dtype]
     negative = x < 0.0
     # base - sign (sine + rest), where base is 0, pi/2 or pi.
     base = where(outside, where(negative, 2.0 * half_pi, 0.0), half_pi)
@@ -482,14 +458,14 @@ def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
     over_by, lost = where(middle, difference, low), where(middle, lost, 0.0)
     t, t_low = quotient(over_by, lost, over, over_rest)
     z = t * t
-    rest = fma(t * z, polynomial(z, ATAN[x.dtype]), t_low)
+    rest = fma(t * z, polynomial(z, coefficients.ATAN[x.dtype]), t_low)
     k = where(middle, 1.0, 0.0)
     k = where(steep, 2.0 - k, k)
     backwards = steep
     if mirrored is not None:
         k = where(mirrored, 4.0 - k, k)
         backwards = backwards ^ mirrored
-    quarter, less = QUARTER_PI[x.dtype]
+    quarter, less = coefficients.QUARTER_PI[x.dtype]
     base = k * quarter
     base_low = fma(k, less, fma(k, quarter, -base))
     total, error = quick_two_sum(base, t.flipped(backwards))
@@ -620,11 +596,6 @@ def remainder(x: Number, y: Number) -> Number:
     return value.flipped(x.like(1.0).with_sign_of(x) < 0.0)
 
 
-# tan of any number.
-
-# Below this tan x rounds to x.
-
-
 def tan(x: Number) -> Number:
     """Return the tangent. A branch leads to the reduction of huge angles; it must be the first of its function."""
     e = x.emitter
@@ -658,7 +629,6 @@ def _reduce(x: Number) -> tuple[Number, Number, Whole]:
 
 
 def _tangent(r: Number, low: Number, quarter: Whole) -> Number:
-    """Return the tangent of r + low + quarter pi/2."""
     sine, cosine = sine_and_cosine(r, low)
     odd = quarter.is_odd()
     over = [where(odd, b, a) for a, b in zip(sine, cosine, strict=True)]
@@ -668,29 +638,12 @@ def _tangent(r: Number, low: Number, quarter: Whole) -> Number:
 
 
 FUNCTIONS: dict[int, Callable[..., Number]] = {
-    ca.OP_POW: pow,
-    ca.OP_CONSTPOW: pow,
-    ca.OP_HYPOT: hypot,
-    ca.OP_FMOD: fmod,
-    ca.OP_REMAINDER: remainder,
-    ca.OP_TAN: tan,
-    ca.OP_EXP: exp,
-    ca.OP_EXPM1: expm1,
-    ca.OP_SINH: sinh,
-    ca.OP_COSH: cosh,
-    ca.OP_TANH: tanh,
-    ca.OP_LOG: log,
-    ca.OP_LOG1P: log1p,
-    ca.OP_ASINH: asinh,
-    ca.OP_ACOSH: acosh,
-    ca.OP_ATANH: atanh,
-    ca.OP_ASIN: asin,
-    ca.OP_ACOS: acos,
-    ca.OP_ATAN: atan,
-    ca.OP_ATAN2: atan2,
-    ca.OP_ERF: erf,
-    ca.OP_ERFINV: erfinv,
-}
+    getattr(ca, f"OP_{function.__name__.upper()}"): function
+    for function in (
+        *(pow, hypot, fmod, remainder, tan, exp, expm1, sinh, cosh, tanh, log, log1p, asinh, acosh, atanh),
+        *(asin, acos, atan, atan2, erf, erfinv),
+    )
+} | {ca.OP_CONSTPOW: pow}
 """The function of each CasADi operation."""
 
 

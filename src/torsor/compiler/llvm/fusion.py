@@ -35,15 +35,11 @@ def _plus(e: Emitter, a: str, b: str, c: str) -> str:
     return e.put(f"call {vector} @llvm.fmuladd.{e.suffix}({vector} {a}, {vector} {b}, {vector} {c})")
 
 
-def _minus(e: Emitter, a: str, b: str, c: str) -> str:
-    return _plus(e, a, b, e.put(f"fneg {e.vector} {c}"))
-
-
-def _from(e: Emitter, a: str, b: str, c: str) -> str:
-    return _plus(e, a, e.put(f"fneg {e.vector} {b}"), c)
-
-
-FUSED_RULES: dict[int, Rule] = RULES | {PLUS: _plus, MINUS: _minus, FROM: _from}
+FUSED_RULES: dict[int, Rule] = RULES | {
+    PLUS: _plus,
+    MINUS: lambda e, a, b, c: _plus(e, a, b, e.put(f"fneg {e.vector} {c}")),
+    FROM: lambda e, a, b, c: _plus(e, a, e.put(f"fneg {e.vector} {b}"), c),
+}
 """The rules of ``rules.py`` and those of fused products; processors that have none multiply, then add."""
 
 
@@ -51,13 +47,6 @@ def fused(program: Program) -> Program:
     """Return a program whose sums take products that nobody else uses as factors; indices of values remain.
 
     Of two products the second is fused: the first is known earlier, or would have to be negated.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 4)
-        >>> program = fused(read_program(ca.Function("f", [x], [x[0] * x[1] - x[2] * x[3]])))
-        >>> [operation.code == FROM for operation in program.operations].count(True)
-        1
     """
     operations = list(program.operations)
     users = _users(program)
@@ -95,15 +84,7 @@ def _users(program: Program) -> Sequence[int]:
 
 
 def with_reciprocals(program: Program) -> Program:
-    """Return a program in which numbers that divide several others are inverted once.
-
-    Example:
-        >>> from torsor.compiler.program import read_program
-        >>> x = ca.SX.sym("x", 4)
-        >>> program = with_reciprocals(read_program(ca.Function("f", [x], [x[:3] / x[3]])))
-        >>> [sum(each.code == code for each in program.operations) for code in (ca.OP_DIV, ca.OP_INV, ca.OP_MUL)]
-        [0, 1, 3]
-    """
+    """Return a program in which numbers that divide several others are inverted once."""
     divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
     # Where a result jumps, the last place matters: floor(49 / 49) is 1.
     exact = {argument for each in program.operations if each.code in _JUMPS for argument in each.arguments}

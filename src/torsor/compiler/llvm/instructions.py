@@ -47,15 +47,7 @@ class InstructionCount:
 
 
 def count_instructions(function: ca.Function, target: Target, dtype: str = "float64") -> InstructionCount:
-    """Return the instructions of a CasADi function for as many states as the target's vectors hold.
-
-    Example:
-        >>> from torsor.compiler.llvm.target import TARGETS
-        >>> x = ca.SX.sym("x", 2)
-        >>> count = count_instructions(ca.Function("f", [x], [x[0] * x[1] + 2]), TARGETS["Neoverse N1"])
-        >>> count.width, count.arithmetic, count.fused
-        (2, 1, 1)
-    """
+    """Return the instructions of a CasADi function for as many states as the target's vectors hold."""
     program, width = read_program(function), target.width(dtype)
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
     states, *pieces = write_llvm(program, axes, dtype, width, target=target, encode=False)

@@ -6,6 +6,7 @@ registers: in place for small arrays, in a loop over tiles for large ones. Other
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import NamedTuple
 
 from torsor.compiler.llvm.rules import Scalar
@@ -52,13 +53,10 @@ class Transposer:
     def unpack(self, count: int) -> None:
         """Copy blocks to the first ``count`` entries of all rows."""
         for first, length in _parts(count, min(self._width, 4 * self._unit)):
-            blocks = [
-                _Vector(
-                    self._load(self._at_block(first + entry), self._width, aligned=True),
-                    tuple((row, entry) for row in range(self._width)),
-                )
-                for entry in range(length)
-            ]
+            blocks = []
+            for entry in range(length):
+                loaded = self._load(self._at_block(first + entry), self._width, aligned=True)
+                blocks.append(_Vector(loaded, tuple((row, entry) for row in range(self._width))))
             for vector in self._rows_of(blocks):
                 for start in range(0, self._width, length):
                     labels = vector.labels[start : start + length]
@@ -74,13 +72,10 @@ class Transposer:
             groups = [range(k, self._width, length) for k in range(length)]
         else:
             groups = [range(base + k, base + k + unit + 1, unit) for base in (0, 2 * unit) for k in range(unit)]
-        vectors = [
-            _Vector(
-                self._side_by_side([parts[row] for row in rows], length),
-                tuple((row, entry) for row in rows for entry in range(length)),
-            )
-            for rows in groups
-        ]
+        vectors = []
+        for rows in groups:
+            labels = tuple((row, entry) for row in rows for entry in range(length))
+            vectors.append(_Vector(self._side_by_side([parts[row] for row in rows], length), labels))
         step = 1
         while step < min(length, unit):
             vectors = self._stage(vectors, step, step)
@@ -88,7 +83,6 @@ class Transposer:
         return vectors if length <= unit else self._stage(vectors, unit, unit, gather=True)
 
     def _rows_of(self, blocks: list[_Vector]) -> list[_Vector]:
-        """Return vectors of parts of rows."""
         vectors, step = blocks, 1
         while step < len(blocks):
             gather = self._is_long and step >= self._unit and len(blocks) == self._width
@@ -109,21 +103,17 @@ class Transposer:
         length, found = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
-            pairs = (
-                [(source, start) for source in (0, length) for start in starts]
-                if gather
-                else [(source, start) for start in starts for source in (0, length)]
-            )
-            picks = [source + start + k for source, start in pairs for k in range(unit)]
+            sources = [0, length]
+            pairs = product(sources, starts) if gather else product(starts, sources)
+            picks = [first + second + k for first, second in pairs for k in range(unit)]
             both = a.labels + b.labels
             found.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
         return found[0], found[1]
 
     def _side_by_side(self, parts: list[str], length: int) -> str:
         while len(parts) > 1:
-            parts = [
-                self._shuffle(a, b, length, range(2 * length)) for a, b in zip(parts[::2], parts[1::2], strict=True)
-            ]
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [self._shuffle(a, b, length, range(2 * length)) for a, b in pairs]
             length *= 2
         return parts[0]
 
@@ -131,9 +121,8 @@ class Transposer:
         value = "poison"
         for lane, row in enumerate(self._rows):
             number = self._put(f"load {self._scalar.name}, ptr {row}, align {self._scalar.size}")
-            value = self._put(
-                f"insertelement {self._vector(self._width)} {value}, {self._scalar.name} {number}, i64 {lane}"
-            )
+            typed = f"{self._scalar.name} {number}"
+            value = self._put(f"insertelement {self._vector(self._width)} {value}, {typed}, i64 {lane}")
         self._store(value, self._width, self._at_block(0), aligned=True)
 
     def _at_block(self, entry: int) -> str:
@@ -169,10 +158,6 @@ def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     """Return the first entry and the length of parts, powers of 2 of at least 2 where ``count`` allows it.
 
     A single last entry is moved with the one before it.
-
-    Example:
-        >>> _parts(11, 4)
-        [(0, 4), (4, 4), (8, 2), (9, 2)]
     """
     found, first = [], 0
     while first < count:
@@ -408,9 +393,8 @@ def _pack_one_by_one(scalar: Scalar, width: int) -> str:
     before = "  %count = mul i64 %rows, %columns\n  %top = sub i64 %lanes, 1\n"
     for lane in range(width):
         # Lanes beyond the last state repeat it.
-        before += (
-            f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
-        )
+        before += f"  %in.{lane} = icmp slt i64 {lane}, %lanes\n"
+        before += f"  %l.{lane} = select i1 %in.{lane}, i64 {lane}, i64 %top\n"
         before += f"  %o.{lane} = mul i64 %l.{lane}, %state\n"
     body, value = "", "poison"
     for lane in range(width):

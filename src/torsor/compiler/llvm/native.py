@@ -37,12 +37,7 @@ C_FUNCTIONS = (
 
 
 def vector_width(dtype: str) -> int:
-    """Return how many numbers of a type the widest vector registers of this machine hold.
-
-    Example:
-        >>> vector_width("float32") == 2 * vector_width("float64")
-        True
-    """
+    """Return how many numbers of a type the widest vector registers of this machine hold."""
     return host().width(dtype)
 
 
@@ -159,12 +154,7 @@ def _provide_c_library() -> None:
 
 
 def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
-    """Return the addresses of functions of the C library, as far as that of this platform has them.
-
-    Example:
-        >>> "malloc" in c_addresses()
-        True
-    """
+    """Return the addresses of functions of the C library, as far as that of this platform has them."""
     found: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.

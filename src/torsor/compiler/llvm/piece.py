@@ -329,25 +329,19 @@ class Piece(Plan[str]):
     def _load(self, place: Place) -> str:
         if self._seen.get(place) == self._epoch:
             # LLVM would use the value that it stored or loaded before, and keep it in a register until now.
-            self._begin_epoch()
+            self._epoch += 1
+            self._pointers.clear()
         self._seen[place] = self._epoch
         base, block = place
         if self._epoch and base not in self._pointers:
-            self._pointers[base] = self._copied(base)
+            # A copy of the pointer that LLVM cannot see through; what was stored before is in memory now.
+            copy = f'call {READABLE} ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr {base})'
+            self._pointers[base] = self.emitter.put(copy)
         return self.emitter.load(self._address(self._pointers.get(base, base), block))
 
     def _address(self, base: str, block: int) -> str:
         size = self.emitter.width * self.emitter.scalar.size
         return self.emitter.put(f"getelementptr i8, ptr {base}, i64 {block * size}")
-
-    def _begin_epoch(self) -> None:
-        self._epoch += 1
-        self._pointers.clear()
-
-    def _copied(self, base: str) -> str:
-        # A copy of the pointer that LLVM cannot see through; what was stored before is in memory now.
-        copy = f'call {READABLE} ptr asm sideeffect "", "=r,0,~{{memory}}"(ptr {base})'
-        return self.emitter.put(copy)
 
 
 def write_piece(name: str, piece: Piece) -> str:

@@ -14,6 +14,7 @@ left: they compute chunks of its batch, and the job lies in its own memory.
   are for the threads of Python.
 """
 
+import re
 from typing import NamedTuple
 
 # Batches in chunks: how a job and a compiled function are described to threads, and the code that computes chunks.
@@ -172,12 +173,14 @@ end:
 """LLVM code of ``work(job)``: takes chunks until none is left, in memory that is taken once."""
 
 
-FUNCTIONS = (
-    *("malloc", "free", "feclearexcept", "fegetenv", "fesetenv", "sigfillset", "pthread_sigmask"),
-    *("pthread_create", "pthread_detach", "pthread_attr_init", "pthread_attr_setstacksize", "pthread_attr_destroy"),
-    *("pthread_mutex_init", "pthread_mutex_lock", "pthread_mutex_unlock"),
-    *("pthread_cond_init", "pthread_cond_signal", "pthread_cond_wait"),
-)
+_DECLARED = """
+ptr malloc(i64); void free(ptr); i32 feclearexcept(i32); i32 fegetenv(ptr); i32 fesetenv(ptr); i32 sigfillset(ptr);
+i32 pthread_sigmask(i32, ptr, ptr); i32 pthread_create(ptr, ptr, ptr, ptr); i32 pthread_detach(ptr);
+i32 pthread_attr_init(ptr); i32 pthread_attr_setstacksize(ptr, i64); i32 pthread_attr_destroy(ptr);
+i32 pthread_mutex_init(ptr, ptr); i32 pthread_mutex_lock(ptr); i32 pthread_mutex_unlock(ptr);
+i32 pthread_cond_init(ptr, ptr); i32 pthread_cond_signal(ptr); i32 pthread_cond_wait(ptr, ptr)
+"""
+FUNCTIONS = tuple(re.findall(r"(\w+)\(", _DECLARED))
 """The functions of the C library that the code calls."""
 
 STACK = 4 << 20  # bytes of a helper's stack: some systems give new threads as little as 128 kB
@@ -201,6 +204,7 @@ def write_pool(family: str, set_mask: int) -> str:
     values = {"generation": "i64 0", "job": "ptr null"} | dict.fromkeys(counts, "i64 0")
     values |= dict.fromkeys(("mutex", "ready", "done"), "[32 x i64] zeroinitializer")  # longer than those of any system
     variables = "".join(f"@{name} = internal global {value}, align {ALIGN}\n" for name, value in values.items())
+    declared = "".join(f"declare {kind} @{rest}\n" for kind, rest in re.findall(r"(\w+) (\w+\(.*?\))", _DECLARED))
     zeros = "".join(f"  store i64 0, ptr @{name}\n" for name in counts)
     return f"""
 {declare_pause}
@@ -208,25 +212,7 @@ declare ptr @llvm.ptrmask.p0.i64(ptr, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
 declare void @llvm.trap()
-declare ptr @malloc(i64)
-declare void @free(ptr)
-declare i32 @feclearexcept(i32)
-declare i32 @fegetenv(ptr)
-declare i32 @fesetenv(ptr)
-declare i32 @sigfillset(ptr)
-declare i32 @pthread_sigmask(i32, ptr, ptr)
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_detach(ptr)
-declare i32 @pthread_attr_init(ptr)
-declare i32 @pthread_attr_setstacksize(ptr, i64)
-declare i32 @pthread_attr_destroy(ptr)
-declare i32 @pthread_mutex_init(ptr, ptr)
-declare i32 @pthread_mutex_lock(ptr)
-declare i32 @pthread_mutex_unlock(ptr)
-declare i32 @pthread_cond_init(ptr, ptr)
-declare i32 @pthread_cond_signal(ptr)
-declare i32 @pthread_cond_wait(ptr, ptr)
-@spins = global i64 0
+{declared}@spins = global i64 0
 {variables}
 define void @pause(i64 %count) {{
 entry:
@@ -253,23 +239,13 @@ define void @reset() {{
 {_LOOP}{_SHARE}{_HIRE.format(set_mask=set_mask)}{_WAKE}{_worker(pause)}{WORK}{_wait(pause)}"""
 
 
-def _store(values: dict[str, str]) -> str:
-    """Return code that fills in words of a job."""
-    return "".join(
-        f"  %f.{name} = getelementptr i64, ptr %job, i64 {Job._fields.index(name)}\n  store {value}, ptr %f.{name}\n"
-        for name, value in values.items()
-    )
-
-
-_ONE_ROW = dict(
-    zip(
-        Job._fields,
-        (
-            *("ptr %kernel", "ptr %arrays", "ptr %steps", "i64 %states", "i64 0", "ptr null", "ptr null"),
-            *("i64 %chunk", "i64 %total", "i64 %total", "i64 1", "i64 %helpers"),
-        ),
-        strict=True,
-    )
+_VALUES = (
+    *("ptr %kernel", "ptr %arrays", "ptr %steps", "i64 %states", "i64 0", "ptr null", "ptr null"),
+    *("i64 %chunk", "i64 %total", "i64 %total", "i64 1", "i64 %helpers"),
+)
+_ONE_ROW = "".join(
+    f"  %f.{name} = getelementptr i64, ptr %job, i64 {k}\n  store {value}, ptr %f.{name}\n"
+    for k, (name, value) in enumerate(zip(Job._fields, _VALUES, strict=True))
 )
 # The call of NumPy: one row of states. How many threads, and how long the chunks are, follows from their number.
 _LOOP = f"""
@@ -298,7 +274,7 @@ shared:
   %last = sub i64 %states, 1
   %whole = sdiv i64 %last, %chunk
   %total = add i64 %whole, 1
-{_store(_ONE_ROW)}  call void @share(ptr %job)
+{_ONE_ROW}  call void @share(ptr %job)
   br label %end
 end:
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used

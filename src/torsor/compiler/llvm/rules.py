@@ -11,6 +11,16 @@ from typing import Literal
 
 import casadi as ca
 
+# Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
+_SIN_TERMS = (
+    *(1.5896795700834133e-10, -2.5050758116225594e-08, 2.755731369192518e-06),
+    *(-0.00019841269829807833, 0.008333333333322414, -0.16666666666666632),
+)
+_COS_TERMS = (
+    *(-1.135964779612939e-11, 2.087572327309241e-09, -2.7557314352331837e-07),
+    *(2.480158728948218e-05, -0.0013888888888874124, 0.0416666666666666),
+)
+
 
 class Scalar:
     """A floating-point type: its LLVM name, its size, and the constants of sin and cos in its precision."""
@@ -31,31 +41,10 @@ class Scalar:
             else (1.570796251296997, 7.549789415861596e-08, 5.390302529957765e-15)
         )
         self.largest_angle = 2.0**30 if double else 2.0**17
-        # Minimax coefficients of (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, |r| < pi/4, highest first.
         self.sin_terms = (
-            (
-                1.5896795700834133e-10,
-                -2.5050758116225594e-08,
-                2.755731369192518e-06,
-                -0.00019841269829807833,
-                0.008333333333322414,
-                -0.16666666666666632,
-            )
-            if double
-            else (2.71830425895e-6, -0.000198393340866, 0.00833332938359, -0.166666666416)
+            _SIN_TERMS if double else (2.71830425895e-6, -0.000198393340866, 0.00833332938359, -0.166666666416)
         )
-        self.cos_terms = (
-            (
-                -1.135964779612939e-11,
-                2.087572327309241e-09,
-                -2.7557314352331837e-07,
-                2.480158728948218e-05,
-                -0.0013888888888874124,
-                0.0416666666666666,
-            )
-            if double
-            else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
-        )
+        self.cos_terms = _COS_TERMS if double else (2.4438379648e-5, -0.00138873669117, 0.0416666468546)
 
     def bits(self, number: float) -> int:
         """Return the bits of a number in this type, as an integer."""
@@ -83,12 +72,7 @@ NEAR = 40  # instructions between two uses of a constant that share one load fro
 
 
 def _is_immediate(number: float) -> bool:
-    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0.
-
-    Example:
-        >>> [_is_immediate(number) for number in (0.0, -0.5, 31.0, 33.0, 0.1)]
-        [True, True, True, False, False]
-    """
+    """Whether AArch64 has an instruction that writes the number to a vector: n / 16 * 2^e with small n and e, or 0."""
     mantissa, exponent = math.frexp(abs(number)) if math.isfinite(number) else (0.1, 0)
     return number == 0 or (-2 <= exponent <= 5 and (mantissa * 32).is_integer())
 
@@ -292,10 +276,6 @@ def _intrinsic(name: str) -> Rule:
     return lambda e, *arguments: e.call(name, *arguments)
 
 
-def _not(e: Emitter, a: str) -> str:
-    return e.truth(e.put(f"xor {e.bits} {e.mask(a)}, splat (i1 true)"))
-
-
 def _sign(e: Emitter, a: str) -> str:
     # -1 or 1 with the sign of a; zeros and NaN are returned unchanged.
     signed = e.call("copysign", e.constant(1.0), a)
@@ -310,10 +290,6 @@ def _extreme(condition: str) -> Rule:
         return e.select(first, a, b)
 
     return rule
-
-
-def _if_else_zero(e: Emitter, condition: str, a: str) -> str:
-    return e.select(e.mask(condition), a, "zeroinitializer")
 
 
 # Elementary functions are not in the table: ``elementary.py`` has them, and ``angles.py`` sin and cos.
@@ -338,10 +314,10 @@ RULES: dict[int, Rule] = {
     ca.OP_LE: _comparison("ole"),
     ca.OP_EQ: _comparison("oeq"),
     ca.OP_NE: _comparison("une"),
-    ca.OP_NOT: _not,
+    ca.OP_NOT: lambda e, a: e.truth(e.put(f"xor {e.bits} {e.mask(a)}, splat (i1 true)")),
     ca.OP_AND: _logic("and"),
     ca.OP_OR: _logic("or"),
-    ca.OP_IF_ELSE_ZERO: _if_else_zero,
+    ca.OP_IF_ELSE_ZERO: lambda e, condition, a: e.select(e.mask(condition), a, "zeroinitializer"),
     ca.OP_FMIN: _extreme("ole"),
     ca.OP_FMAX: _extreme("oge"),
 }

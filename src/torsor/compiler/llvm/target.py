@@ -119,12 +119,7 @@ TARGETS = {
 
 @cache
 def host() -> Target:
-    """Return the processor of this machine.
-
-    Example:
-        >>> host().bits in (128, 256, 512)
-        True
-    """
+    """Return the processor of this machine."""
     try:
         features = llvm.get_host_cpu_features().flatten()
     except RuntimeError:  # LLVM does not know them on every platform; the name of the processor implies most of them

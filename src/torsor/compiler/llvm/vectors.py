@@ -6,7 +6,7 @@ no branches, so each lane is computed for itself.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from torsor.compiler.llvm.rules import Emitter
@@ -79,6 +79,10 @@ class Mask(_Value):
         return self._with("xor", "splat (i1 true)")
 
 
+def _of_integers(operation: str) -> Callable[["Whole", "Whole | int"], "Whole"]:
+    return lambda a, b: a._with(operation, b)
+
+
 class Whole(_Value):
     """A vector of integers as wide as the numbers; shifts to the right fill with zeros."""
 
@@ -89,26 +93,8 @@ class Whole(_Value):
         name = e.integer(other) if isinstance(other, int) else other.name
         return Whole(e, e.put(f"{operation} {e.integers} {self.name}, {name}"))
 
-    def __add__(self, other: "Whole | int") -> "Whole":
-        return self._with("add", other)
-
-    def __sub__(self, other: "Whole | int") -> "Whole":
-        return self._with("sub", other)
-
-    def __and__(self, other: "Whole | int") -> "Whole":
-        return self._with("and", other)
-
-    def __or__(self, other: "Whole | int") -> "Whole":
-        return self._with("or", other)
-
-    def __xor__(self, other: "Whole | int") -> "Whole":
-        return self._with("xor", other)
-
-    def __lshift__(self, other: "Whole | int") -> "Whole":
-        return self._with("shl", other)
-
-    def __rshift__(self, other: "Whole | int") -> "Whole":
-        return self._with("lshr", other)
+    __add__, __sub__, __and__, __or__, __xor__ = map(_of_integers, ("add", "sub", "and", "or", "xor"))
+    __lshift__, __rshift__ = _of_integers("shl"), _of_integers("lshr")
 
     def is_odd(self) -> Mask:
         """Return which lanes are odd."""
@@ -119,6 +105,14 @@ class Whole(_Value):
         """Return the numbers that have these bits."""
         e = self.emitter
         return Number(e, e.put(f"bitcast {e.integers} {self.name} to {e.vector}"))
+
+
+def _of_numbers(operation: str) -> Callable[["Number", "Number | float"], "Number"]:
+    return lambda a, b: a._with(operation, b)
+
+
+def _comparison(condition: str) -> Callable[["Number", "Number | float"], Mask]:
+    return lambda a, b: a._compare(condition, b)
 
 
 class Number(_Value):
@@ -133,17 +127,7 @@ class Number(_Value):
     def _with(self, operation: str, other: "Number | float") -> "Number":
         return Number(self.emitter, self.emitter.exact(operation, self.name, self.like(other).name))
 
-    def __add__(self, other: "Number | float") -> "Number":
-        return self._with("fadd", other)
-
-    def __sub__(self, other: "Number | float") -> "Number":
-        return self._with("fsub", other)
-
-    def __mul__(self, other: "Number | float") -> "Number":
-        return self._with("fmul", other)
-
-    def __truediv__(self, other: "Number | float") -> "Number":
-        return self._with("fdiv", other)
+    __add__, __sub__, __mul__, __truediv__ = map(_of_numbers, ("fadd", "fsub", "fmul", "fdiv"))
 
     def __rsub__(self, other: float) -> "Number":
         return self.like(other) - self
@@ -162,17 +146,7 @@ class Number(_Value):
     def _compare(self, condition: str, other: "Number | float") -> Mask:
         return Mask(self.emitter, self.emitter.compare(condition, self.name, self.like(other).name))
 
-    def __lt__(self, other: "Number | float") -> Mask:
-        return self._compare("olt", other)
-
-    def __le__(self, other: "Number | float") -> Mask:
-        return self._compare("ole", other)
-
-    def __gt__(self, other: "Number | float") -> Mask:
-        return self._compare("ogt", other)
-
-    def __ge__(self, other: "Number | float") -> Mask:
-        return self._compare("oge", other)
+    __lt__, __le__, __gt__, __ge__ = map(_comparison, ("olt", "ole", "ogt", "oge"))
 
     def equals(self, other: "Number | float") -> Mask:
         """Return which lanes are equal; 0.0 equals -0.0."""

@@ -216,10 +216,6 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
     """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
 
     A search ends a little below the wish, and points at the wish may be within the bounds too.
-
-    Example:
-        >>> [each.round(3).tolist() for each in near_wish(np.array([0.98, 0.5, 0.995, 0.3]), 1.0, "rest")][-1]
-        [0.99, 0.5, 1.0, 0.3]
     """
     if points.max() <= _NEAR * wished:
         return
@@ -358,8 +354,6 @@ class OnlineScaling:
             raise ModelError(f"is {found.min()}", argument=what, where=self._where, allowed="positive numbers")
         return found
 
-    # Samples
-
     @property
     def fed(self) -> int:
         """The number of samples that were fed."""
@@ -384,8 +378,6 @@ class OnlineScaling:
         if self.fed <= LEAST:
             raise ModelError(f"a path of {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
         self.closed = True
-
-    # The look-ahead
 
     def _last_usable(self) -> int:
         """Return the last sample for plans.
@@ -495,8 +487,6 @@ class OnlineScaling:
         for _ in self._improve():
             pass
         self._began, self._pace = True, 1
-
-    # The motion
 
     @property
     def waits(self) -> bool:

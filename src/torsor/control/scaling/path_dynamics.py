@@ -29,10 +29,6 @@ def coefficients(robot: Robot) -> ca.Function:
     The coefficients (6 nv) are a, b, c, a_s, b_s, c_s; with viscous friction (8 nv) they are a, b, c, d, a_s, b_s, c_s,
     d_s. At x a velocity reaches its bound; ``hold`` is the largest part of a bound that it takes to stand
     still.
-
-    Example:
-        >>> coefficients(torsor.library.two_link()).size_out(0)
-        (14, 1)
     """
     n = robot.nv
     q, d1, d2, d3, torque, velocity = (ca.SX.sym(name, n) for name in ("q", "d1", "d2", "d3", "torque", "velocity"))
@@ -50,12 +46,7 @@ def coefficients(robot: Robot) -> ca.Function:
 
 
 def is_damped(robot: Robot) -> bool:
-    """Return whether the robot has viscous friction or dampers; raise ModelError where it has Coulomb friction.
-
-    Example:
-        >>> is_damped(torsor.library.two_link())
-        False
-    """
+    """Return whether the robot has viscous friction or dampers; raise ModelError where it has Coulomb friction."""
     at_one, at_two = (np.asarray(robot.friction_force(np.full(robot.nv, speed))) for speed in (1.0, 2.0))
     dry = np.flatnonzero(np.abs(at_two - 2 * at_one) > 1e-12 * np.abs(at_one))
     if len(dry):
@@ -113,11 +104,6 @@ def interpolation(n: int) -> ca.Function:
     """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a), in one.
 
     Between two samples q is the polynomial of degree 7 through q and its first three derivatives at both.
-
-    Example:
-        >>> path = lambda s: [s**3, 3 * s**2, 6 * s, 6.0]
-        >>> interpolation(1)(path(1.0), path(2.0), 0.5, 1.0, 2.0, 0.0)  # 1.5^3, 3 * 1.5^2 * 2, 6 * 1.5 * 2^2
-        DM([3.375, 13.5, 36])
     """
     part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
     before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
@@ -132,10 +118,6 @@ def refinement(robot: Robot) -> ca.Function:
     """Return (two samples (8, nv), part of the interval, h and torque and velocity bounds) -> ``coefficients`` there.
 
     Between two samples the path is the polynomial that the robot follows (``interpolation``).
-
-    Example:
-        >>> refinement(torsor.library.two_link()).size_in(2)
-        (5, 1)
     """
     n = robot.nv
     ends, part, fixed = ca.SX.sym("ends", 8, n), ca.SX.sym("part"), ca.SX.sym("fixed", 1 + 2 * n)

@@ -47,14 +47,7 @@ def back() -> ca.Function:
 
 
 def solution(count: int) -> ca.Function:
-    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10).
-
-    Example:
-        >>> systems = np.zeros((2, 10))
-        >>> systems[:, [0, 3, 5]], systems[:, 6:9] = 2.0, 4.0  # two times 2 I, and 4
-        >>> solution(2)(systems).full().ravel().tolist()
-        [2.0, 2.0, 2.0, 2.0]
-    """
+    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10)."""
     systems = ca.SX.sym("systems", count, SYSTEM)
     none = ca.SX.zeros(2, SYSTEM)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
@@ -67,13 +60,7 @@ def solution(count: int) -> ca.Function:
 
 
 def solve(systems: Array) -> Array:
-    """Return the same for long windows, by functions that are compiled once for all numbers of intervals.
-
-    Example:
-        >>> systems = np.random.default_rng(0).uniform(1.0, 2.0, (30, 10)) + [9, 0, 0, 9, 0, 9, 0, 0, 0, 0]
-        >>> bool(np.allclose(solve(systems), solution(30)(systems).full().ravel(), rtol=1e-12))
-        True
-    """
+    """Return the same for long windows, by functions that are compiled once for all numbers of intervals."""
     work = _sweeps(len(systems))
     room = work.take()
     padded, states, found = room.arrays.values()
@@ -91,15 +78,12 @@ def _sweeps(count: int) -> Workspace:
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
         systems, states, found = (each[:, None] for each in arrays.values())
-        near, before = (
-            np.moveaxis(sliding_window_view(each, size, axis=0), -1, 2) for each, size in ((systems, 3), (states, 2))
-        )
+        views = (sliding_window_view(each, size, axis=0) for each, size in ((systems, 3), (states, 2)))
+        near, before = (np.moveaxis(view, -1, 2) for view in views)
         after = sliding_window_view(found, 2, axis=0)
         first, second = _kernels()
-        return [
-            Call(first, [near, before[:-1]], [states[2:]]),
-            Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]]),
-        ]
+        forth = Call(first, [near, before[:-1]], [states[2:]])
+        return [forth, Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]])]
 
     return Workspace({"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}, calls)
 
@@ -180,10 +164,8 @@ class _Interval:
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
         self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
-        at_ends = [
-            [each[0], *(moves * part for part in each[1:])]
-            for moves, each in zip(self.moves, (before, after), strict=True)
-        ]
+        ends = zip(self.moves, (before, after), strict=True)
+        at_ends = [[each[0], *(moves * part for part in each[1:])] for moves, each in ends]
         self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]

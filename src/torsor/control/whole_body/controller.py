@@ -89,22 +89,18 @@ class WholeBody:
         if not self.tasks:
             raise ModelError("no task", where=where, fix="tasks=[control.Posture(q), ...]")
         for task in self.tasks:
-            instance_of(task, Task, where, "a task", allowed="control.FramePose, CenterOfMass, Posture, ...").check(
-                robot
-            )
+            allowed = "control.FramePose, CenterOfMass, Posture, ..."
+            instance_of(task, Task, where, "a task", allowed=allowed).check(robot)
         for each in self.contacts:
             allowed = "control.PointContact or SurfaceContact"
             instance_of(each, kinds_of_contact.Contact, where, "a contact", allowed=allowed).check(robot)
-        _check_once(
-            [task.label for task in self.tasks if task.target is None], "tasks whose target is given later", where
-        )
+        later = [task.label for task in self.tasks if task.target is None]
+        _check_once(later, "tasks whose target is given later", where)
         _check_once([each.place for each in self.contacts], "contacts", where)
         weights = [positive(each, where, "regularisation") for each in rows(regularisation, where, "regularisation")]
         if len(weights) != 2:
             allowed = "two numbers: of accelerations and of forces"
-            raise ModelError(
-                f"is {regularisation}", argument="regularisation", value=regularisation, where=where, allowed=allowed
-            )
+            raise ModelError(argument="regularisation", value=regularisation, where=where, allowed=allowed)
         self._given = tuple(k for k, task in enumerate(self.tasks) if task.target is None)
         self._settings = Settings(
             _passive(robot, passive, where),
@@ -182,15 +178,13 @@ class WholeBody:
             nothing = np.full(len(g), np.nan)
             names = conflict(problem, self.program.groups, [_MOTION]) if flag == INFEASIBLE else ()
             status = "infeasible" if flag == INFEASIBLE else "failed"
-            return WholeBodyResult(
-                status, nothing[:nv], nothing[:nv], {k: nothing[i] for k, i in forces.items()}, names
-            )
+            unknown = {k: nothing[i] for k, i in forces.items()}
+            return WholeBodyResult(status, nothing[:nv], nothing[:nv], unknown, names)
         tau = np.zeros(nv)
         tau[driven] = A[equations : equations + len(driven)].dot(x) + h[driven]
         return WholeBodyResult("solved", tau, x[:nv], {k: x[i] for k, i in forces.items()})
 
     def _solve_each(self, matrices: Sequence[Array], batch: tuple[int, ...]) -> WholeBodyResult:
-        """Return the results of all states of a batch."""
         nv, places = self.robot.nv, self.program.forces
         status, conflict = np.empty(batch, dtype="<U10"), np.empty(batch, dtype=object)
         tau, a = np.empty((*batch, nv)), np.empty((*batch, nv))
@@ -229,7 +223,6 @@ class WholeBody:
 
 
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
-    """Raise ModelError where a name is there twice."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="`name='...'` for one of them")

@@ -91,7 +91,7 @@ def program(
     at, nv = Symbols(robot), robot.nv
     driven = [k for k in range(nv) if k not in settings.passive]
     count = sum(each.size for each in contacts)
-    targets = {k: ca.SX.sym(f"target{k}", *_matrix(tasks[k].shape(robot))) for k in given}
+    targets = {k: ca.SX.sym(f"target{k}", *(*tasks[k].shape(robot), 1)[:2]) for k in given}
 
     J_c = ca.vertcat(ca.SX(0, nv), *(each.moved(at) for each in contacts))
     F, h = ca.horzcat(at.of("mass_matrix"), -J_c.T), at.of("bias_force", at.v)
@@ -151,21 +151,9 @@ def program(
     dense = ca.cse([ca.densify(each) for each in results])
     traced = ca.Function("whole_body", list(inputs.values()), dense, list(inputs), names)
     groups = {name: np.array(each) for name, each in rows.groups.items()}
-    return Program(
-        traced,
-        equations,
-        np.array(driven, dtype=int),
-        lower.size1(),
-        np.array(rows.kinds, dtype=np.int32),
-        groups,
-        forces,
-        tuple(sum(J.size1() for J, _ in rows) for rows in levels.values()),
-    )
-
-
-def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    rows, columns = (*shape, 1)[:2]
-    return rows, columns
+    counts = tuple(sum(J.size1() for J, _ in own) for own in levels.values())
+    drives, kinds = (np.array(each, dtype=kind) for each, kind in ((driven, int), (rows.kinds, np.int32)))
+    return Program(traced, equations, drives, lower.size1(), kinds, groups, forces, counts)
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:

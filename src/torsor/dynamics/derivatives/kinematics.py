@@ -112,14 +112,7 @@ def acceleration_derivatives(
 
 
 def jerk_derivatives(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    a: ca.SX,
-    j: ca.SX,
-    place: Place,
-    axes: str = "local",
-    point: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv.
 

@@ -347,12 +347,7 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant, and of its first three derivatives.
-
-    Example:
-        >>> _derivatives((3.0, 1.0))
-        [[0.0, 3.0, 1.0], [3.0, 2.0], [2.0], []]
-    """
+    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant and of its first three derivatives."""
     found = [[0.0, *coefficients]]
     for _ in range(3):
         found.append([power * c for power, c in enumerate(found[-1])][1:])
@@ -365,9 +360,6 @@ def _polynomial(coefficients: list[float], x: ca.SX) -> ca.SX:
     for c in reversed(coefficients[:-1]):
         value = value * x + c
     return value
-
-
-# Characteristic scales of a mechanism, so that tolerances of closure and rank do not depend on its size.
 
 
 def characteristic_scales(tree: Tree, length: float) -> tuple[Array, Array]:

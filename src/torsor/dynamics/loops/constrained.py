@@ -437,13 +437,7 @@ def closed_forward_dynamics(
 
 
 def closed_inverse_dynamics(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    a_active: ca.SX,
-    choice: ClosureChoice,
-    external: Load = None,
-    margin: bool = False,
+    tree: Tree, q: ca.SX, v: ca.SX, a_active: ca.SX, choice: ClosureChoice, external: Load = None, margin: bool = False
 ) -> ca.SX:
     """Return the forces (N x 1) of the active coordinates that give them a_active; all others are free of force."""
     system = _WithMultipliers(tree, q, choice)

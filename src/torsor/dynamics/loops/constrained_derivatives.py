@@ -225,11 +225,8 @@ def constrained_joint_wrench_derivatives(
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
     total = loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
-    found = [
-        dq @ linkage.G + dv @ motion.v_by_q + da @ motion.a_by_q,
-        dv @ linkage.G + da @ motion.a_by_v,
-        da @ linkage.G,
-    ]
+    G = linkage.G
+    found = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
     moved = moves(tree, q)
     for kind, rows in enumerate(found):
         parts = ca.vertsplit(rows, 6) if tree.bodies else []

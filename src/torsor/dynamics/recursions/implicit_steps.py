@@ -94,11 +94,7 @@ def midpoint_step(
 
 
 def newton_solver(
-    tree: Tree,
-    q: ca.SX,
-    own: dict[tuple[int, int], tuple[ca.SX, ca.SX]],
-    outer: tuple[ca.SX, ca.SX] | None,
-    h: ca.SX,
+    tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 

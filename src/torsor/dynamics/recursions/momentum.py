@@ -28,8 +28,6 @@ from torsor.dynamics.recursions.passive import spring_energy
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import ad, cross, rotational_inertia, skew
 
-# Sums over the bodies: energies, centre of mass, momentum.
-
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
@@ -169,7 +167,8 @@ def centroidal_momentum_matrix(tree: Tree, q: ca.SX) -> ca.SX:
 def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return A' (6 x nv), the rate of A at the velocities v."""
     if tree.bends:  # the inertia of its bodies changes with q
-        return _along(tree, centroidal_momentum_matrix(tree, q), q, v)
+        A = centroidal_momentum_matrix(tree, q)
+        return ca.reshape(ca.jtimes(ca.vec(ca.densify(A)), q, steps(tree, q) @ v), A.shape)
     columns, moved, each, poses, centre = _columns(tree, q)
     twist = twists(tree, moved, v)
     rates = summed(tree, moved, [_inertia_rate(move, V) for move, V in zip(moved, twist, strict=True)])
@@ -196,11 +195,6 @@ def _inertia_rate(move: Move, V: ca.SX) -> Composite:
     body, w, v = move.body, V[:3], V[3:]
     D = v @ body.ms.T + skew(w) @ body.Sigma
     return Composite(ca.triu2symm(ca.triu(D + D.T)), body.mass * v + cross(w, body.ms), 0.0)
-
-
-def _along(tree: Tree, result: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return the rate of a result of q at the velocities v, by CasADi."""
-    return ca.reshape(ca.jtimes(ca.vec(ca.densify(result)), q, steps(tree, q) @ v), result.shape)
 
 
 def _momentum_rate(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX | None) -> ca.SX:

@@ -251,14 +251,7 @@ def jerks(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX) -> ca.SX:
 
 
 def jerk(
-    tree: Tree,
-    q: ca.SX,
-    v: ca.SX,
-    a: ca.SX,
-    j: ca.SX,
-    place: Place,
-    axes: str = "local",
-    point: ca.SX | None = None,
+    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> ca.SX:
     """Return (omega'', jerk of the point) of a place; "world": the second rate of the twist (6 x 1)."""
     if place.link < 0:

@@ -17,7 +17,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.composite import climb
-from torsor.dynamics.recursions.kinematics import Motion, motions, moves, sx, twists, world_poses
+from torsor.dynamics.recursions.kinematics import motions, moves, sx, twists, world_poses
 from torsor.dynamics.recursions.momentum import body_gravity_energy, twice_kinetic_energy
 from torsor.dynamics.recursions.newton_euler import body_wrench
 from torsor.dynamics.trees.tree import Body, Tree
@@ -52,12 +52,6 @@ def _parts(body: Body) -> Iterator[Body]:
     return (replace(body, P=move_pseudo_inertia(body.link, unit), rotors=()) for unit in parameter_basis())
 
 
-def _link_columns(body: Body, motion: Motion) -> tuple[ca.SX, ca.SX]:
-    """Return the inertial wrenches (n, f), 3 x 10 each, of the inertial parameters of a link at unit value."""
-    n, f = zip(*(body_wrench(part, motion, None, None) for part in _parts(body)), strict=True)
-    return ca.horzcat(*n), ca.horzcat(*f)
-
-
 def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Return Y (nv x p) with tau = Y pi, pi as in ``parameters``, without the forces of springs and motors."""
     _refuse_modes(tree)
@@ -66,7 +60,8 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     blocks: list[ca.SX] = []
     for k, (body, m) in enumerate(zip(tree.bodies, motion, strict=True)):
         rows: dict[int, ca.SX] = {}
-        for j, wrench in climb(tree, moved, k, *_link_columns(body, m)):
+        wrenches = zip(*(body_wrench(part, m, None, None) for part in _parts(body)), strict=True)  # 3 x 1 each
+        for j, wrench in climb(tree, moved, k, *(ca.horzcat(*columns) for columns in wrenches)):
             above = tree.bodies[j]
             forces = above.joint.ratio * (moved[j].S.T @ wrench)
             for r in range(forces.size1()):
@@ -247,16 +242,10 @@ def _possible_motions(tree: Tree) -> list[_PossibleMotion]:
         before = motions[body.parent] if body.parent >= 0 else _PossibleMotion(np.eye(4), none, none, none, none, none)
         pose = before.pose @ body.T
         turns, slides = (pose[:3, :3] @ part[:, part.any(axis=0)] for part in (S[:3], S[3:]))
-        motions.append(
-            _PossibleMotion(
-                pose,
-                np.column_stack([before.turns_before, before.turns]),
-                np.column_stack([before.slides_before, before.slides]),
-                turns,
-                slides,
-                np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])]),
-            )
-        )
+        turns_before = np.column_stack([before.turns_before, before.turns])
+        slides_before = np.column_stack([before.slides_before, before.slides])
+        points = np.column_stack([before.points, *([pose[:3, 3]] if turns.size else [])])
+        motions.append(_PossibleMotion(pose, turns_before, slides_before, turns, slides, points))
     return motions
 
 

@@ -70,10 +70,11 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
     for i in symbolic.frames:
         if bodies[i].modal:
             found = (
-                f"the point of joint {bodies[i].joint.name!r} is an input, and a flexible link is clamped to its link"
+                f"the point of joint {bodies[i].joint.name!r} is an input, but a flexible link is clamped to its link"
             )
             raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
-        bodies[i] = replace(bodies[i], link=_link_frame(values, i))
+        R = sx(mechanism.joints[i].frame[:3, :3])
+        bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
     for i in range(len(bodies)):
         if plain or i in symbolic.frames:  # no inertia was regrouped into or out of it
             bodies[i] = replace(bodies[i], P=_congruence(bodies[i].link, _pseudo_inertia(values, i)))
@@ -105,12 +106,6 @@ def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
 def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
     """Return T P T^T; one triangle is computed and mirrored."""
     return ca.triu2symm(ca.triu(sx(T) @ P @ sx(T).T))
-
-
-def _link_frame(values: _Values, i: int) -> ca.SX:
-    """Return the pose of a link's frame in its joint frame, if the joint's point is an input."""
-    R = sx(values.mechanism.joints[i].frame[:3, :3])
-    return _pose(R.T, -R.T @ values.vector("joints", i, "point", 3))
 
 
 def _pose_with_origin(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:

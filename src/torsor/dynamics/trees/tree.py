@@ -249,9 +249,8 @@ def _modal(mechanism: Mechanism) -> dict[str, list[Modal]]:
     for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
         if isinstance(joint.flexible, Modes):
             clamp = joint.placement @ make_pose(p=-joint.flexible.positions[-1])
-            modal[joint.parent].append(
-                Modal.of(joint.flexible, inverse_pose(frames[joint.parent]) @ clamp, slices.q, slices.v)
-            )
+            clamp = inverse_pose(frames[joint.parent]) @ clamp
+            modal[joint.parent].append(Modal.of(joint.flexible, clamp, slices.q, slices.v))
     return modal
 
 

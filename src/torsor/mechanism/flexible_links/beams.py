@@ -209,12 +209,7 @@ def _second(one: _Field, other: _Field) -> tuple[list[Legendre], list[Legendre]]
 
 
 def _modes(
-    fields: list[_Field],
-    K: Array,
-    length: float,
-    whole: tuple[float, float],
-    tip: tuple[float, float],
-    damping: float,
+    fields: list[_Field], K: Array, length: float, whole: tuple[float, float], tip: tuple[float, float], damping: float
 ) -> Modes:
     """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array, instance_of, positive_vector, real_array, rows, table, whole_number
 from torsor.base.decoding import check_keys, file_table
 from torsor.base.errors import ModelError, shortened, warn
@@ -23,11 +23,11 @@ def node_modes(
     positions: ArrayLike,
     masses: ArrayLike,
     shapes: ArrayLike,
-    rotations: ArrayLike | None = None,
-    stiffness: ArrayLike | None = None,
-    frequencies: ArrayLike | None = None,
+    rotations: Maybe = None,
+    stiffness: Maybe = None,
+    frequencies: Maybe = None,
     damping: ArrayLike = 0.0,
-    inertias: ArrayLike | None = None,
+    inertias: Maybe = None,
     source: str = "modes",
 ) -> Modes:
     """Return modes from shapes at nodes; ``Modes`` has the shapes and units of the arrays.
@@ -116,9 +116,8 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        raise ModelError(
-            f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".toml, .npz"
-        )
+        text = f"unknown kind of file {file.suffix!r}"
+        raise ModelError(text, value=file.suffix, where=file.name, allowed=".toml, .npz")
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as found:
             arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}

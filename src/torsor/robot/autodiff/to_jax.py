@@ -83,15 +83,13 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
 
 
 def _buffer_callback() -> Any:
-    """Return JAX's callback on buffers of the card."""
     try:
         from jax.experimental.buffer_callback import buffer_callback
     except ImportError:
         fix = "install a newer JAX, or robot.to(device='cpu')"
         found = "this JAX has no callbacks on the card"
-        raise ImportError(
-            describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
-        ) from None
+        text = describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
+        raise ImportError(text) from None
     return buffer_callback
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of, vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -13,7 +13,7 @@ TRIALS = 10  # perturbed starts of the search for closed positions
 AGREED = 1e-9  # tolerance of the agreement of redundant active coordinates
 
 
-def assemble(closure: LoopClosure, q_active: ArrayLike, guess: ArrayLike | None, missing: str) -> Array:
+def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: str) -> Array:
     """Return positions (..., nq) that close the loops; see ``robot.closed.assemble``."""
     mechanism, where = closure.mechanism, closure.name
     one_of(missing, ("raise", "nan"), where, "missing")

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
@@ -72,10 +72,10 @@ class ClosedDerivatives:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        points: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N): row force.
@@ -104,9 +104,9 @@ class ClosedDerivatives:
         q: ArrayLike,
         v_active: ArrayLike,
         tau_active: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
+        points: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
@@ -131,10 +131,10 @@ class ClosedDerivatives:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         fixed_in: str = "link",
-        points: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        points: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.loop_forces``, each (..., c, N); arguments as there.
@@ -146,18 +146,16 @@ class ClosedDerivatives:
             >>> bool(np.isclose(-2.0 * da[0, 0], robot.mass_matrix([0.4, 0.2], loops="open")[1] @ [1.0, 0.5]))
             True
         """
-        loads = Loads(external, fixed_in, points)
-        return driven_derivatives(
-            self._closure, "loop_force_derivatives", (q, v_active, a_active), share, loads, out=out
-        )
+        values, loads = (q, v_active, a_active), Loads(external, fixed_in, points)
+        return driven_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out=out)
 
     def loop_wrenches(
         self,
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.loop_wrenches``, each (..., l, 6, N).
@@ -182,8 +180,8 @@ class ClosedDerivatives:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.joint_wrenches``, each (..., L, 6, N).
@@ -247,9 +245,7 @@ class Closed:
             raise ModelError(found, where=self.closure.name, fix=fix)
         return every
 
-    def assemble(
-        self, q_active: ArrayLike, guess: ArrayLike | None = None, missing: str = "raise", out: Out = None
-    ) -> Array:
+    def assemble(self, q_active: ArrayLike, guess: Maybe = None, missing: str = "raise", out: Out = None) -> Array:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
 
         Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
@@ -299,7 +295,7 @@ class Closed:
         """
         return self.closure.kernels.call("closure_jacobian", q, out=out)
 
-    def mobility(self, q: ArrayLike | None = None, output: str | int | None = None, point: bool = False) -> Mobility:
+    def mobility(self, q: Maybe = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
 
         Degrees of freedom, redundant closure equations, motions that remain with the active coordinates locked, and
@@ -316,7 +312,7 @@ class Closed:
         return self.closure.mobility(q, output, point)
 
     def active_sets(
-        self, q: ArrayLike | None = None, candidates: Sequence[str] | None = None, most: int = 20
+        self, q: Maybe = None, candidates: Sequence[str] | None = None, most: int = 20
     ) -> list[tuple[tuple[str, ...], float]]:
         """Return minimal sets of coordinates that can drive the mechanism at positions q (nq,), the best first.
 
@@ -366,8 +362,8 @@ class Closed:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         coordinates: str = "active",
         out: Out = None,
     ) -> Array:
@@ -406,7 +402,7 @@ class Closed:
         q: ArrayLike,
         v_active: ArrayLike,
         tau_active: ArrayLike,
-        external: ArrayLike | None = None,
+        external: Maybe = None,
         method: str | None = None,
         coordinates: str = "active",
         out: Out = None,
@@ -449,8 +445,8 @@ class Closed:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         coordinates: str = "active",
         out: Out = None,
     ) -> Array:
@@ -482,8 +478,8 @@ class Closed:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Array:
         """Return the wrenches in the cut joints (..., l, 6): (moment, force) that frame a exerts on frame b.
@@ -508,8 +504,8 @@ class Closed:
         q: ArrayLike,
         v_active: ArrayLike,
         a_active: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
         out: Out = None,
     ) -> Array:
         """Return the reactions (..., L, 6) in the joints of the tree while loops are closed.
@@ -526,9 +522,8 @@ class Closed:
             >>> bool(np.allclose(wrenches, tree.joint_wrenches([0.4, 0.2], [0.0, 0.0], [1.0, 0.5])))
             True
         """
-        return driven(
-            self.closure, "constrained_joint_wrenches", (q, v_active, a_active), share, Loads(external), out=out
-        )
+        values = q, v_active, a_active
+        return driven(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out=out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array, Flags, Maybe
 from torsor.base.checks import indices_of, vectors
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import Algorithm, Tree
@@ -61,8 +61,6 @@ class LoopClosure:
         texts += [": every wheel stands on its ground"] if wheels else []
         return "".join(texts)
 
-    # Characteristic scales
-
     @cached_property
     def length(self) -> float:
         """Size of the mechanism (m): the longest distance between joints, to a loop's frame, rod or radius of a wheel.
@@ -110,9 +108,8 @@ class LoopClosure:
         """The equations that are redundant up to rounding, found once; a warning names their loops."""
         mechanism, count = self.mechanism, len(self._all_scales[0])
         repeated = couplings_left_out(mechanism.loops, self.name)
-        out, apart = rows_left_out(
-            lambda rows: self._space([*repeated, *rows]), count, mechanism.neutral(), self._all_scales[2]
-        )
+        start, units = mechanism.neutral(), self._all_scales[2]
+        out, apart = rows_left_out(lambda rows: self._space([*repeated, *rows]), count, start, units)
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
@@ -165,8 +162,6 @@ class LoopClosure:
             return exact.call(name, q, *rates)
         return np.asarray(exact.compiled(exact.request(name, free=of_loops.free))(q, *rates, of_loops.p))
 
-    # Active coordinates
-
     @cached_property
     def active(self) -> list[int]:
         """Indices of the active coordinates in v; an error if none is active."""
@@ -193,8 +188,6 @@ class LoopClosure:
                     raise ModelError(f"{', '.join(missing)} not active", where=self.name, allowed=allowed)
                 found.extend(range(at.q.start, at.q.stop))
         return found
-
-    # Choices of equations and coordinates
 
     @cached_property
     def reference(self) -> Array:
@@ -338,9 +331,7 @@ class LoopClosure:
             fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
             raise ModelError(found, where=self.name, fix=fix)
 
-    # Mobility
-
-    def mobility(self, q: ArrayLike | None, output: str | int | None, point: bool) -> Mobility:
+    def mobility(self, q: Maybe, output: str | int | None, point: bool) -> Mobility:
         """Return the mobility at one configuration; see ``robot.closed.mobility``."""
         at, units, J = self.one_closed(q), self.scales[2], None
         lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
@@ -352,17 +343,13 @@ class LoopClosure:
             return found
         return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
 
-    def active_sets(
-        self, q: ArrayLike | None, candidates: Sequence[str] | None, most: int
-    ) -> list[tuple[tuple[str, ...], float]]:
+    def active_sets(self, q: Maybe, candidates: Sequence[str] | None, most: int) -> list[tuple[tuple[str, ...], float]]:
         """Return sets of coordinates that can drive the mechanism; see ``robot.closed.active_sets``."""
         at, names = self.one_closed(q), self.mechanism.coordinate_names
         found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
         return [(tuple(names[k] for k in each), control) for each, control in found]
 
-    # Checks of positions
-
-    def one_closed(self, q: ArrayLike | None) -> Array:
+    def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""
         nq = self.mechanism.nq
         at = self.reference if q is None else vectors(q, nq, self.name, "q")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.compiler.kernel import check_result_array
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -35,12 +35,7 @@ def constrained(
 
 
 def driven(
-    closure: LoopClosure,
-    name: str,
-    values: tuple[ArrayLike, ...],
-    share: ArrayLike | None,
-    loads: Loads,
-    out: Out = None,
+    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: Maybe, loads: Loads, out: Out = None
 ) -> Array:
     """Return the result of an algorithm of (q, v_active, a_active) whose drives may be redundant.
 
@@ -51,7 +46,7 @@ def driven(
 
 
 def weights_of(
-    closure: LoopClosure, share: ArrayLike | None, values: Sequence[ArrayLike]
+    closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]
 ) -> tuple[Array, dict[str, ClosureChoice]]:
     """Return the checked weights of the drives, and the options of the request that they need.
 
@@ -65,12 +60,7 @@ def weights_of(
 
 
 def driven_derivatives(
-    closure: LoopClosure,
-    name: str,
-    values: tuple[ArrayLike, ...],
-    share: ArrayLike | None,
-    loads: Loads,
-    out: Out = None,
+    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: Maybe, loads: Loads, out: Out = None
 ) -> tuple[Array, Array, Array]:
     """Return the three results of an algorithm of derivatives; arguments as in ``driven``."""
     found: Any = driven(closure, name, values, share, loads, out)

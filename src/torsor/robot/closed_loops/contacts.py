@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from torsor.base.arrays import Maybe
 from torsor.base.checks import one_of, vectors
 from torsor.base.errors import ModelError
 from torsor.mechanism import Mechanism, edit, edit_loops
@@ -19,9 +19,7 @@ CONTACTS = {"point": "spherical", "surface": "weld"}
 """The kinds of contacts, and the cut joint of each: 3 or 6 equations."""
 
 
-def with_contacts(
-    robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: ArrayLike | None, kind: str
-) -> M:
+def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: Maybe, kind: str) -> M:
     """Return the robot with a loop "PLACE/contact" between each place and the ground, closed at the positions q.
 
     Both ends have the axes of the base at q, so that forces along the equations are in these axes.
@@ -47,7 +45,6 @@ def with_contacts(
 
 
 def _kinds(places: object, kind: str, where: str) -> dict[str, str]:
-    """Return the kind of contact of each place."""
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "names of links and frames, or {name: 'point' or 'surface'}"
         raise ModelError(f"are {places!r}", value=places, argument="places", where=where, allowed=allowed)

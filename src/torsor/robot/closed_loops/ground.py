@@ -9,12 +9,7 @@ from torsor.mechanism import Mechanism, Wheel
 
 
 def off_ground(mechanism: Mechanism, error: Array, most: float) -> str:
-    """Return what is wrong with a wheel at a closure error (..., c), or nothing; ``most`` (m) is the largest height.
-
-    Example:
-        >>> off_ground(torsor.library.rolling_disc(0.3), np.array([0.1, 0.0, 0.0]), 1e-6)
-        "wheel 'rim' is 0.1 m above its ground"
-    """
+    """Return what is wrong with a wheel at a closure error (..., c), or nothing; ``most`` (m) is the largest height."""
     for wheel, rows in _wheels(mechanism):
         heights = error[..., rows.start].ravel()
         if np.isnan(heights).any():
@@ -26,12 +21,7 @@ def off_ground(mechanism: Mechanism, error: Array, most: float) -> str:
 
 
 def sliding(mechanism: Mechanism, rate: Array, least: float) -> str:
-    """Return which wheel slips at the rates (..., c) of the closure equations, or nothing; ``least`` is in m/s.
-
-    Example:
-        >>> sliding(torsor.library.rolling_disc(0.3), np.array([0.0, 0.2, 0.0]), 1e-6)
-        "let wheel 'rim' slip by 0.2 m/s"
-    """
+    """Return which wheel slips at the rates (..., c) of the closure equations, or nothing; ``least`` is in m/s."""
     for wheel, rows in _wheels(mechanism):
         slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
         if slip > least:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError
 from torsor.dynamics.algorithms import WITH_MARGIN
@@ -26,7 +26,7 @@ MOST = 8  # choices that are tried in one call
 
 
 def active_accelerations(
-    closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: ArrayLike | None
+    closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: Maybe
 ) -> Array:
     """Return the accelerations (..., N) of the active coordinates under forces (..., N) on them."""
     mechanism, active = closure.mechanism, closure.active
@@ -38,7 +38,7 @@ def active_accelerations(
 
 
 def by_multipliers(
-    closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers = OWN, out: Out = None
+    closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
     """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions.
 
@@ -47,7 +47,7 @@ def by_multipliers(
     return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
 
 
-def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: ArrayLike | None, numbers: Numbers) -> Array:
+def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers) -> Array:
     values = [each for each in given if each is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":

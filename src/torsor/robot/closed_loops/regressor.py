@@ -36,10 +36,9 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
     ``q`` (..., nq), ``v_active`` and ``a_active`` (..., N).
     """
     kernels, where, n = closure.kernels, closure.name, len(closure.active)
-    if n > len(closure.driven_choice.independent):
-        found = (
-            f"{n} drives for {len(closure.driven_choice.independent)} degrees of freedom: their forces are not unique"
-        )
+    freedoms = len(closure.driven_choice.independent)
+    if n > freedoms:
+        found = f"{n} drives for {freedoms} degrees of freedom: their forces are not unique"
         raise ModelError(found, where=where, fix="make fewer coordinates active: robot.with_active([...])")
     states = vectors(q, closure.mechanism.nq, where, "q")
     rates, accelerations = vectors(v_active, n, where, "v_active"), vectors(a_active, n, where, "a_active")

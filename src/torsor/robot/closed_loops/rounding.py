@@ -67,10 +67,9 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:
         return []
-    keys = list(
-        dict.fromkeys((name, k) for each in couplings for name, c in each.polynomials.items() for k in range(len(c)))
-    )
-    terms = np.array([[_factor(each, *key) for key in keys] for each in couplings])
+    factors = [{(n, k): c for n, all_ in each.polynomials.items() for k, c in enumerate(all_)} for each in couplings]
+    keys = list(dict.fromkeys(key for each in factors for key in each))
+    terms = np.array([[each.get(key, 0.0) for key in keys] for each in factors])
     largest = np.abs(terms).max(axis=1)  # an equation may be multiplied by any number
     terms, offsets = terms / largest[:, None], np.array([each.offset for each in couplings]) / largest
     starts = np.cumsum([0, *(loop.count for loop in loops)])
@@ -85,14 +84,11 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
         if apart > ROUNDED or (apart > SAME and abs(shift) > ROUNDED):
             kept.append(k)
             continue
-        others = ", ".join(
-            repr(couplings[j].name) for j, share in zip(kept, shares, strict=True) if abs(share) > ROUNDED
-        )
+        involved = (j for j, share in zip(kept, shares, strict=True) if abs(share) > ROUNDED)
+        others = ", ".join(repr(couplings[j].name) for j in involved)
         name = couplings[k].name
         if abs(shift) > ROUNDED:
-            found = (
-                f"the couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
-            )
+            found = f"couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
             raise ModelError(found, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
         if max(apart, abs(shift)) > SAME:
             found = f"the coupling {name!r} repeats {others} but for {max(apart, abs(shift)):.2g} of its coefficients"
@@ -100,8 +96,3 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
             warn(found, where=where, fix=f"equal ratios and offsets, or robot.without_loop({name!r})")
             out.append(rows[k])
     return out
-
-
-def _factor(coupling: Coupling, name: str, power: int) -> float:
-    factors = coupling.polynomials.get(name, ())
-    return factors[power] if power < len(factors) else 0.0

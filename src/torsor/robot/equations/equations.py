@@ -218,12 +218,7 @@ def _direct(
 
 
 def chains(robot: Mechanism) -> list[Chain]:
-    """Return the revolute joints that follow each other with parallel axes, by their positions.
-
-    Example:
-        >>> chains(torsor.library.scara())
-        [Chain(positions=(0, 1), signs=(1, 1)), Chain(positions=(3,), signs=(1,))]
-    """
+    """Return the revolute joints that follow each other with parallel axes, by their positions."""
     found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:

@@ -82,12 +82,7 @@ class Letters:
 
 
 def below(place: Sequence[int]) -> str:
-    """Return the indices of an entry: 12, or 1,12 where one has two digits.
-
-    Example:
-        >>> below((1, 2)), below((1, 12))
-        ('12', '1,12')
-    """
+    """Return the indices of an entry: 12, or 1,12 where one has two digits."""
     return ("," if any(each > 9 for each in place) else "").join(map(str, place))
 
 

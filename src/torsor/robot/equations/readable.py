@@ -63,8 +63,6 @@ class Writer:
                 break
         return min(found, key=lambda each: each.count_ops())
 
-    # Forms: terms over symbols
-
     def _plain(self, a: Polynomial) -> Terms:
         """Return the terms in cosines and sines of each angle, without squares of the one that has more of them."""
         return self._terms(self._fewest(a), {})
@@ -139,7 +137,6 @@ class Writer:
         return found
 
     def _wave(self, kind: str, harmonic: Harmonic) -> Any:
-        """Return the symbol of the cosine or sine of an angle."""
         symbol, algebra = self.name(kind, harmonic), self.algebra
         if symbol not in self.trigonometric:
             multiples = [(m * algebra.angle[k], algebra.positions[k]) for k, m in enumerate(harmonic) if m]
@@ -158,8 +155,6 @@ class Writer:
             self._atoms[k] = (symbol, -1 if code == ca.OP_INV else 1)
         found: tuple[Any, int] = self._atoms[k]
         return found
-
-    # Factors
 
     def _collected(self, terms: Terms) -> Expression:
         """Return the sum of terms, collected by velocities and accelerations, each with its factor in short form."""
@@ -209,12 +204,7 @@ class Writer:
 
 
 def _content(terms: Terms) -> Fraction:
-    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1.
-
-    Example:
-        >>> _content({(): Fraction(-2, 25), ((sp.Symbol("x"), 1),): Fraction(-1, 25)})
-        Fraction(-1, 25)
-    """
+    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1."""
     values = list(terms.values())
     sign = -1 if all(each < 0 for each in values) else 1
     common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))

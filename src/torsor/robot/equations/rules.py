@@ -13,12 +13,7 @@ ROUNDING = 4e-16  # a number this near to a short one is the short one with the 
 
 
 def exact(number: float) -> Fraction:
-    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding.
-
-    Example:
-        >>> exact(0.07), exact(0.1 + 0.2), exact(1 / 12), exact(math.pi) == Fraction(math.pi)
-        (Fraction(7, 100), Fraction(3, 10), Fraction(1, 12), False)
-    """
+    """Return the fraction that a float stands for: 1/12 or 0.07, where the float is one of these up to rounding."""
     whole = Fraction(number)
     near = (whole.limit_denominator(360), Fraction(f"{number:.13g}"), Fraction(repr(number)), whole)
     return next(each for each in near if abs(each - whole) <= ROUNDING * abs(whole))
@@ -33,11 +28,9 @@ def _power(a: Expression, b: Expression) -> Expression:
     return a ** (sp.Integer(int(b)) if b.is_number and b == int(b) else b)
 
 
-def _fmod(a: Expression, b: Expression) -> Expression:
-    return sp.sign(a) * sp.Mod(sp.Abs(a), sp.Abs(b))
-
-
+_SAME = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
 RULES: dict[int, Callable[..., Expression]] = {
+    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME.split()},
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_LIFT: lambda a, b: a,
     ca.OP_ADD: lambda a, b: a + b,
@@ -48,7 +41,6 @@ RULES: dict[int, Callable[..., Expression]] = {
     ca.OP_SQ: lambda a: a**2,
     ca.OP_TWICE: lambda a: 2 * a,
     ca.OP_INV: lambda a: 1 / a,
-    ca.OP_SIGN: sp.sign,
     ca.OP_LT: lambda a, b: is_true(sp.Lt(a, b)),
     ca.OP_LE: lambda a, b: is_true(sp.Le(a, b)),
     ca.OP_EQ: lambda a, b: is_true(sp.Eq(a, b)),
@@ -59,45 +51,21 @@ RULES: dict[int, Callable[..., Expression]] = {
     ca.OP_IF_ELSE_ZERO: lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
     ca.OP_POW: _power,
     ca.OP_CONSTPOW: _power,
-    ca.OP_SQRT: sp.sqrt,
     ca.OP_FABS: sp.Abs,
-    ca.OP_FLOOR: sp.floor,
     ca.OP_CEIL: sp.ceiling,
     ca.OP_COPYSIGN: lambda a, b: sp.Piecewise((sp.Abs(a), sp.Ge(b, 0)), (-sp.Abs(a), True)),
     ca.OP_FMIN: sp.Min,
     ca.OP_FMAX: sp.Max,
-    ca.OP_FMOD: _fmod,
+    ca.OP_FMOD: lambda a, b: sp.sign(a) * sp.Mod(sp.Abs(a), sp.Abs(b)),
     ca.OP_REMAINDER: lambda a, b: a - b * sp.floor(a / b + sp.Rational(1, 2)),
     ca.OP_HYPOT: lambda a, b: sp.sqrt(a**2 + b**2),
-    ca.OP_EXP: sp.exp,
     ca.OP_EXPM1: lambda a: sp.exp(a) - 1,
-    ca.OP_LOG: sp.log,
     ca.OP_LOG1P: lambda a: sp.log(1 + a),
-    ca.OP_SIN: sp.sin,
-    ca.OP_COS: sp.cos,
-    ca.OP_TAN: sp.tan,
-    ca.OP_ASIN: sp.asin,
-    ca.OP_ACOS: sp.acos,
-    ca.OP_ATAN: sp.atan,
-    ca.OP_ATAN2: sp.atan2,
-    ca.OP_SINH: sp.sinh,
-    ca.OP_COSH: sp.cosh,
-    ca.OP_TANH: sp.tanh,
-    ca.OP_ASINH: sp.asinh,
-    ca.OP_ACOSH: sp.acosh,
-    ca.OP_ATANH: sp.atanh,
-    ca.OP_ERF: sp.erf,
-    ca.OP_ERFINV: sp.erfinv,
 }
 
 
 def number(value: float | Fraction, fractions: bool = False) -> Expression:
-    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float.
-
-    Example:
-        >>> [str(each) for each in (number(2.0), number(0.5), number(Fraction(1, 12), fractions=True))]
-        ['2', '0.500000000000000', '1/12']
-    """
+    """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` are wanted, else a float."""
     if isinstance(value, float) and not math.isfinite(value):
         return sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
     found = exact(value) if isinstance(value, float) else value

@@ -28,14 +28,6 @@ def latex(expression: Expression, names: Mapping[Any, str], digits: int) -> str:
 
 
 def aligned(lines: list[tuple[str, str]]) -> str:
-    r"""Return equations below each other, aligned at the sign of equality.
-
-    Example:
-        >>> print(aligned([("a", "b + c"), ("d", "2")]))
-        \begin{aligned}
-        a &= b + c \\
-        d &= 2
-        \end{aligned}
-    """
+    r"""Return equations below each other, aligned at the sign of equality."""
     body = " \\\\\n".join(f"{left} &= {right}" for left, right in lines)
     return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"

@@ -263,12 +263,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def moving(names: Sequence[str], motion: Array) -> str:
-    """Return a motion in words.
-
-    Example:
-        >>> moving(["x", "y"], np.array([0.6, 0.0]))
-        'x (0.6) can move'
-    """
+    """Return a motion in words."""
     shown = (f"{name} ({value:.3g})" for name, value in zip(names, motion, strict=True) if abs(value) > 1e-6)
     return f"{', '.join(shown)} can move"
 

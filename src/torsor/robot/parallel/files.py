@@ -15,49 +15,26 @@ from torsor.robot.parallel.legs import Leg
 from torsor.robot.robot import Robot
 
 SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their numbers
-    "reachable": ((), "b"),
-    "within_limits": ((), "b"),
-    "condition": ((), "f"),
-    "determinant": ((), "f"),
-    "parallel": ((), "b"),
+    **dict.fromkeys(("reachable", "within_limits", "parallel"), ((), "b")),
+    **dict.fromkeys(("condition", "determinant"), ((), "f")),
     "q": (("nq",), "f"),
     "leg_motion": (("nv",), "f"),
-    "serial": (("legs",), "b"),
     "platform_motion": (("dof",), "f"),
+    "serial": (("legs",), "b"),
 }
 
 
 def parallel_text(robot: Assembled) -> str:
-    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot.
-
-    Example:
-        >>> robot = torsor.library.three_rrr()
-        >>> torsor.ParallelRobot(**parallel_fields(parallel_text(robot))) == robot
-        True
-    """
+    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot."""
     legs = [
-        {
-            "name": leg.name,
-            "robot": robot_text(leg.robot),
-            "tip": leg.tip,
-            "at": _numbers(leg.at),
-            "kind": leg.kind,
-            "driven": list(leg.driven),
-            "base": _numbers(leg.base),
-            "home": _numbers(leg.home),
-            "length": leg.length,
-        }
+        {"robot": robot_text(leg.robot), "driven": list(leg.driven)}
+        | {name: getattr(leg, name) for name in ("name", "tip", "kind", "length")}
+        | {name: _numbers(getattr(leg, name)) for name in ("at", "base", "home")}
         for leg in robot.legs
     ]
-    data = {
-        "name": robot.name,
-        "platform": robot_text(robot.platform if isinstance(robot.platform, Robot) else robot.carriage),
-        "motion": robot.motion,
-        "home": _numbers(robot.home),
-        "gravity": _numbers(robot.gravity),
-        "legs": legs,
-    }
-    text = json.dumps(data)
+    platform = robot_text(robot.platform if isinstance(robot.platform, Robot) else robot.carriage)
+    data = {"name": robot.name, "platform": platform, "motion": robot.motion, "legs": legs}
+    text = json.dumps(data | {"home": _numbers(robot.home), "gravity": _numbers(robot.gravity)})
     again = parallel_fields(text)
     if again["platform"] != robot.platform or again["legs"] != tuple(robot.legs):
         raise ModelError("it would not read back equal", where=robot.name, fix="check names and visuals")

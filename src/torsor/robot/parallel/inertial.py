@@ -13,47 +13,24 @@ P = TypeVar("P", bound=Assembled)
 
 
 def start_of(robot: Assembled) -> Array:
-    """Return the positions (nq,) of the tree with loops at home: pose of the platform, then the legs.
-
-    Example:
-        >>> robot = torsor.library.three_rrr()
-        >>> bool(abs(robot.as_robot().closed.error(start_of(robot))).max() < 1e-9)
-        True
-    """
+    """Return the positions (nq,) of the tree with loops at home: pose of the platform, then the legs."""
     return np.concatenate([robot.home, robot.leg_home])
 
 
 def spinning(robot: Assembled) -> str:
-    """Return the name of the first leg that can spin about its line, with the platform fixed, or "".
-
-    Example:
-        >>> spinning(torsor.library.gough_stewart(legs="SPS"))
-        'leg1'
-    """
+    """Return the name of the first leg that can spin about its line, with the platform fixed, or ""."""
     return next((limb.name for limb in robot._parts.limbs if len(limb.idle)), "")
 
 
 def carriers(robot: Assembled) -> tuple[str, ...]:
-    """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies.
-
-    Example:
-        >>> carriers(torsor.library.delta())
-        ('platform/x.*', 'platform/y.*')
-    """
+    """Return patterns of the parameters of links that only carry the platform along its motion: they are no bodies."""
     if isinstance(robot.platform, Robot):
         return ()
     return tuple(f"{link.name}.*" for link in robot.carriage.links[:-1])
 
 
 def with_parameters(robot: P, whole: Robot) -> P:
-    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a change of parameters.
-
-    Example:
-        >>> robot = torsor.library.three_rrr()
-        >>> tree = robot.as_robot()
-        >>> with_parameters(robot, tree.inertial.replaced(2 * tree.inertial.values)).platform.mass
-        3.0
-    """
+    """Return a parallel robot with links and joints of ``whole``, its tree with loops after a change of parameters."""
     own = _of_part(robot.carriage, whole, "")
     legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
     return replace(robot, platform=own if isinstance(robot.platform, Robot) else own.links[-1], legs=tuple(legs))

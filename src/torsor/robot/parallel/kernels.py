@@ -101,14 +101,7 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x.
-
-    Example:
-        >>> x, c, s = ca.SX.sym("x"), ca.SX.sym("c"), ca.SX.sym("s")
-        >>> f = ca.Function("f", [x], [2 * ca.cos(x + 1)])
-        >>> without_trigonometry(f, [x], 0, [Known(0, 1.0, 1.0, c, s)])
-        [SX((2.*c))]
-    """
+    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x."""
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
@@ -235,8 +228,6 @@ class Assembled(Part):
         ]
         return Summary(repr(self).strip("<>"), facts, head, rows)
 
-    # Parts, sizes and names
-
     @cached_property
     def carriage(self) -> Robot:
         """The platform alone on the joints of its motion: a robot whose coordinates are the pose and twist."""
@@ -319,8 +310,6 @@ class Assembled(Part):
     def has_closed_form(self) -> bool:
         """Whether the positions of all legs follow from the pose in closed form: all are UPS legs."""
         return all(strut is not None for strut in self._parts.struts)
-
-    # Functions
 
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
         limbs = self._parts.limbs
@@ -455,8 +444,6 @@ class Assembled(Part):
         """
         return replace(self, target=self.carriage.to(dtype, device, threads).target)
 
-    # Inputs
-
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
         """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
         values, count = real_array(pose, self.name, what), self.carriage.nq
@@ -476,15 +463,13 @@ class Assembled(Part):
                 sound &= (x[..., at.q.stop - 4 : at.q.stop] ** 2).sum(axis=-1) > 0
         if not sound.all():
             worst = x[~sound][0].tolist()
-            raise ModelError(
-                f"is {worst}", argument=what, value=worst, where=self.name, allowed="finite numbers, and a rotation"
-            )
+            allowed = "finite numbers, and a rotation"
+            raise ModelError(f"is {worst}", argument=what, value=worst, where=self.name, allowed=allowed)
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
         """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
-        values = [
-            np.asarray(self._function(FunctionKey(name))(x, q).full()) for name in ("leg_matrices", "inverse_jacobian")
-        ]
+        functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
+        values = [np.asarray(function(x, q).full()) for function in functions]
         found, motion = legs(self._parts, values[0].ravel())
         pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
         if found.any():

@@ -68,8 +68,6 @@ class LegSearch:
         """Return positions in the assembly mode of home, and which were found."""
         return self._by_continuation(poses) if self.side is None else self._by_line(self.side, poses)
 
-    # Along a line of the leg
-
     def _by_line(self, side: Callable[[Array], Array], poses: Array) -> tuple[Array, Flags]:
         found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
@@ -96,9 +94,8 @@ class LegSearch:
         tries = tries[(lines * lines[0] > 0).all(axis=0)][:TRIES]
         found = np.zeros((STARTS, len(poses), len(self.leg_home)))
         for part in np.array_split(late, 1 + len(late) // 64):
-            states = np.concatenate(
-                [np.repeat(poses[part], len(tries), axis=0), np.tile(tries, (len(part), 1))], axis=-1
-            )
+            repeated = np.repeat(poses[part], len(tries), axis=0)
+            states = np.concatenate([repeated, np.tile(tries, (len(part), 1))], axis=-1)
             error = self.closer.trial(states, self._still(states))[:, -2]
             order = np.argsort(error.reshape(len(part), len(tries)), axis=-1, kind="stable")
             found[:, part] = tries[order[:, :STARTS].T]
@@ -126,8 +123,6 @@ class LegSearch:
         closed = error <= CLOSED
         stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
         return found[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > NEAREST)))
-
-    # By continuation
 
     def _by_continuation(self, poses: Array) -> tuple[Array, Flags]:
         n, begin = len(self.home), self._begin(poses)
@@ -180,8 +175,6 @@ class Kinematics:
 
     def __init__(self, robot: Assembled):
         self.robot, self.parts = robot, robot._parts
-
-    # Legs
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
         """Return positions (..., nq) of the legs at poses x, or raise an error that names a leg that does not reach."""
@@ -239,8 +232,6 @@ class Kinematics:
         text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
         return ModelError(text, value=name, where=where, fix="give a pose within reach")
 
-    # Platform
-
     def forward(self, q_driven: ArrayLike, guess: Array | None) -> Array:
         """Return poses (..., nq of the platform) from the positions (..., N) of the drives, near a guess or home."""
         robot, names = self.robot, self.robot.driven_names
@@ -258,10 +249,9 @@ class Kinematics:
         first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
         well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
         if not well.all():
-            text = (
-                f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found from "
-            )
-            text += f"{'home' if guess is None else 'the guess'}: they cannot be reached, or a singular pose is between"
+            text = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
+            start = "home" if guess is None else "the guess"
+            text += f" from {start}: they cannot be reached, or a singular pose is between"
             fix = "give coordinates that can be reached, or a guess nearer to them"
             raise ModelError(text, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closed import Closed
@@ -47,9 +47,7 @@ class ParallelRobot(Assembled):
         [32.37, 32.37, 32.37, 32.37, 32.37, 32.37]
     """
 
-    def _call(
-        self, name: str, pose: ArrayLike, *values: ArrayLike, q: ArrayLike | None, external: Any = None
-    ) -> list[Array]:
+    def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: Maybe, external: Any = None) -> list[Array]:
         x = self._coordinates(pose)
         given = [*values] if external is None else [*values, external]
         found: list[Array]
@@ -88,7 +86,7 @@ class ParallelRobot(Assembled):
     def _kinematics(self) -> Kinematics:
         return Kinematics(self)
 
-    def inverse_kinematics(self, pose: ArrayLike, guess: ArrayLike | None = None) -> Array:
+    def inverse_kinematics(self, pose: ArrayLike, guess: Maybe = None) -> Array:
         """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7).
 
         UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed one by one with damped
@@ -104,7 +102,7 @@ class ParallelRobot(Assembled):
         near = None if guess is None else vectors(guess, self.nq, self.name, "guess")
         return self._kinematics.inverse(self._coordinates(pose), near)
 
-    def forward_kinematics(self, q_driven: ArrayLike, guess: ArrayLike | None = None) -> Array:
+    def forward_kinematics(self, q_driven: ArrayLike, guess: Maybe = None) -> Array:
         """Return the pose (..., 7) of the platform, from the positions of the driven coordinates (..., N).
 
         Of several solutions it is the one near ``guess``, a pose (..., 7), by default home: from there the drives move
@@ -124,9 +122,9 @@ class ParallelRobot(Assembled):
         pose: ArrayLike,
         twist: ArrayLike,
         acceleration: ArrayLike,
-        external: ArrayLike | None = None,
-        share: ArrayLike | None = None,
-        q: ArrayLike | None = None,
+        external: Maybe = None,
+        share: Maybe = None,
+        q: Maybe = None,
     ) -> Array:
         """Return the forces (..., N) of the drives for a motion of the platform, in N and N m.
 
@@ -145,12 +143,7 @@ class ParallelRobot(Assembled):
         return self._call("inverse_dynamics", pose, twist, acceleration, weights, q=q, external=external)[0]
 
     def platform_force(
-        self,
-        pose: ArrayLike,
-        twist: ArrayLike,
-        acceleration: ArrayLike,
-        external: ArrayLike | None = None,
-        q: ArrayLike | None = None,
+        self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, external: Maybe = None, q: Maybe = None
     ) -> Array:
         """Return the inverse dynamics in the platform's own coordinates (..., 6): the wrench that causes the motion.
 
@@ -165,12 +158,7 @@ class ParallelRobot(Assembled):
         return self._call("platform_force", pose, twist, acceleration, q=q, external=external)[0]
 
     def forward_dynamics(
-        self,
-        pose: ArrayLike,
-        twist: ArrayLike,
-        forces: ArrayLike,
-        external: ArrayLike | None = None,
-        q: ArrayLike | None = None,
+        self, pose: ArrayLike, twist: ArrayLike, forces: ArrayLike, external: Maybe = None, q: Maybe = None
     ) -> Array:
         """Return the acceleration (..., 6) of the platform that forces (..., N) of the drives cause.
 
@@ -184,7 +172,7 @@ class ParallelRobot(Assembled):
         """
         return self._call("forward_dynamics", pose, twist, forces, q=q, external=external)[0]
 
-    def mass_matrix(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def mass_matrix(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return M (..., 6, 6) of platform and legs in the platform's own coordinates: M_p + sum of G_i^T M_i G_i.
 
         Example:
@@ -194,7 +182,7 @@ class ParallelRobot(Assembled):
         """
         return self._call("mass_matrix", pose, q=q)[0]
 
-    def jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return J_p (..., 6, N): the platform's twist is J_p times the rates of the drives (Khalil 2010, eq. 60).
 
         With more drives than freedoms it is the pseudo-inverse of ``inverse_jacobian`` (least squares).
@@ -207,7 +195,7 @@ class ParallelRobot(Assembled):
         """
         return self._call("jacobian", pose, q=q)[0]
 
-    def inverse_jacobian(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def inverse_jacobian(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return J_p^-1 (..., N, 6): the rates of the drives are J_p^-1 times the twist of the platform.
 
         Example:
@@ -217,7 +205,7 @@ class ParallelRobot(Assembled):
         """
         return self._call("inverse_jacobian", pose, q=q)[0]
 
-    def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def leg_velocities(self, pose: ArrayLike, twist: ArrayLike, q: Maybe = None) -> Array:
         """Return the velocities (..., nv) of all coordinates of the legs: q_i' = J_i^-1 J_vi V (Khalil 2010, eq. 62).
 
         Example:
@@ -229,7 +217,7 @@ class ParallelRobot(Assembled):
         return self._call("leg_velocities", pose, twist, q=q)[0]
 
     def leg_accelerations(
-        self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: ArrayLike | None = None
+        self, pose: ArrayLike, twist: ArrayLike, acceleration: ArrayLike, q: Maybe = None
     ) -> tuple[Array, Array]:
         """Return (v, a), each (..., nv), of all coordinates of the legs.
 
@@ -242,7 +230,7 @@ class ParallelRobot(Assembled):
         v, a = self._call("leg_accelerations", pose, twist, acceleration, q=q)
         return v, a
 
-    def kinetic_energy(self, pose: ArrayLike, twist: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def kinetic_energy(self, pose: ArrayLike, twist: ArrayLike, q: Maybe = None) -> Array:
         """Return the kinetic energy (...) of platform and legs, in J.
 
         Example:
@@ -252,7 +240,7 @@ class ParallelRobot(Assembled):
         """
         return self._call("kinetic_energy", pose, twist, q=q)[0]
 
-    def potential_energy(self, pose: ArrayLike, q: ArrayLike | None = None) -> Array:
+    def potential_energy(self, pose: ArrayLike, q: Maybe = None) -> Array:
         """Return the potential energy (...) of platform and legs in gravity and springs, in J.
 
         Example:

@@ -46,13 +46,7 @@ def _order(A: ca.SX) -> _Order:
 
 
 def solve(A: ca.SX, B: ca.SX) -> ca.SX:
-    """Return A^-1 B: rows and columns with one entry are eliminated one by one, then the dense core is solved.
-
-    Example:
-        >>> x = ca.SX.sym("x", 2)
-        >>> ca.Function("f", [x], [solve(ca.diag(x), ca.SX([1, 6]))])([2, 3])
-        DM([0.5, 2])
-    """
+    """Return A^-1 B: rows and columns with one entry are eliminated one by one, then the dense core is solved."""
     A, B = ca.densify(ca.SX(A)), ca.densify(ca.SX(B))
     order, X = _order(A), dict[int, ca.SX]()
     right = ca.vertsplit(B) if A.size1() else []
@@ -85,10 +79,6 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
     ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
     determinant, or always the opposite one.
-
-    Example:
-        >>> margin(ca.SX([[2.0, 0.0], [1.0, 4.0]]), [1.0, 1.0], [1.0, 2.0])
-        [SX(2), SX(8)]
     """
     A = ca.densify(ca.SX(A))
     order = _order(A)
@@ -112,10 +102,6 @@ def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
     """Return a smooth least magnitude of numbers: (sum of 1 / each^2)^(-1/2).
 
     It is zero where one of them is, and NaN where one is; ``signed`` gives it the sign of their product.
-
-    Example:
-        >>> least([ca.SX(3), ca.SX(-4)], signed=True)
-        SX(-2.4)
     """
     size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
     if not signed:

@@ -76,9 +76,8 @@ class Workspace(Result):
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
             found = f"have the shape {self.reachable.shape}"
-            raise ModelError(
-                found, argument="poses", allowed="a grid with two axes of two poses or more", fix="plot one slice"
-            )
+            allowed = "a grid with two axes of two poses or more"
+            raise ModelError(found, argument="poses", allowed=allowed, fix="plot one slice")
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
         from matplotlib.patches import Patch
@@ -242,21 +241,13 @@ def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
     square = K.shape[-1] == K.shape[-2]
     gram = np.where(sound[..., None, None], K if square else np.swapaxes(K, -1, -2) @ K, np.eye(K.shape[-1]))
     determinant = np.linalg.det(gram) if square else np.sqrt(np.maximum(np.linalg.det(gram), 0.0))
-    return Workspace(
-        poses,
-        reachable,
-        within,
-        q,
-        np.where(reachable, held.condition, np.nan),
-        np.where(sound, determinant, np.nan),
-        np.asarray(serial & reachable[..., None]),
-        np.where(reachable[..., None], leg_motion, 0.0),
-        parallel,
-        np.where(parallel[..., None], held.motion, 0.0),
-        _labels(robot),
-        robot,
-        length,
-    )
+    condition = np.where(reachable, held.condition, np.nan)
+    determinant = np.where(sound, determinant, np.nan)
+    serial = np.asarray(serial & reachable[..., None])
+    leg_motion = np.where(reachable[..., None], leg_motion, 0.0)
+    motion = np.where(parallel[..., None], held.motion, 0.0)
+    legwise = condition, determinant, serial, leg_motion
+    return Workspace(poses, reachable, within, q, *legwise, parallel, motion, _labels(robot), robot, length)
 
 
 def _labels(robot: Assembled) -> tuple[str, ...]:
