@@ -17,8 +17,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor import human, motion
-from torsor.base import result_kinds
-from torsor.base.archive import FORMAT, Archive, write_archive
+from torsor.base.archive import FORMAT, Archive, result_kinds, write_archive
 from torsor.base.documents import schema_of
 from torsor.base.registry import registered
 from torsor.human.gait.printed_constraints import Stage

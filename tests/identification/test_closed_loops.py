@@ -313,7 +313,7 @@ def _still(q: np.ndarray, **more) -> Measurements:
             "2 drives for 1 degrees of freedom",
         ),
         (lambda: torsor.identify(LINKAGE.with_active([]), np.zeros((4, 9, 1))), "no coordinate is active"),
-        (lambda: LINKAGE.inertial.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), r"robot\.closed\.regressor"),
+        (lambda: LINKAGE.inertial.regressor(np.zeros(3), np.zeros(3), np.zeros(3)), "robot.closed.regressor"),
     ],
 )
 def test_errors_name_the_sample_and_the_fix(call, text: str) -> None:

@@ -158,7 +158,7 @@ def test_frames_are_where_the_robot_says():
         (ElectricalEnergy(motor_constant=2.0), lambda r, q, v, a, j, tau: (tau**2 / 4 + tau * v).sum(-1)),
         (TorqueRate(scale=10.0), lambda r, q, v, a, j, tau: (r.force_rate(q, v, a, j)[1] ** 2).sum(-1) / 100),
         (Jerk(), lambda r, q, v, a, j, tau: (j**2).sum(-1)),
-        (Jerk(frame=HAND), lambda r, q, v, a, j, tau: (r.jerk(q, v, a, j, HAND)[:, 3:] ** 2).sum(-1)),
+        (Jerk(frame=HAND), lambda r, q, v, a, j, tau: (r.task.jerk(q, v, a, j, HAND)[:, 3:] ** 2).sum(-1)),
         (
             Reaction(kind="power", force=2.0, joints=["joint3"], power=4),
             lambda r, q, v, a, j, tau: (r.joint_wrenches(q, v, a)[:, 2, 3:] ** 2).sum(-1) ** 2 / 16,

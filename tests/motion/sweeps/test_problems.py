@@ -120,7 +120,7 @@ def test_named_problems_are_those_of_their_packages() -> None:
     other = torsor.human.walking(torsor.library.human(1.8, 80.0), step, load=load, slope=0.05)
     assert one.numbers == other.numbers and one.stages[0].duration == other.stages[0].duration
     assert set(motion.PROBLEMS) < set(sweeps.PROBLEMS)
-    with refused(argument="backpack"):
+    with refused(what="backpack and box are both given"):
         sweeps.PROBLEMS["walk"](backpack=1.0, box=1.0)
 
 

@@ -108,9 +108,9 @@ def test_velocities_that_open_the_loops_are_refused() -> None:
     v = linkage.closed.velocities(q, [1.0, 0.0, 0.0], coordinates="all")
     closed = linkage.closed.inverse_dynamics(q, v, [0.3], coordinates="all")
     np.testing.assert_allclose(closed, linkage.closed.inverse_dynamics(q, v[:1], [0.3]), rtol=1e-9)
-    with refused(fix="closed_velocities"):
+    with refused(fix="robot.closed.velocities"):
         linkage.closed.inverse_dynamics(q, [1.0, 5.0, -7.0], [0.3], coordinates="all")
-    with refused(fix="closed_velocities"):
+    with refused(fix="robot.closed.velocities"):
         linkage.closed.forward_dynamics([q, q], [v, [1.0, 0.0, 0.0]], np.zeros(3), coordinates="all")
     with refused(argument="v", where="closed_inverse_dynamics"):
         linkage.closed.inverse_dynamics(q, [1.0], [0.3], coordinates="all")
