@@ -11,7 +11,7 @@ from torsor.spatial import inverse_pose
 
 def _motion(seed: int, count: int = 3) -> tuple[torsor.Robot, list[np.ndarray]]:
     rng = np.random.default_rng(seed)
-    return torsor.library.human(), [0.2 * rng.normal(size=(count, 55)) for _ in range(3)]
+    return torsor.library.human().to(device="casadi"), [0.2 * rng.normal(size=(count, 55)) for _ in range(3)]
 
 
 def _at_link(body: torsor.Robot, q: np.ndarray, link: str, force: np.ndarray, moment: np.ndarray) -> np.ndarray:

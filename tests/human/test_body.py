@@ -24,7 +24,7 @@ def test_mass_fractions_sum_to_one(sex: str) -> None:
 
 @pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
 def test_fifty_five_coordinates_carry_the_whole_mass(height: float, mass: float, sex: str) -> None:
-    body = torsor.library.human(height, mass, sex)
+    body = torsor.library.human(height, mass, sex).to(device="casadi")
     assert body.nv == 55 and body.nq == 55
     assert body.mass == pytest.approx(mass, rel=1e-12)
     still = np.zeros(55)
@@ -35,7 +35,7 @@ def test_fifty_five_coordinates_carry_the_whole_mass(height: float, mass: float,
 @pytest.mark.parametrize(("height", "mass", "sex"), BODIES)
 def test_split_segments_preserve_mass_centre_and_inertia(height: float, mass: float, sex: str) -> None:
     """The middle trunk is two links, and so are head and neck; moments are about their common centre of mass."""
-    body, table = torsor.library.human(height, mass, sex), Body(height, mass, sex)
+    body, table = torsor.library.human(height, mass, sex).to(device="casadi"), Body(height, mass, sex)
     links, q = {link.name: link for link in body.links}, body.neutral()
     for names, segment, above in (
         (("spine1", "spine2"), table["middle trunk"], "spine1"),
@@ -59,7 +59,7 @@ def test_split_segments_preserve_mass_centre_and_inertia(height: float, mass: fl
     ("height", "mass", "sex"), [BODIES[0], *(pytest.param(*body, marks=pytest.mark.slow) for body in BODIES[1:])]
 )
 def test_the_standing_posture_is_symmetric_with_the_soles_on_the_ground(height: float, mass: float, sex: str) -> None:
-    body = torsor.library.human(height, mass, sex)
+    body = torsor.library.human(height, mass, sex).to(device="casadi")
     q, mirror = body.neutral(), np.diag([-1.0, 1.0, 1.0])
     for name in ("heel", "ball", "toe", "ball_medial", "toe_medial", "wrist", "knuckles"):
         right, left = (body.pose(q, f"{side}_{name}")[:3, 3] for side in ("right", "left"))

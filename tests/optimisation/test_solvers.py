@@ -22,7 +22,7 @@ from torsor.optimisation import (
     StoppedError,
     largest_violation,
 )
-from torsor.optimisation import min_sum_violation as least
+from torsor.optimisation.feasibility import min_sum_violation
 from torsor.optimisation.program import Formula
 
 EVERY = pytest.mark.parametrize("solver", sorted(SOLVERS))
@@ -230,7 +230,7 @@ def test_the_least_violation_is_found_with_the_rows_that_are_in_the_way(solver: 
         lambda x: x[0], lambda x: ca.vertcat(x[0], x[0], x[1]), n=2, row_lower=[-1, 3, 2], row_upper=[1, np.inf, 2]
     )
     program.scales = np.array([10.0, 10.0, 1.0])
-    short = least(program, np.zeros(2), Settings(), SOLVERS[solver])
+    short = min_sum_violation(program, np.zeros(2), Settings(), SOLVERS[solver])
     assert short.total == pytest.approx(2.0, abs=1e-4)
     assert set(short.rows.tolist()) <= {0, 1}
     assert np.abs(short.amounts).sum() == pytest.approx(20.0, abs=1e-3)

@@ -29,7 +29,7 @@ METHODS = [
 @pytest.fixture(scope="module")
 def robot() -> torsor.Robot:
     """Return a tree with a ball joint, so that nq differs from nv; results depend on each coordinate."""
-    return torsor.library.random_tree(5, seed=4, types=("revolute", "prismatic", "spherical", "helical"))
+    return torsor.library.random_tree(3, seed=2, types=("prismatic", "spherical", "helical"))
 
 
 def sizes(robot: torsor.Robot, name: str) -> dict[str, int]:
@@ -81,7 +81,7 @@ def test_a_wrong_shape_of_external_names_what_is_allowed(robot: torsor.Robot, na
         np.zeros((links, 3)),
         np.zeros(6 * links),
     ):
-        with refused(argument="external", allowed="(..., 5, 6)"):
+        with refused(argument="external", allowed="(..., 3, 6)"):
             call(robot, name, state(robot, name), external=wrong)
 
 
@@ -224,13 +224,18 @@ def test_a_zero_quaternion_gives_nan() -> None:
     assert np.isnan(made.gravity_force(np.zeros(4))).all()
 
 
-@pytest.mark.parametrize("place", ["nowhere", "", None, 5, -6, 1.0, True, ("link1",), ["link1"], b"link1"])
 @pytest.mark.parametrize("name", PLACED)
-def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str, place: object) -> None:
+def test_an_unknown_place_is_an_error_that_lists_the_known_ones(robot: torsor.Robot, name: str) -> None:
     values = state(robot, name)
     method_of(robot, name)(*values, 1)  # what was computed before must not change the answer
-    with refused(where="random_tree_5_4", value=place):
-        method_of(robot, name)(*values, place)
+    for place in ("nowhere", "", 1.0, True, ("link1",), ["link1"], b"link1"):
+        with refused(where=robot.name, value=place, allowed="'link1'"):
+            method_of(robot, name)(*values, place)
+    for place in (len(robot.links), -len(robot.links) - 1):
+        with refused(where=robot.name, allowed=f"0 to {len(robot.links) - 1}"):
+            method_of(robot, name)(*values, place)
+    with refused(where=robot.name, what="needs the name of a link or frame"):
+        method_of(robot, name)(*values, None)
 
 
 def test_places_by_index_and_by_name_agree(robot: torsor.Robot) -> None:

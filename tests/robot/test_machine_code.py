@@ -12,28 +12,42 @@ from torsor.dynamics import ALGORITHMS
 LOOPS = [name for name, each in ALGORITHMS.items() if each.closed or "c" in each.output or "multipliers" in each.inputs]
 
 
+# These are tried with the large robots, so that machine code of every type of joint is tried too; the others with small
+# ones, since they take seconds each.
+WHOLE = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "closed_inverse_dynamics",
+    "closed_forward_dynamics",
+    "cartesian_mass_matrix",  # small trees do not move their last link in all directions
+)
+LARGE = {name for name in ALGORITHMS if name.endswith("_derivatives")} - {"inverse_dynamics_derivatives"}
+
+
 @cache
-def tree() -> tuple[torsor.Robot, np.ndarray]:
-    """A tree with every type of joint, springs, motors and elastic joints, and random positions."""
-    robot = torsor.library.random_tree(8, seed=4)
+def tree(whole: bool) -> tuple[torsor.Robot, np.ndarray]:
+    """A tree with springs, motors and elastic joints, and random positions; a whole one has every type of joint."""
+    types = ("revolute", "spherical", "prismatic", "helical")
+    robot = torsor.library.random_tree(8, seed=4) if whole else torsor.library.random_tree(4, seed=8, types=types)
     return robot, robot.integrate(robot.neutral(), np.random.default_rng(1).normal(size=(3, robot.nv)))
 
 
 @cache
-def parallelograms() -> tuple[torsor.Robot, np.ndarray]:
-    """An arm with several loops, and positions where they are closed."""
-    robot = torsor.library.palletiser()
-    return robot, robot.closed.assemble(np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, 4)), robot.neutral())
-
-
-LARGE = {name for name in ALGORITHMS if name.endswith("_derivatives")} - {"inverse_dynamics_derivatives"}
+def parallelograms(whole: bool) -> tuple[torsor.Robot, np.ndarray]:
+    """An arm with several loops, or a linkage with one, and positions where they are closed."""
+    robot = torsor.library.palletiser() if whole else torsor.library.five_bar()
+    middle = robot.neutral() if whole else robot.closed.assemble([1.2, 0.8])
+    count = len(robot.closed.active)
+    drives = np.random.default_rng(1).uniform(-0.2, 0.4, size=(3, count)) + (0.0 if whole else [1.2, 0.8])
+    return robot, robot.closed.assemble(drives, middle)
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in ALGORITHMS]
 )
 def test_machine_code_agrees_with_the_virtual_machine(name: str) -> None:
-    (robot, q), algorithm = parallelograms() if name in LOOPS else tree(), ALGORITHMS[name]
+    robot, q = (parallelograms if name in LOOPS else tree)(name in WHOLE)
+    algorithm = ALGORITHMS[name]
     place = robot.link_names[-1] if algorithm.at_place else None
     forced = robot.coordinate_names[::2] if algorithm.hybrid else None
     request, rng = robot.kernels.request(name, place, algorithm.external, forced), np.random.default_rng(2)

@@ -23,7 +23,7 @@ def motion(robot: torsor.Robot, count: int, seed: int = 5) -> tuple[np.ndarray, 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_forces_are_the_regressor_times_the_parameters(seed: int) -> None:
-    robot = plain(torsor.library.random_tree(8, seed))
+    robot = plain(torsor.library.random_tree(8, seed)).to(device="casadi")
     state = motion(robot, 3)
     tau = robot.inverse_dynamics(*state)
     Y, pi = robot.inertial.regressor(*state), robot.inertial.values

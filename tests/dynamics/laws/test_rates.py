@@ -46,7 +46,7 @@ def test_force_rates_are_the_rates_of_the_forces(robot: torsor.Robot) -> None:
 
 
 def test_rates_of_higher_order_are_the_rates_of_the_rates() -> None:
-    robot = torsor.library.random_tree(7, 1)
+    robot = torsor.library.random_tree(7, 1).to(device="casadi")
     (q, v, a, j, s, c, load, _), expected = along(robot, "inverse_dynamics", 3)
     for found, value in zip(robot.force_rate(q, v, a, j, load, higher=[s, c]), expected, strict=True):
         assert_close(found, value, 1e-10)
@@ -69,7 +69,7 @@ def test_a_load_without_a_rate_is_fixed_in_its_link(robot: torsor.Robot) -> None
 
 
 def test_there_are_rates_of_any_order() -> None:
-    robot = torsor.library.random_tree(4, 2)
+    robot = torsor.library.random_tree(4, 2).to(device="casadi")
     (q, v, a, j, *higher, load, _), expected = along(robot, "inverse_dynamics", 5)
     for one, other in zip(robot.force_rate(q, v, a, j, load, higher=higher), expected, strict=True):
         assert_close(one, other, 1e-10)

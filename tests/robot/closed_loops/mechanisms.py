@@ -1,4 +1,7 @@
-"""Mechanisms with loops, which are closed in the configuration of their construction."""
+"""Mechanisms with loops, which are closed in the configuration of their construction.
+
+Too few states are asked for to compile them; ``test_machine_code.py`` compiles every method.
+"""
 
 from functools import cache
 
@@ -12,7 +15,7 @@ EQUATIONS = dict(zip(KINDS, (6, 5, 5, 4, 4, 3, 3, 1), strict=True))
 
 
 def chain(n: int, seed: int, types: tuple[str, ...] = ("revolute", "prismatic")) -> torsor.Robot:
-    """A random chain of n links, in which each hangs on the one before; too few states are asked for to compile it."""
+    """A random chain of n links, in which each hangs on the one before."""
     return torsor.library.random_tree(n, seed, types=types, branching=0.0, extras=False).to(device="casadi")
 
 
@@ -40,7 +43,7 @@ def four_bar(lengths: tuple[float, float, float, float] = (1.0, 0.4, 0.9, 0.8)) 
         torsor.MDHLink(parent=0, d=crank, mass=2.0, com=(coupler / 2, 0, 0), inertia=np.diag([0.01, 0.03, 0.04])),
         torsor.MDHLink(parent=-1, d=ground, mass=1.5, com=(rocker / 2, -0.02, 0), inertia=np.diag([0.02, 0.03, 0.05])),
     ]
-    robot = torsor.from_mdh(rows, gravity=(0, -9.81, 0))
+    robot = torsor.from_mdh(rows, gravity=(0, -9.81, 0)).to(device="casadi")
     robot = robot.with_frame("coupler_end", "link2", make_pose(p=[coupler, 0, 0]))
     robot = robot.with_frame("rocker_end", "link3", make_pose(p=[rocker, 0, 0]))
     return robot.with_loop("pin", "coupler_end", "rocker_end").with_active(["joint1"])
@@ -60,5 +63,5 @@ def slider_crank(crank: float = 0.3, rod: float = 0.8) -> torsor.Robot:
         torsor.Joint("slide", "prismatic", "ground", "piston", axis=(1, 0, 0)),
     ]
     frames = [torsor.Frame("small_end", "rod", make_pose(p=[rod, 0, 0]))]
-    robot = torsor.build("slider_crank", links, joints, frames, gravity=(0, -9.81, 0))
+    robot = torsor.build("slider_crank", links, joints, frames, gravity=(0, -9.81, 0)).to(device="casadi")
     return robot.with_loop("pin", "small_end", "piston").with_active(["main"])

@@ -43,7 +43,7 @@ def test_accelerations_and_loop_forces_are_those_of_the_system_with_multipliers(
 
 
 def test_both_sides_of_a_loop_feel_the_same_wrench() -> None:
-    robot = library.five_bar()
+    robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.3])
     forces = np.random.default_rng(1).normal(size=5)
     wrenches = robot.closed.loop_loads(q, forces)
@@ -58,7 +58,7 @@ def test_both_sides_of_a_loop_feel_the_same_wrench() -> None:
 
 
 def test_projection_onto_the_active_coordinates_agrees() -> None:
-    robot = library.palletiser()
+    robot = library.palletiser().to(device="casadi")
     q = robot.closed.assemble([[0.1, 0.3, 0.2, 0.4], [1.0, -0.2, 0.1, 0.0]], guess=robot.neutral())
     rng = np.random.default_rng(3)
     x, force = rng.normal(size=(2, 2, 4))
@@ -87,7 +87,7 @@ def test_dead_points_are_nothing_special() -> None:
 
 def test_equations_are_those_that_are_independent_at_each_state() -> None:
     def pair() -> torsor.Robot:
-        robot = library.four_bar(1.0, 0.4, 1.0, 0.4)
+        robot = library.four_bar(1.0, 0.4, 1.0, 0.4).to(device="casadi")
         return robot.with_coupling("gear", {"crank_joint": 1.0, "rocker_joint": -1.0})
 
     good, poor = pair(), pair()
@@ -105,7 +105,7 @@ def test_equations_are_those_that_are_independent_at_each_state() -> None:
 
 
 def test_without_loops_it_is_forward_dynamics() -> None:
-    robot = library.random_tree(5, 2)
+    robot = library.random_tree(5, 2).to(device="casadi")
     q, v, tau = robot.neutral(), *np.random.default_rng(4).normal(size=(2, robot.nv))
     np.testing.assert_allclose(
         robot.closed.forward_dynamics(q, v, tau, coordinates="all"),

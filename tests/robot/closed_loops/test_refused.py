@@ -21,14 +21,14 @@ def side_rods(pins: list[tuple[float, float]]) -> torsor.Robot:
         frames.append(torsor.Frame(f"pin{k}", "rod", make_pose(p=[x, y, 0])))
     links.append(torsor.Link("rod", 2.0, (0.5, 0, 0), 0.1 * np.eye(3)))
     joints.append(torsor.Joint("rod_joint", "revolute", "crank0", "rod", make_pose(p=[0.3, 0, 0])))
-    robot = torsor.build("side_rods", links, joints, frames, gravity=(0, -9.81, 0))
+    robot = torsor.build("side_rods", links, joints, frames, gravity=(0, -9.81, 0)).to(device="casadi")
     for k in range(1, len(pins)):
         robot = robot.with_loop(f"loop{k}", f"end{k}", f"pin{k}")
     return robot.with_active(["turn0"])
 
 
 def test_assembly_does_not_pass_from_parallel_to_crossed_cranks() -> None:
-    pair = library.four_bar(1.0, 0.4, 1.0, 0.4)
+    pair = library.four_bar(1.0, 0.4, 1.0, 0.4).to(device="casadi")
     with refused(what="singular on the way there", error=torsor.AssemblyError):
         pair.closed.assemble([0.7], guess=[-0.6, 0.6, -0.6])
     with refused(what="singular there", error=torsor.AssemblyError):
@@ -72,7 +72,7 @@ def test_equations_that_hold_only_some_configurations_are_seen() -> None:
 
 
 def test_drives_that_contradict_each_other_are_refused() -> None:
-    short = library.four_bar(1.0, 0.9, 0.4, 0.4)
+    short = library.four_bar(1.0, 0.9, 0.4, 0.4).to(device="casadi")
     q = short.closed.assemble([0.3], guess=[0.3, 1, 2])
     both = short.with_active(["crank_joint", "rocker_joint"])
     found = both.closed.assemble([[2.5, q[2]], [0.3, q[2] + 0.5], [0.3, q[2]]], guess=q, missing="nan")
@@ -88,12 +88,13 @@ def test_drives_that_contradict_each_other_are_refused() -> None:
 
 
 def test_a_gear_of_a_hundred_is_assembled() -> None:
-    robot = library.two_link().with_coupling("gear", {"joint1": 1.0, "joint2": -100.0}).with_active(["joint2"])
+    robot = library.two_link().to(device="casadi")
+    robot = robot.with_coupling("gear", {"joint1": 1.0, "joint2": -100.0}).with_active(["joint2"])
     np.testing.assert_allclose(robot.closed.assemble([[2.0], [-1.0]]), [[200.0, 2.0], [-100.0, -1.0]], rtol=1e-12)
 
 
 def test_a_guess_at_a_dead_point_does_not_say_which_way_is_meant() -> None:
-    crank = library.slider_crank()
+    crank = library.slider_crank().to(device="casadi")
     dead, beyond = crank.closed.assemble([0.0]), crank.closed.assemble([0.01])
     wanted = crank.closed.assemble([1.0], guess=beyond)
     driven = crank.with_active(["slide"])
@@ -139,14 +140,14 @@ def test_a_rod_whose_ends_meet_is_assembled() -> None:
     ],
 )
 def test_mistakes_are_named(call, message: str) -> None:
-    robot = library.five_bar()
+    robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([1.9, 1.2], guess=[1.9, -1.2, 1.2, 1.2])
     with refused(message):
         call(robot, q)
 
 
 def test_empty_batches_give_empty_results() -> None:
-    robot = library.five_bar()
+    robot = library.five_bar().to(device="casadi")
     none = np.zeros((0, 4))
     assert robot.closed.forward_dynamics(none, none, none, coordinates="all").shape == (0, 4)
     assert robot.closed.forward_dynamics(none, np.zeros((0, 2)), np.zeros((0, 2)), method="multipliers").size == 0

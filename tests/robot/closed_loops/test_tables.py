@@ -29,7 +29,7 @@ def test_the_table_of_khalils_five_bar_gives_its_numbers() -> None:
         rows.append(torsor.MDHLink(table["ant"][k], d=table["d"][k], joint=table["sigma"][k], active=mu, **link))
     rows.append(torsor.MDHLink(1, d=data["L"][1], joint=0, closes=5))  # frame 5 = k, its antecedent is link 2
     rows.append(torsor.MDHLink(3, d=data["L"][3], joint=2))  # frame 6 = k + B, fixed on link 4
-    robot = torsor.from_mdh(rows, gravity=table["g"])
+    robot = torsor.from_mdh(rows, gravity=table["g"]).to(device="casadi")
     assert robot.active == ("joint1", "joint3") and [loop.kind for loop in robot.loops] == ["revolute"]
     q, v, a = (np.array(data[name]) for name in ("q", "qd", "qdd"))
     active = [0, 2]
@@ -50,7 +50,7 @@ def test_a_table_makes_the_mechanism_that_frames_and_a_loop_make() -> None:
         for k, (parent, d, link) in enumerate(zip((-1, 0, -1), (0, 0.4, 1.0), by_hand.links, strict=True))
     ]
     pin = [torsor.MDHLink(1, d=0.9, closes=4, name="pin"), torsor.MDHLink(2, d=0.8, joint="fixed", name="rocker_end")]
-    robot = torsor.from_mdh(rows + pin, gravity=(0, -9.81, 0))
+    robot = torsor.from_mdh(rows + pin, gravity=(0, -9.81, 0)).to(device="casadi")
     assert robot.loops[0].name == "pin_joint" and robot.active == by_hand.active
     q = by_hand.closed.assemble([0.5], guess=[0.5, 1.0, 1.5])
     np.testing.assert_array_equal(robot.closed.error(q + 0.1), by_hand.closed.error(q + 0.1))
@@ -62,8 +62,8 @@ def test_the_product_of_the_matrices_of_a_standard_table_is_the_identity(kind: s
     rng = np.random.default_rng(12)
     rows = [torsor.DHLink(*rng.normal(size=4), mass=1.0) for _ in range(6)]
     last = rng.normal(size=4)
-    robot = torsor.from_dh([*rows, torsor.DHLink(*last, joint=kind, closes=-1)])
-    whole = torsor.from_dh([*rows, torsor.DHLink(*last, joint=kind, mass=1.0)])
+    table = [*rows, torsor.DHLink(*last, joint=kind, closes=-1)], [*rows, torsor.DHLink(*last, joint=kind, mass=1.0)]
+    robot, whole = (torsor.from_dh(each).to(device="casadi") for each in table)
     assert (robot.nv, robot.loops[0].count) == (6, 5)
     q = closed_near(robot, rng.normal(size=6))
     *_, before, end = whole.poses(np.r_[q, 0.0])
@@ -79,9 +79,10 @@ def test_a_cut_joint_of_a_table_is_of_any_kind(kind: str) -> None:
     rows = [torsor.MDHLink(k - 1, *rng.normal(size=6), mass=1.0, active=k < 2) for k in range(4)]
     closing = [torsor.MDHLink(3, *rng.normal(size=6), joint=kind, closes=5)]
     robot = torsor.from_mdh([*rows, *closing, torsor.MDHLink(-1, *rng.normal(size=6), joint="fixed")])
+    robot = robot.to(device="casadi")
     assert robot.loops == (torsor.Loop("joint5", "joint5/a", "joint5/b", kind),)
     assert robot.loops[0].count == EQUATIONS[kind] and robot.active == ("joint1", "joint2")
-    whole = torsor.from_mdh([*rows, *(replace(row, joint="fixed", closes=None) for row in (closing[0],))])
+    whole = torsor.from_mdh([*rows, replace(closing[0], joint="fixed", closes=None)]).to(device="casadi")
     q = rng.normal(size=4)
     np.testing.assert_allclose(robot.pose(q, "joint5/a"), whole.pose(q, "link5"), rtol=0, atol=1e-12)
     np.testing.assert_allclose(robot.pose(q, "joint5/b"), robot.pose(q, "link6"), rtol=0, atol=0)
