@@ -17,7 +17,7 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.compiler import c as c_source
+from torsor.compiler import source
 from torsor.compiler.c import C_RULES, CScalar, export_c
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.program import every_operation, uncovered
@@ -197,7 +197,7 @@ def test_robots(name: str, dtype: str, tmp_path: Path) -> None:
 def test_a_function_in_pieces_gives_the_same_bits(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     function = torsor.library.random_tree(5, seed=2).function("inverse_dynamics")
     export_c([function], tmp_path, name="whole")
-    monkeypatch.setattr(c_source, "PIECE", piece)
+    monkeypatch.setattr(source, "PIECE", piece)
     (tmp_path / "cut").mkdir()
     export_c([function], tmp_path / "cut", name="cut")
     assert "inverse_dynamics_piece_3(" in (tmp_path / "cut" / "cut.c").read_text()
