@@ -13,7 +13,7 @@ import torsor
 from node import called, needs_node, node, shown
 from refusals import refused
 from torsor.cli.main import main
-from torsor.compiler import js as js_source
+from torsor.compiler import source
 from torsor.compiler.js import JS_RULES, JsScalar, export_js
 from torsor.compiler.program import every_operation, uncovered
 from torsor.compiler.virtual_machine import VirtualMachine
@@ -150,7 +150,7 @@ def test_a_function_in_pieces_gives_the_same_bits(piece: int, tmp_path: Path, mo
     function = torsor.library.random_tree(5, seed=2).function("inverse_dynamics")
     values = [np.linspace(-1, 1, 2 * function.numel_in(k)).reshape(2, -1) for k in range(3)]
     whole = called(export_js([function], tmp_path / "whole")[0], "inverse_dynamics", function, *values)
-    monkeypatch.setattr(js_source, "PIECE", piece)
+    monkeypatch.setattr(source, "PIECE", piece)
     cut = export_js([function], tmp_path / "cut")[0]
     assert "inverseDynamics$piece3(" in cut.read_text()
     np.testing.assert_array_equal(called(cut, "inverse_dynamics", function, *values)[0], whole[0])
