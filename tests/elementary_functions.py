@@ -81,9 +81,9 @@ def compiled(name: str, dtype: str, width: int) -> Callable[..., tuple[np.ndarra
     results = 2 if name == "sin_cos_huge" else 1
     count = COUNT.get(name, 1)
     write = sin_cos_huge if results == 2 else lambda e, *values: (ELEMENTARY[CODES[name]](e, *values),)
-    engine = native.link(host().objects([module(write, dtype, width, count, results)]))
+    code = native.link(host().objects([module(write, dtype, width, count, results)]), ["run"])
     call = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (count + results))
-    run = call(engine.get_function_address("run"))
+    run = call(code["run"])
 
     def on_arrays(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         given = [np.ascontiguousarray(array, dtype) for array in arrays]
@@ -92,7 +92,7 @@ def compiled(name: str, dtype: str, width: int) -> Callable[..., tuple[np.ndarra
         run(given[0].nbytes, *(array.ctypes.data for array in (*given, *outputs)))
         return outputs
 
-    on_arrays.engine = engine
+    on_arrays.code = code
     return on_arrays
 
 

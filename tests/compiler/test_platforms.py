@@ -148,3 +148,43 @@ def test_robots_work_in_processes_that_are_spawned() -> None:
         made, forces = pool.apply(torsor.library.two_link), pool.apply(robot.inverse_dynamics, state)
     assert made == robot
     assert np.array_equal(forces, robot.inverse_dynamics(*state))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the addresses that Linux chooses are the subject")
+def test_constants_lie_near_the_code_in_a_process_with_large_arrays() -> None:
+    """One small gap is left above 4 GiB that are taken: constants fit into it, and the code does not."""
+    program = """
+import ctypes, mmap
+from torsor.compiler.llvm import native
+
+count = 10_000
+lines = [f"  %v{k + 1} = fmul double %v{k}, {1 + k % 50 * 1e-5!r}" for k in range(count)]
+large = ["define double @product(double %v0) {", *lines, f"  %w = call double @twice(double %v{count})"]
+twice = "define double @twice(double %x) {\\n  %y = fmul double %x, 2.125\\n  ret double %y\\n}"
+modules = ["\\n".join(["declare double @twice(double)", *large, "  ret double %w", "}"]), twice]
+objects = native.host().objects(modules, level=0)
+native.link(native.emit_here([twice]), ["twice"])
+
+library = ctypes.CDLL(None)
+library.mmap.restype, library.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]
+library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+def reserve(size):
+    return library.mmap(None, size, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+
+for _ in range(3_000):
+    gap = reserve(65_536)
+wall = min(reserve(1 << 30) for _ in range(4))
+for size in (65_536, 4_096):
+    while reserve(size) > wall:
+        pass
+library.munmap(gap, 65_536)
+
+code = native.link(objects, ["product"])
+product = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(code["product"])
+expected = 1.0
+for k in range(count):
+    expected *= 1 + k % 50 * 1e-5
+assert product(1.0) == expected * 2.125
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

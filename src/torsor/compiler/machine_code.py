@@ -118,16 +118,17 @@ def load_code(
     objects: list[bytes], name: str, inputs: list[Shape], outputs: list[Shape], dtype: str, threads: int
 ) -> MachineCode:
     """Return object code as callables, each of which keeps the code in memory."""
-    engine = native.link(objects)
+    is_direct = _has_call(inputs, outputs) and can_call_directly()
+    names = ["loop", "run", "prepare", "blocks", "work", "memory", *(("call", "addresses") if is_direct else ())]
+    code = native.link(objects, names)
     signature = "->".join(",".join(f"({','.join(map(str, shape))})" for shape in part) for part in (inputs, outputs))
-    shared = SharedKernel(engine, len(inputs) + len(outputs), threads) if threads > 1 and has_native_threads() else None
-    kept: list[Any] = [engine, shared]
-    loop, data = (engine.get_function_address("loop"), None) if shared is None else (shared.loop, shared.data)
-    ufunc, run = make_gufunc(loop, name, signature, dtype, kept, data), engine.get_function_address("run")
-    if not _has_call(inputs, outputs) or not can_call_directly():
+    shared = SharedKernel(code, len(inputs) + len(outputs), threads) if threads > 1 and has_native_threads() else None
+    kept: list[Any] = [code, shared]
+    loop, data = (code["loop"], None) if shared is None else (shared.loop, shared.data)
+    ufunc, run = make_gufunc(loop, name, signature, dtype, kept, data), code["run"]
+    if not is_direct:
         return MachineCode(ufunc, checked(ufunc), shared, run)
-    addresses = engine.get_function_address("call"), engine.get_global_value_address("addresses")
-    direct, definition = make_callable(ufunc, name, dtype, *addresses)
+    direct, definition = make_callable(ufunc, name, dtype, code["call"], code["addresses"])
     kept.append(definition)
     return MachineCode(ufunc, direct, shared, run)
 

@@ -83,18 +83,18 @@ end:
 
 
 class _Machine(NamedTuple):
-    """The machine code as a function, and the engine that it belongs to, which must live as long."""
+    """A function, and the machine code that it belongs to, which must live as long."""
 
     run: Any
-    engine: Any
+    code: Any
 
 
 @cache
 def _chain() -> _Machine:
     """Return the machine code; threads that come here at the same time make one each."""
-    engine = native.link(native.emit_here([_MODULE]))
+    code = native.link(native.emit_here([_MODULE]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-    return _Machine(kind(engine.get_function_address("chain")), engine)
+    return _Machine(kind(code["chain"]), code)
 
 
 def can_repeat(kernel: object) -> bool:

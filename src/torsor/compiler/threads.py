@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
@@ -120,20 +119,18 @@ class _Pool:
         target = host()
         family = "arm" if target.is_arm else target.triple.split("-")[0]
         text = pool.write_pool(family, int(signal.SIG_SETMASK))
-        for name, address in addresses.items():
-            llvm.add_symbol(name, address)
         key = hashlib.sha256(f"{target.description} {text}".encode()).hexdigest()
         objects = load(key)
         if objects is None:
             objects = target.objects([text])
             store(key, objects)
-        engine = native.link(objects)
+        code = native.link(objects, ["loop", "share", "reset", "pause", "spins"], addresses)
         # Idle threads run this code until the process ends, also while the interpreter is torn down.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-        self.loop: int = engine.get_function_address("loop")
-        self.share = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("share"))
-        reset = ctypes.PYFUNCTYPE(None)(engine.get_function_address("reset"))
-        pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(engine.get_function_address("pause"))
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
+        self.loop: int = code["loop"]
+        self.share = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code["share"])
+        reset = ctypes.PYFUNCTYPE(None)(code["reset"])
+        pause = ctypes.CFUNCTYPE(None, ctypes.c_int64)(code["pause"])
         reset()
         count = 1000
         times = []
@@ -141,7 +138,7 @@ class _Pool:
             start = time.perf_counter()
             pause(count)
             times.append(time.perf_counter() - start)
-        spins = ctypes.c_int64.from_address(engine.get_global_value_address("spins"))
+        spins = ctypes.c_int64.from_address(code["spins"])
         spins.value = max(1, int(count * SPIN / min(times)))
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=reset)  # a forked process has no copies of the threads
@@ -163,22 +160,22 @@ def _make_pool() -> _Pool | None:
 class SharedKernel:
     """The machine code of a function, and how threads share its batches.
 
-    ``engine`` has its addresses. ``loop`` and ``data`` are what NumPy calls as the inner loop of the gufunc.
+    ``code`` has its addresses. ``loop`` and ``data`` are what NumPy calls as the inner loop of the gufunc.
     """
 
-    def __init__(self, engine: Any, arrays: int, threads: int):
+    def __init__(self, code: Any, arrays: int, threads: int):
         native_pool = _native_pool()
         assert native_pool is not None
-        self._pool, self._engine = native_pool, engine
-        table = engine.get_global_value_address("work")
+        self._pool, self._code = native_pool, code
+        table = code["work"]
         work, width = (ctypes.c_int64.from_address(table + 8 * k).value for k in range(2))
-        memory = ctypes.c_int64.from_address(engine.get_global_value_address("memory")).value
+        memory = ctypes.c_int64.from_address(code["memory"]).value
         state = OPERATION * work / width
 
         def states(nanoseconds: float) -> int:
             return width * max(1, round(nanoseconds / state / width))
 
-        run, prepare, blocks = (engine.get_function_address(name) for name in ("run", "prepare", "blocks"))
+        run, prepare, blocks = (code[name] for name in ("run", "prepare", "blocks"))
         least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
         functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
         self.compiled = pool.Compiled(*functions, arrays, min(threads, MOST), *sizes)

@@ -48,8 +48,8 @@ class ProcessorDevice:
 
     def load(self, code: bytes) -> Launch:
         """Return the kernel of some object code."""
-        engine = native.link([code])
-        addresses = [engine.get_function_address(phase) for phase in PHASES]
+        linked = native.link([code], PHASES)
+        addresses = [linked[phase] for phase in PHASES]
 
         def launch(blocks: int, threads: int, shared: int, arguments: Sequence[int]) -> None:
             kinds = [ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * len(arguments)]
@@ -60,6 +60,6 @@ class ProcessorDevice:
                 for phase in phases:
                     for lane in range(WARP):
                         phase(first + lane, begin, *arguments)
-            assert engine is not None  # the code lives as long as this function
+            assert linked is not None  # the code lives as long as this function
 
         return launch

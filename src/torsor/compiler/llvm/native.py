@@ -2,13 +2,14 @@
 
 import ctypes
 import ctypes.util
+import itertools
 import os
 import pickle
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -134,23 +135,44 @@ class _Helpers:
         return host().objects(modules, level)
 
 
-def link(objects: Sequence[bytes]) -> Any:
-    """Return an engine with object code ready to run; it has the addresses, and must live as long as they are used."""
-    machine = host().machine()
+def link(objects: Sequence[bytes], names: Sequence[str], functions: Mapping[str, int] | None = None) -> Any:
+    """Return object code that is ready to run: a table of the addresses of ``names``, which keeps the code in memory.
+
+    ``functions`` are the addresses of what the code may call besides ``C_FUNCTIONS``.
+    """
+    library = llvm.JITLibraryBuilder()
+    for content in objects:
+        library.add_object_img(content)
+    for name, address in {**_c_library(), **(functions or {})}.items():
+        library.import_symbol(name, address)
+    for name in names:
+        library.export_symbol(name)
+    # What LLVM itself calls, such as memset.
+    library.add_current_process()
     with LINKING:
-        _provide_c_library()
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        for content in objects:
-            engine.add_object_file(llvm.ObjectFileRef.from_data(content))
-        engine.finalize_object()
-        return engine
+        return library.link(_linker(), f"code {next(_LIBRARIES)}")
+
+
+_LIBRARIES = itertools.count()
 
 
 @cache
-def _provide_c_library() -> None:
-    """Tell LLVM where the functions of the C library are, since not every platform lets it look them up."""
-    for name, address in c_addresses().items():
-        llvm.add_symbol(name, address)
+def _linker() -> Any:
+    """Return LLVM's linker of this process.
+
+    JITLink places the code and the constants of an object file side by side. LLVM's older linker, RuntimeDyld, asks for
+    them one by one: in a process with large arrays they may be more than 2 GiB apart, beyond what an offset of 32 bits
+    reaches.
+    """
+    linker = llvm.create_lljit_compiler(host().machine(), use_jit_link=True)
+    # Idle threads run code until the process ends, also while the interpreter is torn down.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(linker))
+    return linker
+
+
+@cache
+def _c_library() -> dict[str, int]:
+    return c_addresses()
 
 
 def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
