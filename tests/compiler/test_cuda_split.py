@@ -17,7 +17,7 @@ from torsor.compiler.order import alive
 @pytest.fixture
 def small_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cards with few registers."""
-    monkeypatch.setattr(splitting, "_SMALL", 200)
+    monkeypatch.setattr(splitting, "_MIN_SPLIT_OPERATIONS", 200)
     monkeypatch.setattr(splitting, "_KEPT", {4: 60, 8: 40})
     monkeypatch.setenv("TORSOR_CACHE", "off")
     device = ProcessorDevice()

@@ -11,6 +11,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+import torsor
 from refusals import refused
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
@@ -357,7 +358,7 @@ def test_a_single_state_leaves_no_references_behind():
     assert all(abs(sys.getrefcount(each) - count) < 50 for each, count in zip(everything, before, strict=True))
     # NumPy's own gufuncs lose a reference to the type when shapes are wrong, so only the arrays are counted here.
     for wrong in range(1000):
-        with refused(argument="v", where="single"):
+        with pytest.raises(torsor.ModelError):
             kernel(given[0], np.ones(wrong % 5), given[2])
     assert [sys.getrefcount(array) for array in given] == before[:3]
 
@@ -440,7 +441,7 @@ def test_out_of_another_floating_type_is_filled_with_rounded_results(kernel):
         kernel(*given, out=out)
         assert all(np.array_equal(a, b.astype(dtype)) for a, b in zip(out, wanted, strict=True))
     whole = np.zeros((9, 3), int)
-    with pytest.raises(TypeError, match=r"(?i)cast"):
+    with refused(argument="out", allowed=kernel.dtype):
         kernel(*given, out=(None, whole, None))
 
 

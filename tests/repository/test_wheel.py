@@ -28,7 +28,7 @@ FEATURES = {
     "mjcf": 'torsor.load("arm.xml")',
     "yaml": 'torsor.load("arm.yaml")',
     "simulate": 'torsor.simulate(arm, duration=0.01, method="adaptive")',
-    "mocap": 'r = torsor.human.recordings; r.save(r.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
+    "mocap": 'recordings.save(recordings.Markers(["a"], [0.0, 0.1], np.ones((2, 1, 3))), "a.c3d")',
     "plot": 'torsor.view.draw(arm, path="arm.png"), fall.plot(), torsor.view.animate(fall, "fall.gif")',
     "view": "torsor.show(arm, open=False, block=False).stop()",
     "jax": 'torsor.robot.autodiff.to_jax(arm, "kinetic_energy")(*np.eye(2))',
@@ -44,6 +44,7 @@ import contextlib, io, json, pathlib, sys
 import numpy as np
 import torsor, torsor.robot.autodiff
 from torsor.cli.main import main
+from torsor.human import recordings
 
 def commands(*arguments):
     errors = io.StringIO()

@@ -16,6 +16,8 @@ class Duration {};
 
 class Logger {
 public:
+    void error(const char *text) const { error("%s", text); }
+
     template <class... Values>
     void error(const char *format, Values... values) const
     {
