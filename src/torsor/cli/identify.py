@@ -17,6 +17,7 @@ from torsor.identification.closed_robot import MeasuredRobot, measured_robot
 from torsor.identification.drives import OFFERED
 from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
+from torsor.identification.logs.first_look import write_look_report
 from torsor.robot.robot import Robot
 
 
@@ -143,8 +144,6 @@ def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
     if arguments.plot is not None:
         look.plot(arguments.plot)
     if arguments.report is not None:
-        from torsor.identification.logs.look_report import write_look_report
-
         write_look_report(arguments.report, look)
     write_json(arguments, console, look.to_dict())
     print_paths(console, arguments.plot, arguments.report)

@@ -71,9 +71,7 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
         raise ModelError(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}")
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
-        text = (
-            f"numbers that are not finite in {np.count_nonzero(~finite)} samples, the first: {int(np.argmin(finite))}"
-        )
+        text = f"numbers that are not finite in {(~finite).sum()} samples, the first: {int(np.argmin(finite))}"
         raise ModelError(text, where=where, fix="leave these samples out")
     return wrenches
 

@@ -161,10 +161,8 @@ def asked_of(
     laws: dict[str, tuple[str, ...]] = {}
     for drive, given in friction.items():
         if drive not in drives:
-            text = f"of {drive!r}"
-            raise ModelError(
-                text, argument="friction", value=drive, where=where, allowed=listing(drives, like=str(drive))
-            )
+            allowed = listing(drives, like=str(drive))
+            raise ModelError(f"of {drive!r}", argument="friction", value=drive, where=where, allowed=allowed)
         wanted = several(given)
         for law in wanted if wanted != (AUTO,) else ():
             if law not in OFFERED:
@@ -230,11 +228,6 @@ class Drives:
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
-    def needs_temperature(self) -> bool:
-        """Whether a term depends on the temperature."""
-        return any(term.law in WARM for term in self.terms)
-
-    @property
     def left_out(self) -> str:
         """What a robot with the identified parameters does not have, as a sentence.
 
@@ -242,8 +235,8 @@ class Drives:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
             'Chosen laws are not in the robot, whose friction is Coulomb and viscous only: joint1.offset'
         """
-        names = ", ".join(self.names)
-        return f"Chosen laws are not in the robot, whose friction is Coulomb and viscous only: {names}"
+        text = "Chosen laws are not in the robot, whose friction is Coulomb and viscous only"
+        return f"{text}: {', '.join(self.names)}"
 
     def chosen(self, drive: str) -> tuple[str, ...]:
         """Return the laws of a drive.
@@ -256,9 +249,8 @@ class Drives:
 
     def content(self) -> dict[str, Any]:
         """Return all of it as plain values, from which ``from_content`` makes it again."""
-        keys = ("drive", "law", "direction", "shape")
         return {
-            "terms": [plain({key: getattr(term, key) for key in keys}) for term in self.terms],
+            "terms": [plain(vars(term)) for term in self.terms],
             "values": plain(self.values),
             "covariance": plain(self.covariance),
             "changes": plain(self.changes),
@@ -275,20 +267,21 @@ class Drives:
             >>> Drives.from_content(made.content()).names
             ('joint1.offset',)
         """
-        rows = [(str(t["drive"]), str(t["law"]), tuple(map(float, t["direction"])), t["shape"]) for t in found["terms"]]
-        terms = tuple(Term(drive, law, direction, float(shape)) for drive, law, direction, shape in rows)
+        terms = tuple(
+            Term(str(t["drive"]), str(t["law"]), tuple(map(float, t["direction"])), float(t["shape"]))
+            for t in found["terms"]
+        )
         if any(term.law not in LAWS for term in terms):
             raise ValueError("unknown laws of friction")
         values, covariance = (np.array(found[key], dtype=float) for key in ("values", "covariance"))
         check_array(values, (len(terms),), "drives: values", "f")
         check_array(covariance, (len(terms),) * 2, "drives: covariance", "f")
-        return cls(
-            terms, values, covariance, found["changes"], str(found["criterion"]), float(found["mean_temperature"])
-        )
+        mean = float(found["mean_temperature"])
+        return cls(terms, values, covariance, found["changes"], str(found["criterion"]), mean)
 
     def forces(self, v: Array, a: Array, load: Array, temperature: Any, where: str) -> Array:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
-        if self.needs_temperature and temperature is None:
+        if temperature is None and any(term.law in WARM for term in self.terms):
             found = "the friction of this estimate depends on the temperature"
             raise ModelError(found, where=where, fix="give temperature=")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)

@@ -10,7 +10,7 @@ import numpy as np
 from torsor.base.archive import Archive, as_bytes, as_text
 from torsor.base.documents import plain
 from torsor.base.files import check_array
-from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot, whole
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.mechanism.mechanism import state_units
@@ -20,33 +20,8 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 
-
-def robot_arrays(robot: MeasuredRobot) -> dict[str, Any]:
-    """Return the arrays of a file that hold a robot."""
-    if not isinstance(robot, ClosedRobot):
-        return {"robot": as_bytes(robot_text(robot))}
-    assert robot.closing is not None
-    found: dict[str, Any] = {"robot": as_bytes(robot_text(robot.mechanism)), "start": robot.closing.start}
-    if isinstance(robot.given, ParallelRobot):
-        found["parallel_robot"] = as_bytes(parallel_text(robot.given))
-    return found
-
-
-def robot_of_arrays(found: Archive) -> MeasuredRobot:
-    """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
-    tree = archived_robot(found)
-    if "start" not in found.arrays:
-        return tree
-    robot: Robot | ParallelRobot = tree
-    if "parallel_robot" in found.arrays:
-        robot = ParallelRobot(**parallel_fields(as_text(found.arrays["parallel_robot"])))
-    made = closed_robot(robot, np.asarray(found.arrays["start"]))
-    check_array(found.arrays["start"], (made.mechanism.nq,), "start", "f")
-    return made
-
-
 SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
-OWN = ("values", "covariance", "predicted")
+OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
 BASE = ("columns", "matrix", "values", "unknown")
 MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
 
@@ -59,23 +34,21 @@ def archive(
     arrays |= {f"base_{name}": getattr(base, name) for name in BASE}
     arrays["base_names"] = as_bytes("\n".join(base.names))
     arrays["base_by_rule"] = base.by_rule
-    arrays |= {f"measured_{name}": each for name in MEASURED if (each := getattr(data, name)) is not None}
-    if own["parameters"] is not None:
-        arrays["parameters"] = own["parameters"]
-    arrays |= {"condition": own["condition"], **robot_arrays(robot)}
+    arrays |= {f"measured_{name}": getattr(data, name) for name in MEASURED}
+    arrays["robot"] = as_bytes(robot_text(whole(robot)))
+    if isinstance(robot, ClosedRobot):
+        arrays["start"] = robot.closing.start
+        if isinstance(robot.given, ParallelRobot):
+            arrays["parallel_robot"] = as_bytes(parallel_text(robot.given))
     if own["drives"] is not None:
         arrays["drives"] = as_bytes(json.dumps(own["drives"].content()))
-    if own["held_out"] is not None:
-        arrays["held_out"] = own["held_out"]
-    arrays["lag"] = own["lag"]
     if data.notes:
         arrays["notes"] = as_bytes(json.dumps(data.notes))
-    if own["unseen"] is not None:
-        unseen = own["unseen"]
-        kept = {f"unseen_{name}": getattr(unseen.measurements, name) for name in MEASURED}
-        arrays |= {name: each for name, each in kept.items() if each is not None} | {
-            "unseen_predicted": unseen.predicted
-        }
+    unseen = own["unseen"]
+    if unseen is not None:
+        arrays |= {f"unseen_{name}": getattr(unseen.measurements, name) for name in MEASURED}
+        arrays["unseen_predicted"] = unseen.predicted
+    arrays = {name: each for name, each in arrays.items() if each is not None}
     units = state_units(robot)
     measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
     own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
@@ -84,7 +57,7 @@ def archive(
 
 def fields_of(found: Archive) -> dict[str, Any]:
     """Return the fields of an identification; raise ValueError or KeyError where the arrays are none."""
-    arrays, robot = found.arrays, robot_of_arrays(found)
+    arrays, robot = found.arrays, _robot(found)
     names = tuple(as_text(arrays["base_names"]).split("\n"))
     b, p = len(names), len(robot.inertial.names)
     shapes: dict[str, tuple[tuple[int, ...], str]] = {
@@ -100,26 +73,17 @@ def fields_of(found: Archive) -> dict[str, Any]:
     notes = tuple(map(str, json.loads(as_text(arrays["notes"])))) if "notes" in arrays else ()
     data = replace(_measured(found, robot, "measured"), notes=notes)
     shapes["predicted"] = (data.tau.shape, "f")
-    if "held_out" in arrays:
-        shapes["held_out"] = ((robot.nv,), "f")
-    if "parameters" in arrays:
-        shapes["parameters"] = ((p,), "f")
+    optional = {"held_out": ((robot.nv,), "f"), "parameters": ((p,), "f")}
+    shapes |= {name: shape for name, shape in optional.items() if name in arrays}
     for name, (shape, kind) in shapes.items():
         check_array(arrays[name], shape, name, kind)
     columns = arrays["base_columns"]
     if ((columns < 0) | (columns >= p)).any():
         raise ValueError(f"base_columns are outside of 0 to {p - 1}")
-    base = BaseParameters(
-        names,
-        columns.astype(np.intp),
-        arrays["base_matrix"],
-        arrays["base_values"],
-        arrays["base_unknown"],
-        bool(arrays["base_by_rule"]),
-    )
-    own = {name: arrays[name] for name in OWN} | {"condition": float(arrays["condition"])}
-    own |= {"parameters": arrays.get("parameters"), "settings": found.settings, "held_out": arrays.get("held_out")}
-    own["lag"] = int(arrays.get("lag", 0))
+    given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
+    base = BaseParameters(names, columns.astype(np.intp), *given)
+    own = {name: arrays.get(name) for name in OWN} | {"settings": found.settings}
+    own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
     if "drives" in arrays:
         own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
     unseen = None
@@ -127,6 +91,19 @@ def fields_of(found: Archive) -> dict[str, Any]:
         unseen = {"measurements": _measured(found, robot, "unseen"), "predicted": arrays["unseen_predicted"]}
         check_array(unseen["predicted"], unseen["measurements"].tau.shape, "unseen_predicted", "f")
     return {"prior": robot, "base": base, "measurements": data, "unseen": unseen} | own
+
+
+def _robot(found: Archive) -> MeasuredRobot:
+    """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
+    tree = archived_robot(found)
+    if "start" not in found.arrays:
+        return tree
+    robot: Robot | ParallelRobot = tree
+    if "parallel_robot" in found.arrays:
+        robot = ParallelRobot(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+    made = closed_robot(robot, np.asarray(found.arrays["start"]))
+    check_array(found.arrays["start"], (made.mechanism.nq,), "start", "f")
+    return made
 
 
 def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:

@@ -113,9 +113,8 @@ def identify(
     temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
         raise ModelError("depends on the temperature", argument="friction", where=where, fix="give temperature=")
-    wanted = Wanted(
-        drives, tuple(couplings), laws, chosen, one_of(criterion, CRITERIA, where, "criterion"), temperature is not None
-    )
+    one_of(criterion, CRITERIA, where, "criterion")
+    wanted = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
     settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
@@ -169,9 +168,8 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
         return samples, None
     if not 0 < count < len(samples):
         found = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
-        raise ModelError(
-            found, argument="held_out", where="measurements", allowed="some, and not all", fix="change held_out"
-        )
+        allowed, fix = "some, and not all", "change held_out"
+        raise ModelError(found, argument="held_out", where="measurements", allowed=allowed, fix=fix)
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
@@ -192,9 +190,8 @@ def _estimate(found: Fit, M: Array, tau: Array) -> Estimate:
     b = len(M)
     size = np.sqrt(np.mean(tau**2, axis=0))
     root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root
-    return Estimate(
-        M, found.values[:b], root * float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
-    )
+    fit = float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
+    return Estimate(M, found.values[:b], root * fit)
 
 
 def _moved(found: Fit, beta: Array) -> tuple[Array, Array]:

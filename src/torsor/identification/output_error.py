@@ -63,16 +63,13 @@ def output_error(
     robot, where = start.prior, start.prior.name
     other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
     if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
-        allowed = (
-            "robots with plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
-        )
+        allowed = "plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
         fix = 'start from an estimate without them, or use `instruments="simulation"`'
         raise ModelError("output error of another model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)
-    measured, forces = (
-        frozen_array(each, (len(times), robot.nv), where, name) for each, name in ((q, "q"), (tau, "tau"))
-    )
+    shape = len(times), robot.nv
+    measured, forces = frozen_array(q, shape, where, "q"), frozen_array(tau, shape, where, "tau")
     window = whole_number(window, where, "window", least=2 * robot.nv + 2)
     count = (len(times) - 1) // window
     if count < 2 + 2 * len(start) // (window * robot.nv):

@@ -165,9 +165,8 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
             B[16 * n : 16 * n + 16, [where[k] for k in own]] = moved.reshape(-1, 16).T
         for n, k in enumerate(problem.scalars):
             B[16 * len(L) + n, where[int(k)]] = 1 / x[n]
-        pull = np.concatenate(
-            [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)] + [x / problem.scales]
-        )
+        pulls = [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)]
+        pull = np.concatenate([*pulls, x / problem.scales])
         rest = np.concatenate([np.tile(np.eye(4).ravel(), len(L)), np.ones(len(x))]) - pull
         miss = problem.c - problem.A @ pi[problem.unknown]
         J = np.concatenate([problem.A, root * B])
@@ -211,12 +210,8 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-MOST = 3  # findings that are named
+MAX_FINDINGS = 3  # that are named
 MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
-FIX = (
-    "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer to the "
-    "measured one"
-)
 
 
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
@@ -240,13 +235,13 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
-        return ModelError(FOUND, where=where, fix=FIX)
-    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MOST])
-    more = f", and {len(findings) - MOST} more" * (len(findings) > MOST)
-    fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MOST]))
-    return ModelError(
-        f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=f"{fixes} (in the map of the log, or in the arrays)"
-    )
+        fix = "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer "
+        return ModelError(FOUND, where=where, fix=f"{fix}to the measured one")
+    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
+    more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
+    fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
+    fix = f"{fixes} (in the map of the log, or in the arrays)"
+    return ModelError(f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=fix)
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:

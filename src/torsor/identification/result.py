@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
@@ -24,17 +25,18 @@ from torsor.identification.contents import (
     drive_table,
     others_note,
     parameter_table,
-    plot,
     residual_table,
     unidentified,
 )
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
+from torsor.mechanism.mechanism import robot_facts
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.simulation.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -196,15 +198,10 @@ class Identified(Result):
         A ``Robot``, or a ``ParallelRobot`` where one was given.
         """
         if self.parameters is None:
-            found = (
-                "base parameters do not determine a robot, and without constraints none may be physically consistent"
-            )
+            found = "base parameters determine no robot, and without constraints none may be physically consistent"
             raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
         made = self.prior.inertial.replaced(self.parameters)
-        if not isinstance(made, ClosedRobot):
-            return made
-        assert made.given is not None
-        return made.given
+        return made.given if isinstance(made, ClosedRobot) else made
 
     def predict(
         self,
@@ -306,15 +303,14 @@ class Identified(Result):
         unseen = None if self.held_out is None else self.held_out[measured].tolist()
         tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
         notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
-        notes += [] if self.drives is None or not others_note(self.drives) else [others_note(self.drives)]
+        if self.drives is not None and (others := others_note(self.drives)):
+            notes.append(others)
         if self.undetermined:
-            notes.append(
-                f"! deviation above {UNDETERMINED:g} % of the value: it is zero, or the measurements do not show it"
-            )
+            text = "of the value: it is zero, or the measurements do not show it"
+            notes.append(f"! deviation above {UNDETERMINED:g} % {text}")
         if self.unexplained:
-            notes.append(
-                f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
-            )
+            text = "of the force: the model does not explain it; check units and signs"
+            notes.append(f"! residual above {UNEXPLAINED:g} % {text}")
         if not measured.all():
             left = ", ".join(name for name in self.prior.coordinate_names if name not in names)
             notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
@@ -334,13 +330,7 @@ class Identified(Result):
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        own = (self.measurements, self.predicted, self.rms, self.relative_residuals)
-        unseen = (
-            None
-            if self.unseen is None
-            else (self.unseen.measurements, self.unseen.predicted, self.unseen.relative_residuals)
-        )
-        return plot(self.prior, *own, self.method, path, unseen)
+        return contents.plot(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
@@ -376,13 +366,58 @@ class Identified(Result):
         return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))
 
     def _columns(self) -> list[Column]:
-        return contents.columns(self)
+        """Return the table of the .csv file: parameters, as given and identified, with deviations."""
+        values = (self.base.values, self.values, self.deviations)
+        rows = zip(("as given", "identified", "deviation"), values, strict=True)
+        return [Column("parameter", "", list(self.names)), *(Column(name, "SI", each) for name, each in rows)]
 
     def _content(self) -> dict[str, Any]:
-        return contents.document(self)
+        rows = zip(self.names, self.base.values, self.values, self.deviations, strict=True)
+        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
+        parameters = [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
+        keys = ("coordinate", "rms", "percent", "r_squared")
+        return {
+            "units": {"parameters": files.SI, "rms": "N m, N", "percent": "%"},
+            "robot": robot_facts(self.prior),
+            "settings": plain(self.settings),
+            "method": self.method,
+            "condition": plain(self.condition),
+            "samples": len(self.measurements),
+            "base_parameters": plain(parameters),
+            "parameters": plain(self.parameters),
+            "parameter_names": list(self.prior.inertial.names),
+            "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
+            "drives": None if self.drives is None else self.drives.content(),
+            "lag": self.lag,
+            "held_out": plain(self.held_out),
+            "unidentified": [each._asdict() for each in self.unidentified],
+            "notes": list(self.measurements.notes),
+        }
 
     def _summary(self) -> Summary:
-        return contents.summary(self)
+        percents = zip(self.prior.coordinate_names, self.relative_residuals, strict=True)
+        facts = {
+            "method": self.method,
+            "samples": str(len(self.measurements)),
+            "condition number": f"{self.condition:.4g}",
+            "residuals": ", ".join(f"{name} {percent:.3g} %" for name, percent in percents if not np.isnan(percent)),
+        }
+        values = zip(self.names, self.values, self.deviations, strict=True)
+        rows = [(name, contents.short(value), f"{deviation:.2g}") for name, value, deviation in values]
+        return Summary(f"Identified {self.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
 
 
 register_result("identification", Identified, "identified parameters")
+
+
+@timeline_of.register
+def _(result: Identified) -> Timeline:
+    """Return the measured motion for viewers, with measured less predicted forces."""
+    measured, robot = result.measurements, result.prior
+    times = np.arange(len(measured), dtype=float) if measured.times is None else measured.times
+    motion, tau, residuals = (measured.q, measured.v, measured.a), measured.tau, result.residuals
+    if isinstance(robot, ClosedRobot):
+        motion, tau, residuals = robot.whole(*motion), robot.spread(tau), robot.spread(residuals)
+        robot = robot.mechanism
+    states = (times, *motion, tau)
+    return Timeline(robot, f"{robot.name}, measured", *states, robot.coordinate_names, residuals=residuals)

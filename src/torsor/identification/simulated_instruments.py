@@ -61,8 +61,8 @@ class EstimatedDynamics:
 
     def terms(self, q: Array, v: Array, d: Array) -> tuple[Array, Array]:
         """Return h (W, n) and M (W, n, n) for states q, v (W, n) and the change d (b,) of the parameters."""
-        h, M = self._kernel(q, v, d)
-        return h, M
+        found: tuple[Array, Array] = self._kernel(q, v, d)
+        return found
 
 
 CANDIDATES, RATIO = 8, 0.6  # bandwidths that are compared, and each over the one before
@@ -79,7 +79,7 @@ Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A simulated robot that follows measurements: ``reference`` q, v, a (N, n) of a ``bandwidth`` (Hz).
+    """A simulated robot that follows measurements: ``reference`` q, v, a (3, N, n) of a ``bandwidth`` (Hz).
 
     ``parts`` are stretches of equal steps of ``step`` s, ``first`` (b,) are the base parameters of the controller.
     """
@@ -89,7 +89,7 @@ class Tracking:
     parts: list[slice]
     step: float
     bandwidth: float
-    reference: tuple[Array, Array, Array]
+    reference: Array
 
     @classmethod
     def of(cls, model: Model, data: Measurements, parts: list[slice], first: Array) -> "Tracking":
@@ -109,14 +109,11 @@ class Tracking:
             found = f"{len(longest.q)} samples at equal steps to simulate"
             raise ModelError(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
-        reference = tuple(np.zeros_like(data.v) for _ in range(3))
+        reference = np.zeros((3, *data.v.shape))
         for part in parts:
             if part.stop - part.start >= 8:
-                for whole, each in zip(
-                    reference, differentiate(data.times[part], data.q[part], bandwidth, where=where), strict=True
-                ):
-                    whole[part] = each
-        return cls(model, first, parts, step, bandwidth, (reference[0], reference[1], reference[2]))
+                reference[:, part] = differentiate(data.times[part], data.q[part], bandwidth, where=where)
+        return cls(model, first, parts, step, bandwidth, reference)
 
     @cached_property
     def _dynamics(self) -> EstimatedDynamics:
@@ -142,7 +139,7 @@ class Tracking:
 
         It is at rest near the ends of each part. Where it does not follow, it is the reference itself.
         """
-        q, v, a = (np.array(each) for each in self.reference)
+        q, v, a = self.reference.copy()
         try:
             for part in self.parts:
                 q[part], v[part], a[part] = self._simulated(part, values)
@@ -160,28 +157,23 @@ class Tracking:
         rows = np.arange(part.start, part.stop, self._every)
         starts = np.arange(0, len(rows), WINDOW)
         at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING, WINDOW), 0), len(rows) - 1)
-        q_d, v_d, a_d = (each[rows][at] for each in self.reference)  # (W, SETTLING + WINDOW, n)
+        wanted = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
         # Before the first sample and after the last, the reference stands still.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
-        v_d, a_d = np.where(still, 0.0, v_d), np.where(still, 0.0, a_d)
-        found = np.empty((3, *q_d.shape))
-        q, v = q_d[:, 0], v_d[:, 0]
+        wanted[1:] = np.where(still, 0.0, wanted[1:])
+        found, (q, v) = np.empty_like(wanted), wanted[:2, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(q_d.shape[1]):
-                now = q_d[:, k], v_d[:, k], a_d[:, k]
-                after = now if k + 1 == q_d.shape[1] else (q_d[:, k + 1], v_d[:, k + 1], a_d[:, k + 1])
-                middle = tuple((one + two) / 2 for one, two in zip(now, after, strict=True))
+            for k in range(at.shape[1]):
+                now, after = wanted[:, :, k], wanted[:, :, min(k + 1, at.shape[1] - 1)]
                 a = self._acceleration(q, v, now, values)
                 found[:, :, k] = q, v, a
-                q, v = self._stepped(q, v, a, middle, after, values)
-        wanted = np.arange(float(part.start), part.stop)
-        kept = found[:, :, SETTLING:].reshape(3, -1, q_d.shape[-1])[:, : len(rows)]
-        q, v, a = (linear(rows.astype(float), each, wanted) for each in kept)
+                q, v = self._stepped(q, v, a, (now + after) / 2, after, values)
+        instants = np.arange(float(part.start), part.stop)
+        kept = found[:, :, SETTLING:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
+        q, v, a = (linear(rows.astype(float), each, instants) for each in kept)
         return q, v, a
 
-    def _stepped(
-        self, q: Array, v: Array, a: Array, middle: tuple[Array, ...], after: tuple[Array, ...], values: Array
-    ) -> tuple[Array, Array]:
+    def _stepped(self, q: Array, v: Array, a: Array, middle: Array, after: Array, values: Array) -> tuple[Array, Array]:
         """Return the states (W, n) after a step of the Runge-Kutta method, whose first acceleration is a."""
         h = self._every * self.step
         v2 = v + h / 2 * a
@@ -192,7 +184,7 @@ class Tracking:
         a4 = self._acceleration(q + h * v3, v4, after, values)
         return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a + 2 * a2 + 2 * a3 + a4)
 
-    def _acceleration(self, q: Array, v: Array, wanted: tuple[Array, ...], values: Array) -> Array:
+    def _acceleration(self, q: Array, v: Array, wanted: Array, values: Array) -> Array:
         """Return the accelerations (W, n) of the controlled estimate; see the head of this file."""
         given, w = self.model.base.values, 2 * np.pi * self.bandwidth
         h0, M0 = self._dynamics.terms(q, v, self.first - given)

@@ -111,7 +111,9 @@ def excite(
     count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
-    apart = _clearance(robot, clearance, pairs, where)
+    if clearance is None and pairs is not None:
+        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
+    apart = None if clearance is None else Clearance.of(robot, clearance, pairs, where)
     problem = (limits, series, samples, criterion, known.information / count, sizes, apart)
     design = Design(robot, base.columns, known.noise, *problem)
     start = _best_random(design, np.random.default_rng(seed), where)
@@ -146,17 +148,8 @@ def _measured(robot: Robot, samples: Sequence[Measured], noise: Array | None) ->
     return None if flags.all() else [name for name, own in zip(robot.coordinate_names, flags, strict=True) if own]
 
 
-def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> Clearance | None:
-    if least is None and pairs is not None:
-        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
-    return None if least is None else Clearance.of(robot, least, pairs, where)
-
-
 def check_excitable(robot: Any) -> None:
-    """Raise ModelError if ``excite`` has no motions for a robot.
-
-    of the drives yourself, and look at them with first_look
-    """
+    """Raise ModelError if ``excite`` has no motions for a robot."""
     if not isinstance(robot, Robot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")
     where = f"{robot.name}: excite"

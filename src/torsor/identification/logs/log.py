@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import frozen_array, is_whole, number, one_of, real_array, rows, table
+from torsor.base.checks import frozen_array, is_whole, number, one_of, positive_vector, real_array, rows, table
 from torsor.base.decoding import check_keys
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_file
 from torsor.base.number_tables import Head, read_columns, read_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of
-from torsor.identification.logs.log_map import Gears, LogMap, saturation_of
+from torsor.identification.logs.log_map import Gears, LogMap
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
@@ -266,10 +266,12 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
         forces[:, driven] = on_main[force]
         heads = [columns[force][driven.index(k)] if k in driven else "none" for k in range(robot.nv)]
     measured = {"q": on_main["q"], "tau": forces}
-    motor = drives.motor_forces(forces) if force == "current" else forces
-    full = saturation_of(given.saturation, robot, given.source)
-    with np.errstate(invalid="ignore"):
-        saturated = drives.driven(np.abs(measured["tau"]) >= full) | ~known
+    motor = forces * drives.constants if force == "current" and drives.constants is not None else forces
+    saturated = np.tile(~known, (len(forces), 1))
+    if given.saturation is not None:
+        full = positive_vector(given.saturation, robot.nv, given.source, "saturation")
+        with np.errstate(invalid="ignore"):
+            saturated |= drives.driven(np.abs(forces) >= full)
     log = Log(
         path.name,
         main.times,

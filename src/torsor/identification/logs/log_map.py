@@ -18,7 +18,6 @@ from torsor.base.checks import (
     number,
     one_of,
     positive,
-    positive_vector,
     real_array,
     rows,
     table,
@@ -105,10 +104,6 @@ class Gears:
         """Return the forces (N, n) of the joints."""
         return np.asarray(measured @ self.matrix) if self.sides["tau"] == "motor" else measured
 
-    def motor_forces(self, currents: Array) -> Array:
-        """Return the forces (N, n) of currents (N, n), in A."""
-        return np.asarray(currents * (1.0 if self.constants is None else self.constants))
-
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the motors that turn with several joints, as ``identify(couplings=...)`` has them.
 
@@ -172,25 +167,9 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     if unknown:
         raise ModelError(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau")
     first = found.get("q", "joint")
-    sides = {
-        "q": first,
-        "v": first,
-        "a": first,
-        "tau": "joint",
-    } | found  # derivatives are usually those of the positions
+    # Derivatives are usually those of the positions.
+    sides = {**dict.fromkeys(("q", "v", "a"), first), "tau": "joint"} | found
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
-
-
-def saturation_of(given: Any, robot: MeasuredRobot, where: str) -> Array:
-    """Return the largest forces (n,) that the log shows where a drive saturates; infinite where none is given.
-
-    Example:
-        >>> saturation_of(None, torsor.library.two_link(), "map.toml").tolist()
-        [inf, inf]
-    """
-    if given is None:
-        return np.full(robot.nv, np.inf)
-    return positive_vector(given, robot.nv, where, "saturation")
 
 
 MAX_MAP_BYTES = 1_000_000
@@ -271,9 +250,8 @@ class LogMap:
         """
         file = Path(path)
         if file.suffix.lower() not in SUFFIXES:
-            raise ModelError(
-                f"the suffix is {file.suffix!r}", value=file.suffix, where=file.name, allowed=", ".join(SUFFIXES)
-            )
+            found, allowed = f"the suffix is {file.suffix!r}", ", ".join(SUFFIXES)
+            raise ModelError(found, value=file.suffix, where=file.name, allowed=allowed)
         check_file(file, f"the map of a log: {', '.join(SUFFIXES)}")
         return filled(cls, file_table(file, MAX_MAP_BYTES), file.name, typed=False, source=file.name)
 

@@ -235,9 +235,14 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
         raise ModelError("some logs have velocities and some have not", where=source)
-    _check_temperatures(logs)
+    without = [log.source for log in logs if log.temperature is None]
+    if 0 < len(without) < len(logs):
+        fix = "add its temperatures, or leave out those of all logs"
+        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
     for log in logs:
-        _check_passive(robot, log)
+        if log.whole is not None and isinstance(robot, ClosedRobot):
+            rows = log.complete & np.isfinite(log.whole).all(axis=1)
+            robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
         found = f"no run of {SHORTEST} samples without a gap"
@@ -291,20 +296,13 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
             q, v, a = longest.motion(float(cutoff))
             scores.append(model.fit(q[inside], v[inside], a[inside], longest.tau[inside]).score)
         best = float(candidates[int(np.argmax(np.array(scores) <= min(scores) + ALIKE))])  # the highest of them
-    if best == found.value:
-        notes.append(f"cutoff {best:.3g} Hz, from the spectrum")
-    else:
-        notes.append(f"cutoff {best:.3g} Hz, which explains the forces best; from the spectrum: {found.value:.3g} Hz")
+    other = f"which explains the forces best; from the spectrum: {found.value:.3g} Hz"
+    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
     return best
 
 
 def _delay(
-    robot: MeasuredRobot,
-    segments: Sequence[Segment],
-    cutoff: float | None,
-    given: LogMap,
-    notes: list[str],
-    source: str,
+    robot: MeasuredRobot, segments: list[Segment], cutoff: float | None, given: LogMap, notes: list[str], source: str
 ) -> Array:
     """Return what the forces (n,) are late by, s: as given, or estimated."""
     if not isinstance(given.delay, str):
@@ -356,18 +354,3 @@ def _wrenches(parts: Sequence[Samples]) -> Array | None:
     if shape is None:
         return None
     return np.concatenate([np.zeros((len(x.q), *shape)) if x.external is None else x.external for x in parts])
-
-
-def _check_temperatures(logs: Sequence[Log]) -> None:
-    """Raise ModelError for a log without temperatures beside others that have them."""
-    without = [log.source for log in logs if log.temperature is None]
-    if 0 < len(without) < len(logs):
-        fix = "add its temperatures, or leave out those of all logs"
-        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
-
-
-def _check_passive(robot: MeasuredRobot, log: Log) -> None:
-    """Raise ModelError where measured positions of passive joints are not where the closed loops have them."""
-    if log.whole is not None and isinstance(robot, ClosedRobot):
-        rows = log.complete & np.isfinite(log.whole).all(axis=1)
-        robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])

@@ -71,9 +71,7 @@ def _missing(log: Log) -> Iterator[LogFinding]:
             for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
             if not np.isfinite(x)
         ]
-        text = (
-            f"{count} of {len(log)} rows have no number, the first in {log.line(k)}{', ' + heads[0] if heads else ''}"
-        )
+        text = f"{count} of {len(log)} rows have no number, the first in {', '.join([log.line(k), *heads[:1]])}"
         yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
 
 
@@ -82,11 +80,9 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: {times[k]:.9g} s after "
-        text += f"{times[k - 1]:.9g} s"
-        fix = (
-            "sort the lines; cut the file there, if a second run begins; or give the rate, if the stamps are too coarse"
-        )
+        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: "
+        text += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
+        fix = "sort the lines; cut the file where a second run begins; or give the rate, if the stamps are too coarse"
         yield LogFinding("time", log.source, text, fix, back.size)
     if len(times) < 3:
         return
@@ -96,10 +92,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
         text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        text += f"step: {sampling.step:.4g} s)"
-        yield LogFinding(
-            "gap", log.source, text, "none needed: each segment is differentiated alone", float(steps.max())
-        )
+        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed: each segment is differentiated alone"
+        yield LogFinding("gap", log.source, text, fix, float(steps.max()))
 
 
 def _slow(log: Log) -> Iterator[LogFinding]:
@@ -126,9 +120,8 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
     bend = np.where(_even(log.times), x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
-    usual = max(
-        float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x))
-    )  # of the noise, of the motion, of the encoder, of rounding
+    # Of the noise, of the motion, of the encoder, of rounding.
+    usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
     alone = size > SPIKE * usual
     # Of a single wrong sample, both neighbours bend by half as much to the other side.
     alone[0] = alone[-1] = False
@@ -162,9 +155,8 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
             text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
-            yield LogFinding(
-                "constant", place, text, "check the column: a force that never changes shows nothing", float(x[0])
-            )
+            fix = "check the column: a force that never changes shows nothing"
+            yield LogFinding("constant", place, text, fix, float(x[0]))
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
@@ -182,10 +174,8 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
         if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
-            text = (
-                f"{count} samples are exactly its {side} value {end:.6g}, {run} of them from {log.line(first)} on: the "
-            )
-            text += "drive saturates"
+            text = f"{count} samples are exactly its {side} value {end:.6g}, "
+            text += f"{run} of them from {log.line(first)} on: the drive saturates"
             fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
             yield LogFinding("saturation", place, text, fix, end)
 
@@ -203,9 +193,8 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
         if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
-            text = (
-                f"it reaches {largest[j]:.4g} {FORCES[kind]}, and the limit of the drive is {limit:.4g} {FORCES[kind]}"
-            )
+            force = FORCES[kind]
+            text = f"it reaches {largest[j]:.4g} {force}, and the limit of the drive is {limit:.4g} {force}"
             fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
             yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
 
@@ -259,13 +248,9 @@ def rate_findings(
         if not sizes[j, j] > 0:
             continue
         if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
-            text = (
-                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, "
-            )
-            text += f"with its own {own:.3f}"
-            yield LogFinding(
-                "swapped", place, text, f"correct the order of the columns of {what}", float(alike[j, other])
-            )
+            text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
+            text, fix = f"{text}, with its own {own:.3f}", f"correct the order of the columns of {what}"
+            yield LogFinding("swapped", place, text, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
         if abs(best) < LIKE:
@@ -293,8 +278,7 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     """Return by how many steps x (T,) is later than y (T,), and the correlation (largest in size) at this shift."""
     count = min(SHIFTS, len(x) // 10)
     inside = slice(count, len(x) - count)
-    kept = x[inside]
-    found = []
+    kept, found = x[inside], []
     for shift in range(-count, count + 1):
         other = y[inside.start - shift : inside.stop - shift]
         found.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
