@@ -10,7 +10,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_paths, print_quantity, write_json, write_quantities
+from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import (
     LETTERS,
     add_robot,
@@ -55,16 +55,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     found = [each for name in wanted for each in _computed(engine, name, states)]
     needed = {each.partition("_")[0] for name in wanted for each in ALGORITHMS[name.partition(":")[0]].inputs}
     warn_of_zeros(arguments.states, needed, states)
-    for each in found:
-        if arguments.states is None:
+    if arguments.states is None:
+        for each in found:
             print_quantity(console, each)
-    if arguments.states is not None:
+    else:
         shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.values.shape))}" for each in found)
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
-    if arguments.output is not None:
-        write_quantities(arguments.output, found, states.get("time"))
     write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    print_paths(console, arguments.output)
+    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
 
 
 def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
@@ -79,10 +77,8 @@ def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quanti
     values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
         return [_quantity(robot, given, name, values)]
-    return [
-        _quantity(robot, f"{given} {label}", name, value)
-        for label, value in zip(algorithm.results, values, strict=True)
-    ]
+    parts = zip(algorithm.results, values, strict=True)
+    return [_quantity(robot, f"{given} {label}", name, value) for label, value in parts]
 
 
 def _input(robot: Robot, name: str, states: dict[str, Array]) -> Array:

@@ -2,6 +2,7 @@
 
 import warnings
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from torsor.base.errors import warn
 from torsor.cli.command import CHECKED, DONE, NONE, Command
-from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, write_files, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
@@ -23,19 +24,15 @@ from torsor.robot.robot import Robot
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    columns = (
-        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates (of closed loops and parallel robots: of the "
-        "drives), perhaps also 'v NAME' and 'a NAME', units in [] (SI by default); other columns need --map"
-    )
+    columns = "columns 'time', 'q NAME' and 'tau NAME' of all coordinates (of closed loops and parallel robots: of the "
+    columns += "drives), perhaps also 'v NAME' and 'a NAME', units in [] (SI by default); other columns need --map"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=f"recorded motions (.csv): {columns}")
     text = "what the columns of the logs are: names, units, gears, delays (.toml, .json, .yaml)"
     parser.add_argument("--map", type=Path, metavar="FILE", help=text)
     text = "a first look only: what is suspicious in the logs, and what can be identified from them"
     parser.add_argument("--check", action="store_true", help=text)
-    cutoff = (
-        "Hz, of the filter that differentiates positions where velocities or accelerations are missing (default: from "
-        "their spectra, and by the model)"
-    )
+    cutoff = "Hz, of the filter that differentiates positions where velocities or accelerations are missing (default: "
+    cutoff += "from their spectra, and by the model)"
     parser.add_argument("--cutoff", type=float, help=cutoff)
     text = "only masses and inertias that bodies can have; -o, --total-mass imply it"
     parser.add_argument("--physical", action="store_true", help=text)
@@ -77,8 +74,8 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     robot = measured_robot(given)
     if arguments.check:
         return _check(robot, arguments, console)
-    data = _measured(arguments.logs, robot, arguments)
-    unseen = None if arguments.validate is None else _measured([arguments.validate], robot, arguments)
+    load = partial(Measurements.load, robot=robot, columns=arguments.map, cutoff=arguments.cutoff)
+    data, unseen = load(arguments.logs), None if arguments.validate is None else load(arguments.validate)
     couplings = {}
     if arguments.map is not None and not arguments.uncoupled:
         couplings = LogMap.of(arguments.map).couplings(robot)
@@ -103,21 +100,20 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         console.print(f"\n{arguments.validate.name}, which was not used:", markup=False, highlight=False)
         for name, percent in zip(robot.coordinate_names, validated.relative_residuals, strict=True):
             console.print(f"  {name}: residual {percent:.3g} % of the force", markup=False, highlight=False)
-    if arguments.output is not None:
-        as_robot(result.robot).save(arguments.output)
-        if result.drives is not None:
-            fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
-            warn(result.drives.left_out, where=str(arguments.output), fix=fix)
-    if arguments.plot is not None:
-        (result if validated is None else validated).plot(arguments.plot)
+    if arguments.output is not None and result.drives is not None:
+        fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
+        warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     if arguments.json is not None:
         shown = result.to_dict()
         if validated is not None:
             shown["validation"] = {"log": arguments.validate.name, "residuals": validated.to_dict()["residuals"]}
         write_json(arguments, console, shown)
-    if arguments.report is not None:
-        write_identification_report(arguments.report, result, validated)
-    print_paths(console, arguments.output, arguments.plot, arguments.report)
+    write_files(
+        console,
+        (arguments.output, lambda path: as_robot(result.robot).save(path)),
+        (arguments.plot, (result if validated is None else validated).plot),
+        (arguments.report, lambda path: write_identification_report(path, result, validated)),
+    )
     return None
 
 
@@ -126,10 +122,6 @@ def _try_to_write(robot: Robot, name: str) -> None:
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they come when the file is written
         robot.save(Path(folder, name))
-
-
-def _measured(paths: list[Path], robot: MeasuredRobot, arguments: Namespace) -> Measurements:
-    return Measurements.load(paths, robot, arguments.map, cutoff=arguments.cutoff)
 
 
 def _turning(motor: str, joints: list[str]) -> str:
@@ -141,12 +133,8 @@ def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
     """Show a first look at the logs, and return whether something is suspicious."""
     look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
     console.print(look.report(), markup=False, highlight=False, soft_wrap=True)
-    if arguments.plot is not None:
-        look.plot(arguments.plot)
-    if arguments.report is not None:
-        write_look_report(arguments.report, look)
     write_json(arguments, console, look.to_dict())
-    print_paths(console, arguments.plot, arguments.report)
+    write_files(console, (arguments.plot, look.plot), (arguments.report, lambda path: write_look_report(path, look)))
     return NONE if look.findings else DONE
 
 

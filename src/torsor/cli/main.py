@@ -181,7 +181,6 @@ def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
         name, _, value = parts[k].partition("=")
         flag = flags.get(name)
         implied = flag and value == str(not flag.startswith("--no-"))
-        parts[k] = (
-            f"`{parts[k]}`" if flag is None else flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
-        )
+        option = flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
+        parts[k] = f"`{parts[k]}`" if flag is None else str(option)
     return "".join(parts)

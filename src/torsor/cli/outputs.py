@@ -3,7 +3,7 @@
 import csv
 import secrets
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -173,6 +173,14 @@ def print_paths(console: Console, *paths: Path | None) -> None:
             console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
+def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], object]]) -> None:
+    """Write each file whose path is given by its function, and print the paths."""
+    for path, write in files:
+        if path is not None:
+            write(path)
+    print_paths(console, *(path for path, _ in files))
+
+
 def add_json(parser: ArgumentParser) -> None:
     """Declare the option ``--json FILE``."""
     text = "write the result as JSON to this file; - for standard output, tables then go to standard error"
@@ -198,6 +206,20 @@ def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
     text = "rows and points a second (default: 100)"
     parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
+
+
+def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
+    """Write a motion to the outputs that are given, a table with ``--rate``, and print their paths."""
+    write_json(arguments, console, motion.to_dict())
+    rate = arguments.rate if is_table(arguments.output) else None
+    table = (arguments.output, lambda path: motion.save(path, rate))
+    points = (arguments.points, lambda path: motion.save_points(path, arguments.rate))
+    write_files(console, table, points, (arguments.plot, motion.plot))
+
+
+def is_table(file: Path | None) -> bool:
+    """Whether an output is a table with a row for each instant."""
+    return file is not None and file.suffix.lower() == ".csv"
 
 
 def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:

@@ -231,9 +231,8 @@ def _check_unit(column: _Column, unit: str, where: str) -> None:
     given, own = (re.sub(r"[\s·*]", "", each).replace("²", "^2").replace("³", "^3") for each in (column.unit, unit))
     if column.unit and given != own:
         fix = f"convert its numbers, and write [{unit}]"
-        raise ModelError(
-            f"the column {column.head!r} has another unit", value=column.head, where=where, allowed=unit, fix=fix
-        )
+        found = f"the column {column.head!r} has another unit"
+        raise ModelError(found, value=column.head, where=where, allowed=unit, fix=fix)
 
 
 def _states_of_trajectory(path: Path, robot: Robot) -> dict[str, Array]:

@@ -32,22 +32,14 @@ Columns = Callable[[Sequence[Term]], Array]
 """From terms to their laws phi (N, k) at the samples of the equations."""
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The chosen ``terms``, and for each drive by how much the criterion rises if a law is left out, or added.
+def choose(
+    equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
+) -> tuple[list[Term], dict[str, dict[str, float]]]:
+    """Return the terms among ``options`` that lower the criterion, and what each law of a drive is worth.
 
-    ``changes[drive][law]`` of laws that were chosen is what they are worth; that of others is what they would cost.
-    """
-
-    terms: tuple[Term, ...]
-    changes: Mapping[str, Mapping[str, float]]
-
-
-def choose(equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str) -> Choice:
-    """Return the terms among ``options`` that lower the criterion, and what each law is worth.
-
-    ``equations`` have the columns that are always there, and ``fitted`` is their solution. Several options may be the
-    same law with other shapes, of which one is chosen at most.
+    Of laws that were chosen, this is by how much the criterion rises without them; of others, with them. ``equations``
+    have the columns that are always there, and ``fitted`` is their solution. Several options may be the same law with
+    other shapes, of which one is chosen at most.
     """
     search = _Search.of(equations, fitted, columns, options, criterion)
     chosen: list[int] = []
@@ -71,7 +63,7 @@ def choose(equations: Equations, fitted: Fit, columns: Columns, options: Sequenc
         change = search.value(other) - value
         own = changes.setdefault(term.drive, {})
         own[term.law] = min(change, own.get(term.law, np.inf))
-    return Choice(tuple(options[k] for k in chosen), changes)
+    return [options[k] for k in chosen], changes
 
 
 def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
@@ -141,15 +133,13 @@ class _Search:
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) of the columns and some options; None if they are dependent."""
-        at = [*range(self.size), *(self.size + k for k in chosen)]
-        A = np.einsum("jab,j->ab", self.G[:, [*at, -1]][:, :, [*at, -1]], 1 / self.noise**2)
-        x = _solution(A)
+        at = [*range(self.size), *(self.size + k for k in chosen), -1]
+        G = self.G[:, at][:, :, at]
+        x = _solution(np.einsum("jab,j->ab", G, 1 / self.noise**2))
         if x is None:
             return None
         whole = np.append(x, -1.0)
-        return np.asarray(
-            np.maximum(np.einsum("a,jab,b->j", whole, self.G[:, [*at, -1]][:, :, [*at, -1]], whole), 1e-300)
-        )
+        return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
         """Return the criterion with some options; infinite if their columns are dependent."""
@@ -242,10 +232,9 @@ def extended(
         offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
-        found = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
-        changes = {drive: dict(own) for drive, own in found.changes.items()}
-        terms += found.terms
-        for term in found.terms:
+        found, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
+        terms += found
+        for term in found:
             if LAWS[term.law].shapes:
                 terms = builder.added([each for each in terms if each is not term], term)
     if any(term.law == "load" for term in terms):

@@ -364,12 +364,14 @@ def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
     return replace(robot, home=pose, legs=legs)
 
 
-def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None) -> MeasuredRobot:
-    """Return a robot as logs show it: a tree itself, of others the drives.
+def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where: str = "") -> MeasuredRobot:
+    """Return a robot as logs show it: a tree itself, of others the drives; anything else is refused.
 
     Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
     loops are closed from the first of them.
     """
+    if not isinstance(robot, MeasuredRobot | ParallelRobot):
+        raise ModelError(argument="robot", value=robot, where=where, allowed="a torsor.Robot")
     if not isinstance(robot, ParallelRobot) and not (isinstance(robot, Robot) and robot.loops):
         return robot
     made = closed_robot(robot)

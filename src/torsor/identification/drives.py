@@ -16,22 +16,9 @@ from torsor.robot.protocols import Dynamics
 # Forces of drives beyond the parameters of a robot: friction of other laws, offsets, and motors of several joints.
 #
 # A term acts along a direction c (nv,): one coordinate, or the combination with which a motor turns. With the rate
-# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, one of
-#
-#     inertia              c . a                       (of a motor that turns with several joints)
-#     coulomb              sign(s)
-#     viscous              s
-#     offset               1                           (a sensor's, or Coulomb friction that differs between directions)
-#     asymmetric           |s|                         (viscous friction that differs between directions)
-#     cubic                s^3
-#     power                sign(s) |s|^shape
-#     stribeck             sign(s) exp(-(s / shape)^2)
-#     load                 |c . tau_rigid| sign(s)     (friction of gears, proportional to the force that they transmit)
-#     viscous_temperature  (T - T_mean) s
-#     coulomb_temperature  (T - T_mean) sign(s)
-#
-# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load); Bittencourt and
-# Gunnarsson 2012 (temperature).
+# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, see ``LAWS``.
+# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
+# the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
 
 COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with several joints
 AUTO = "auto"
@@ -47,8 +34,12 @@ class Signals(NamedTuple):
 
 
 class Law(NamedTuple):
-    """A law: its ``column`` (N,) from signals and shape, and the shapes to be tried, ``relative`` to the top speed."""
+    """A law: its ``formula``, its ``column`` (N,) from signals and shape, and the shapes that are tried.
 
+    They are ``relative`` to the top speed, or not.
+    """
+
+    formula: str
     column: Callable[[Signals, float], Array]
     shapes: tuple[float, ...] = ()
     relative: bool = False
@@ -57,17 +48,20 @@ class Law(NamedTuple):
 STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
 POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
 LAWS: dict[str, Law] = {
-    "inertia": Law(lambda x, _: x.acceleration),
-    "coulomb": Law(lambda x, _: np.sign(x.rate)),
-    "viscous": Law(lambda x, _: x.rate),
-    "offset": Law(lambda x, _: np.ones_like(x.rate)),
-    "asymmetric": Law(lambda x, _: np.abs(x.rate)),
-    "cubic": Law(lambda x, _: x.rate**3),
-    "power": Law(lambda x, shape: np.sign(x.rate) * np.abs(x.rate) ** shape, POWERS),
-    "stribeck": Law(lambda x, shape: np.sign(x.rate) * np.exp(-((x.rate / shape) ** 2)), STRIBECK, relative=True),
-    "load": Law(lambda x, _: np.abs(x.load) * np.sign(x.rate)),
-    "viscous_temperature": Law(lambda x, _: x.warmth * x.rate),
-    "coulomb_temperature": Law(lambda x, _: x.warmth * np.sign(x.rate)),
+    "inertia": Law("x · acceleration", lambda x, _: x.acceleration),  # of a motor that turns with several joints
+    "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.rate)),
+    "viscous": Law("x · s", lambda x, _: x.rate),
+    # Of a sensor, or Coulomb friction that differs between directions; and viscous friction that does.
+    "offset": Law("x", lambda x, _: np.ones_like(x.rate)),
+    "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.rate)),
+    "cubic": Law("x · s³", lambda x, _: x.rate**3),
+    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.rate) * np.abs(x.rate) ** n, POWERS),
+    "stribeck": Law(
+        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.rate) * np.exp(-((x.rate / s) ** 2)), STRIBECK, True
+    ),
+    "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.rate)),
+    "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.rate),
+    "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.rate)),
 }
 OFFERED = tuple(name for name in LAWS if name not in COUPLING)
 WARM = ("viscous_temperature", "coulomb_temperature")

@@ -12,22 +12,9 @@ from torsor.base.errors import ModelError
 from torsor.base.html_report import html_list, html_table, html_text, image, in_motion, write_html
 from torsor.identification.closed_robot import whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, MARK, percent_text, short, unit_of
+from torsor.identification.drives import LAWS
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED, Identified
 from torsor.mechanism.mechanism import force_units
-
-LAWS = {
-    "inertia": "x · acceleration",
-    "coulomb": "x · sign(s)",
-    "viscous": "x · s",
-    "offset": "x",
-    "asymmetric": "x · |s|",
-    "cubic": "x · s³",
-    "power": "x · sign(s) |s|^n",
-    "stribeck": "x · sign(s) exp(−(s / s₀)²)",
-    "load": "x · |f| sign(s)",
-    "viscous_temperature": "x · (T − T̄) s",
-    "coulomb_temperature": "x · (T − T̄) sign(s)",
-}
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
@@ -160,13 +147,13 @@ def _drives(found: Identified) -> str:
     rows, others = [], []
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         half, worth = HALF_INTERVAL * deviation, drives.changes.get(term.drive, {}).get(term.law)
-        cells = [html_text(term.drive), html_text(term.law), LAWS[term.law], short(value)]
+        cells = [html_text(term.drive), html_text(term.law), LAWS[term.law].formula, short(value)]
         cells += [f"{value - half:.4g} to {value + half:.4g}", f"{term.shape:.3g}" if term.shape else ""]
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
     for drive, laws in drives.changes.items():
         for law, worth in laws.items():
             if law not in drives.chosen(drive):
-                others.append([html_text(drive), html_text(law), LAWS[law], f"{worth:.3g}"])
+                others.append([html_text(drive), html_text(law), LAWS[law].formula, f"{worth:.3g}"])
     name = drives.criterion.upper()
     head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
     text = html_table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"

@@ -94,9 +94,7 @@ def identify(
         >>> bool(np.allclose(found.values, robot.inertial.base().values))
         True
     """
-    robot = measured_robot(robot, data)
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where="identify", allowed="a torsor.Robot")
+    robot = measured_robot(robot, data, "identify")
     where = robot.name
     physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
-from torsor.base.checks import indices_of, real_array, several
+from torsor.base.checks import indices_of, instance_of, real_array, several
 from torsor.base.errors import ModelError, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of, measured_robot, notes_of
@@ -21,8 +21,7 @@ from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
 from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.preparing import prepare
-from torsor.identification.logs.signal_checks import motionless
-from torsor.identification.units import check_radians
+from torsor.identification.logs.signal_checks import check_radians, motionless
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -136,7 +135,7 @@ class Measurements:
             >>> data.weights[0].tolist() == [1.0] * 6 + [0.0] * 12
             True
         """
-        _check_robot(robot, WHERE)
+        instance_of(robot, MeasuredRobot, WHERE, "robot", allowed="a Robot")
         positions = _samples(q, "q")
         at = None if measured is None else indices_of(measured, robot.coordinate_names, f"{robot.name}: measured")
         forces, weights = forces_of(robot, len(positions), tau, at)
@@ -193,7 +192,7 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        own = _check_robot(measured_robot(robot), str(path))
+        own = measured_robot(robot, where=str(path))
         paths = [Path(each) for each in several(path)]
         if not paths:
             raise ModelError("no log", where=own.name, allowed="one file or more")
@@ -220,9 +219,7 @@ class Measurements:
             >>> data.measured(robot)[5:], len(robot.inertial.base(measured=data.measured(robot)))
             (['root/vz', 'fl_knee'], 97)
         """
-        if not isinstance(robot, MeasuredRobot | ParallelRobot):
-            raise ModelError(argument="robot", value=robot, where=WHERE, allowed="a Robot or ParallelRobot")
-        shown = measured_robot(robot)
+        shown = measured_robot(robot, where=WHERE)
         known = drives_of(shown, "weights", np.ones_like(self.tau) if self.weights is None else self.weights)
         if known.shape[1] != shown.nv:
             raise ModelError(f"has {known.shape[1]} columns", argument="tau", where=shown.name, allowed=str(shown.nv))
@@ -326,13 +323,6 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
         found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
         raise ModelError(found, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
     return array
-
-
-def _check_robot(robot: object, where: str) -> MeasuredRobot:
-    """Return a robot, or raise ModelError for anything else."""
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where=where, allowed="a Robot")
-    return robot
 
 
 def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:

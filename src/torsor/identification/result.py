@@ -1,5 +1,6 @@
 """The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, reading_archive, register_result
+from torsor.base.archive import Archive, as_bytes, as_text, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
+from torsor.base.files import check_array
 from torsor.base.result import Result
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary
+from torsor.base.summary import as_text as tables_as_text
 from torsor.base.tables import Column
-from torsor.identification import contents, files
+from torsor.identification import contents
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, driven_motion
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot, driven_motion, whole
 from torsor.identification.contents import (
     HALF_INTERVAL,
     Unidentified,
@@ -31,9 +34,11 @@ from torsor.identification.contents import (
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
-from torsor.mechanism.mechanism import robot_facts
+from torsor.mechanism.mechanism import robot_facts, state_units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
+from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.timeline import Timeline, timeline_of
@@ -44,6 +49,12 @@ if TYPE_CHECKING:
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
 ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
+SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
+# Arrays of a file: of the result, of its base parameters and of its measurements; kinds of those that are no numbers.
+OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
+BASE = ("columns", "matrix", "values", "unknown", "by_rule")
+MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
+KINDS = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +327,7 @@ class Identified(Result):
             notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
         if self.lag:
             notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")
-        text = as_text(*tables, *notes, width=120, separator="\n" if notes else "")
+        text = tables_as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -347,10 +358,31 @@ class Identified(Result):
             True
         """
         with reading_archive(Path(path), cls.kind) as found:
-            fields = files.fields_of(found)
-            unseen = fields.pop("unseen")
-            made = cls(**fields)
-            return made if unseen is None else replace(made, unseen=replace(made, **unseen, held_out=None))
+            arrays, robot = found.arrays, _archived_robot(found)
+            names = tuple(as_text(arrays["base_names"]).split("\n"))
+            data, b, p = _measured(found, robot, "measured"), len(names), len(robot.inertial.names)
+            shapes = {"values": (b,), "covariance": (b, b), "condition": (), "base_values": (b,), "base_matrix": (b, p)}
+            shapes |= {"base_columns": (b,), "base_unknown": (p,), "base_by_rule": (), "predicted": data.tau.shape}
+            optional = {"held_out": (robot.nv,), "parameters": (p,)}
+            for name, shape in (shapes | {key: own for key, own in optional.items() if key in arrays}).items():
+                check_array(arrays[name], shape, name, KINDS.get(name, "f"))
+            columns = arrays["base_columns"]
+            if ((columns < 0) | (columns >= p)).any():
+                raise ValueError(f"base_columns are outside of 0 to {p - 1}")
+            given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
+            base = BaseParameters(names, columns.astype(np.intp), *given)
+            own = {name: arrays.get(name) for name in OWN}
+            own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
+            if "drives" in arrays:
+                own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
+            if "notes" in arrays:
+                data = replace(data, notes=tuple(map(str, json.loads(as_text(arrays["notes"])))))
+            made = cls(robot, base, measurements=data, settings=found.settings, **own)
+            if "unseen_q" not in arrays:
+                return made
+            later, predicted = _measured(found, robot, "unseen"), arrays["unseen_predicted"]
+            check_array(predicted, later.tau.shape, "unseen_predicted", "f")
+            return replace(made, unseen=replace(made, measurements=later, predicted=predicted, held_out=None))
 
     @property
     def method(self) -> str:
@@ -363,7 +395,28 @@ class Identified(Result):
         return "physically consistent" + f", {estimator}" * (estimator != "weighted least squares")
 
     def _archive(self) -> Archive:
-        return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))
+        robot, data = self.prior, self.measurements
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in OWN}
+        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE}
+        arrays["base_names"] = as_bytes("\n".join(self.base.names))
+        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASURED}
+        arrays["robot"] = as_bytes(robot_text(whole(robot)))
+        if isinstance(robot, ClosedRobot):
+            arrays["start"] = robot.closing.start
+            if isinstance(robot.given, ParallelRobot):
+                arrays["parallel_robot"] = as_bytes(parallel_text(robot.given))
+        if self.drives is not None:
+            arrays["drives"] = as_bytes(json.dumps(self.drives.content()))
+        if data.notes:
+            arrays["notes"] = as_bytes(json.dumps(data.notes))
+        if self.unseen is not None:
+            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASURED}
+            arrays["unseen_predicted"] = self.unseen.predicted
+        arrays = {name: each for name, each in arrays.items() if each is not None}
+        units = state_units(robot)
+        measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
+        own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+        return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
         """Return the table of the .csv file: parameters, as given and identified, with deviations."""
@@ -377,7 +430,7 @@ class Identified(Result):
         parameters = [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
         keys = ("coordinate", "rms", "percent", "r_squared")
         return {
-            "units": {"parameters": files.SI, "rms": "N m, N", "percent": "%"},
+            "units": {"parameters": SI, "rms": "N m, N", "percent": "%"},
             "robot": robot_facts(self.prior),
             "settings": plain(self.settings),
             "method": self.method,
@@ -408,6 +461,28 @@ class Identified(Result):
 
 
 register_result("identification", Identified, "identified parameters")
+
+
+def _archived_robot(found: Archive) -> MeasuredRobot:
+    """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
+    tree = archived_robot(found)
+    if "start" not in found.arrays:
+        return tree
+    robot: Robot | ParallelRobot = tree
+    if "parallel_robot" in found.arrays:
+        robot = ParallelRobot(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+    made = closed_robot(robot, np.asarray(found.arrays["start"]))
+    check_array(found.arrays["start"], (made.mechanism.nq,), "start", "f")
+    return made
+
+
+def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
+    """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
+    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
+    for name in ("q", "v", "a", "tau"):
+        if arrays[name] is None:
+            raise KeyError(f"{which}_{name}")
+    return measurements_of(robot, Measurements(**arrays))
 
 
 @timeline_of.register

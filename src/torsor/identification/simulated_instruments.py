@@ -220,7 +220,7 @@ def simulated(
 
 def _bandwidth(robot: Robot, segment: Segment) -> float:
     """Return the cutoff (Hz) with which the motion of a segment explains its forces best."""
-    t, step, model = segment.times, segment.step, ForceModel(robot)
+    t, step = segment.times, segment.step
     highest = 0.4 / step
     a = segment.motion(highest)[2]
     power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
@@ -230,11 +230,4 @@ def _bandwidth(robot: Robot, segment: Segment) -> float:
     cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
     if not cutoffs.size:
         return highest
-    lost = int(np.ceil(1 / (cutoffs[-1] * step)))
-    inside = slice(lost, len(t) - lost, model.step(len(t) - 2 * lost))
-
-    def score(cutoff: float) -> float:
-        q, v, a = segment.motion(cutoff)
-        return model.fit(q[inside], v[inside], a[inside], segment.tau[inside]).score
-
-    return float(cutoffs[int(np.argmin([score(float(each)) for each in cutoffs]))])
+    return float(cutoffs[int(np.argmin(ForceModel(robot).scores(segment, cutoffs)))])

@@ -291,9 +291,7 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         >>> first_look(robot, (data.times, data.q, tau[:, ::-1]), cutoff=20.0).kinds
         ('swapped',)
     """
-    robot = measured_robot(robot, logs)
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where="first_look", allowed="a torsor.Robot")
+    robot = measured_robot(robot, logs, "first_look")
     read_logs, given = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]

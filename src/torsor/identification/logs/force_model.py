@@ -12,6 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.identification.closed_robot import MeasuredRobot
+from torsor.identification.logs.sampling import Segment
 
 SAMPLES = 2000  # that are compared
 RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative to the largest, that count as zero
@@ -71,6 +72,13 @@ class ForceModel:
     def fit(self, q: Array, v: Array, a: Array, tau: Array, used: Flags | None = None) -> Fitted:
         """Return the fits for motions q (N, nq), v, a (N, n) and forces tau (N, n); ``used`` (N, n) selects forces."""
         return self.of(q, v, a, used).fit(tau)
+
+    def scores(self, segment: Segment, cutoffs: Array) -> Array:
+        """Return the scores of a segment, differentiated with each cutoff (Hz), the lowest of which is the last."""
+        lost, count = int(np.ceil(1 / (cutoffs[-1] * segment.step))), len(segment.q)
+        inside = slice(lost, count - lost, self.step(count - 2 * lost))
+        motions = ((x[inside] for x in segment.motion(float(cutoff))) for cutoff in cutoffs)
+        return np.array([self.fit(q, v, a, segment.tau[inside]).score for q, v, a in motions])
 
     def inertia_rows(self, q: Array) -> Array:
         """Return (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q), the own inertia.

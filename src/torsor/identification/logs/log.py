@@ -55,7 +55,7 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
         where = f"{given.source}: wrenches: {place}"
         if "force" not in own:
             raise ModelError("no columns of the force", where=where, fix="force = [x, y, z]")
-        for part in _parts(own):
+        for part in [each for each in ("moment", "force") if each in own]:
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
                 raise ModelError(f"{part} is {heads!r}", value=heads, where=where, allowed="three heads, or numbers")
@@ -63,11 +63,6 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
     if len(set(found)) < len(found):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
     return found
-
-
-def _parts(own: Mapping[str, Any]) -> list[str]:
-    """Return which parts of a wrench have columns, in their order."""
-    return [part for part in ("moment", "force") if part in own]
 
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
@@ -249,15 +244,12 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
             raise ModelError(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
         scales[name] = scales.get(name, 1.0) * each
     found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
-    bases = {
-        name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
-        for name, base in bases.items()
-    }
-    for name, base in bases.items():
+    for name in bases:
+        base = bases[name] = bases[name].in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
         _check_size(found[name], columns[name], base)
-    if not look:
-        for base in bases.values():
-            check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
+        if not look:
+            known_times = np.isfinite(base.times)
+            check_increasing(base.times[known_times], base.lines[known_times], base.source)
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     forces = np.zeros((len(main.times), robot.nv))
@@ -272,25 +264,13 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
         full = positive_vector(given.saturation, robot.nv, given.source, "saturation")
         with np.errstate(invalid="ignore"):
             saturated |= drives.driven(np.abs(forces) >= full)
-    log = Log(
-        path.name,
-        main.times,
-        drives.positions(on_main["q"]),
-        drives.forces(motor),
-        drives.rates(on_main["v"], "v") if "v" in found else None,
-        drives.rates(on_main["a"], "a") if "a" in found else None,
-        main.lines,
-        measured,
-        {"q": columns["q"], "tau": heads},
-        saturated,
-        on_main.get("temperature"),
-    )
-    log = replace(log, whole=_whole(path, robot, given, log.q))
-    if WRENCHES not in on_main:
-        return log
-    external = external_of(robot, log.q, on_main[WRENCHES], given)
-    tau = log.tau + environment_forces(robot, log.q, external)
-    return replace(log, tau=tau, external=external)
+    q, tau = drives.positions(on_main["q"]), drives.forces(motor)
+    v, a = (drives.rates(on_main[name], name) if name in found else None for name in ("v", "a"))
+    external = external_of(robot, q, on_main[WRENCHES], given) if WRENCHES in on_main else None
+    tau = tau + environment_forces(robot, q, external)
+    all_heads = {"q": columns["q"], "tau": heads}
+    more = on_main.get("temperature"), external, _whole(path, robot, given, q)
+    return Log(path.name, main.times, q, tau, v, a, main.lines, measured, all_heads, saturated, *more)
 
 
 def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:

@@ -288,14 +288,8 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
     if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:
-        model = ForceModel(robot)
-        lost = int(np.ceil(1 / (candidates[-1] * longest.step)))
-        inside = slice(lost, len(longest.q) - lost, model.step(len(longest.q) - 2 * lost))
-        scores = []
-        for cutoff in candidates:
-            q, v, a = longest.motion(float(cutoff))
-            scores.append(model.fit(q[inside], v[inside], a[inside], longest.tau[inside]).score)
-        best = float(candidates[int(np.argmax(np.array(scores) <= min(scores) + ALIKE))])  # the highest of them
+        scores = ForceModel(robot).scores(longest, candidates)
+        best = float(candidates[int(np.argmax(scores <= scores.min() + ALIKE))])  # the highest of them
     other = f"which explains the forces best; from the spectrum: {found.value:.3g} Hz"
     notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
     return best

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,9 +152,7 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        names = ("times", "q", "v", "a", "tau", "saturated", "temperature", "external")
-        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[:count] for name in names}
-        return self._replace(**cut)
+        return Segment(*(x[:count] if isinstance(x, np.ndarray) else x for x in self))
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
@@ -203,16 +201,9 @@ def longest_of(segments: Sequence[Segment]) -> Segment:
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)
-    while count > SHORTEST and not _is_smooth(count - 1):
+    while count > SHORTEST and 60**20 % (count - 1):  # it has other factors
         count -= 1
     return longest.until(count)
-
-
-def _is_smooth(count: int) -> bool:
-    for factor in (2, 3, 5):
-        while count % factor == 0:
-            count //= factor
-    return count == 1
 
 
 def _note(log: Log, sampling: Sampling, count: int, used: int, notes: list[str]) -> None:
