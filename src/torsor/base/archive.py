@@ -124,11 +124,8 @@ def _archive(found: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
         return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
     header = json.loads(as_text(found[_HEADER]))
-    if (
-        not isinstance(header, dict)
-        or not isinstance(header.get("kind"), str)
-        or not isinstance(header.get("settings"), dict)
-    ):
+    kinds = {"kind": str, "settings": dict}
+    if not isinstance(header, dict) or not all(isinstance(header.get(key), kind) for key, kind in kinds.items()):
         raise ValueError(f"its header names no kind of result; allowed: {listing(result_kinds())}")
     if registered("result", header["kind"]) is None:
         known = f"allowed: {listing(result_kinds())}"

@@ -9,11 +9,11 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import positive
 from torsor.base.errors import ModelError
-from torsor.base.files import check_target, replacing
+from torsor.base.files import check_suffix, check_target, replacing
 
 SUFFIXES = (".json", ".yaml", ".yml")
 NANO = 1_000_000_000
-MOST = 10_000_000  # instants of a file
+MAX_INSTANTS = 10_000_000  # of a file
 
 
 def instants(duration: float, rate: float) -> Array:
@@ -38,10 +38,10 @@ def check_rate(rate: float, duration: float, where: str) -> float:
 or fewer; fix: lower the rate to 5e+06 Hz or less
     """
     rate = positive(rate, where, "rate")
-    if rate * duration > MOST:
+    if rate * duration > MAX_INSTANTS:
         found = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
-        fix = f"lower the rate to {MOST / duration:g} Hz or less"
-        raise ModelError(found, argument="rate", where=where, allowed=f"{MOST} samples or fewer", fix=fix)
+        fix = f"lower the rate to {MAX_INSTANTS / duration:g} Hz or less"
+        raise ModelError(found, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
     return rate
 
 
@@ -58,9 +58,7 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
         ...     json.loads(file.read_text())["points"][1]["time_from_start"]
         {'sec': 1, 'nanosec': 500000000}
     """
-    if path.suffix.lower() not in SUFFIXES:
-        found = f"the suffix is {path.suffix!r}"
-        raise ModelError(found, value=path.suffix, where=path.name, allowed=", ".join(SUFFIXES))
+    check_suffix(path, SUFFIXES)
     check_target(path)
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'

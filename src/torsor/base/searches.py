@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.arrays import Flags
+from torsor.base.arrays import Flags, Indices
 
-Indices = NDArray[np.intp]
 State = list[Any]  # arrays of one entry for each search
 
 

@@ -10,7 +10,7 @@ from torsor.base.errors import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
+MAX_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
 STYLE = "border-collapse:collapse;margin:.4em 0"
 CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
 
@@ -60,7 +60,7 @@ class Summary(NamedTuple):
 
     @property
     def _shown(self) -> list[Sequence[str]]:
-        if len(self.rows) <= MOST_ROWS:
+        if len(self.rows) <= MAX_ROWS:
             return list(self.rows)
         left_out = f"... {len(self.rows) - FIRST - LAST} more"
         return [*self.rows[:FIRST], (left_out, *[""] * (len(self.head) - 1)), *self.rows[-LAST:]]

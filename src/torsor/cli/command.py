@@ -52,10 +52,7 @@ def statuses_help(own: Mapping[int, str]) -> str:
 
 
 def status_of_error(error: Exception) -> int:
-    """Return the exit status of an error that is no internal one.
-
-    A conflict of constraints is told from a search that ended without a motion.
-    """
+    """Return the exit status of an error that is no internal one; a conflict of constraints has one of its own."""
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
     return NONE if isinstance(error, SimulationError) else MISTAKE

@@ -73,19 +73,16 @@ def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quanti
         raise ModelError("is that of a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
         raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
-    inputs = [_input(robot, each, states) for each in algorithm.inputs if each != "share"]
+    inputs, active = [], [robot.coordinate_names.index(each) for each in robot.active]
+    for letter, _, of_active in (each.partition("_") for each in algorithm.inputs if each != "share"):
+        count = robot.nq if letter == "q" else robot.nv
+        numbers = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
+        inputs.append(numbers[..., active] if of_active else numbers)
     values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
         return [_quantity(robot, given, name, values)]
     parts = zip(algorithm.results, values, strict=True)
     return [_quantity(robot, f"{given} {label}", name, value) for label, value in parts]
-
-
-def _input(robot: Robot, name: str, states: dict[str, Array]) -> Array:
-    letter, _, active = name.partition("_")
-    count = robot.nq if letter == "q" else robot.nv
-    values = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
-    return values[..., [robot.coordinate_names.index(each) for each in robot.active]] if active else values
 
 
 _WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")

@@ -19,7 +19,6 @@ from torsor.identification.drives import OFFERED
 from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
 from torsor.identification.logs.first_look import write_look_report
-from torsor.robot.robot import Robot
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -69,8 +68,10 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     outputs = (arguments.output, arguments.plot, arguments.report, arguments.json)
     check_apart(outputs, [arguments.robot, arguments.map, arguments.validate, *arguments.logs])
     given = given_robot(arguments)
-    if arguments.output is not None:
-        _try_to_write(as_robot(given), arguments.output.name)
+    if arguments.output is not None:  # refused before anything is identified, if its format cannot express the robot
+        with TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they come when the file is written
+            as_robot(given).save(Path(folder, arguments.output.name))
     robot = measured_robot(given)
     if arguments.check:
         return _check(robot, arguments, console)
@@ -92,7 +93,11 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         mass=arguments.total_mass,
         held_out=arguments.held_out,
     )
-    for note in (*data.notes, *(_turning(motor, list(joints)) for motor, joints in couplings.items())):
+    notes = list(data.notes)
+    for motor, (*first, last) in couplings.items():
+        text = "its inertia and friction are identified too (--uncoupled leaves them out)"
+        notes.append(f"{motor} turns with {', '.join(first)} and {last}: {text}")
+    for note in notes:
         console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(result.report(), markup=False, highlight=False, soft_wrap=True)
     validated = None if unseen is None else result.validate(unseen)
@@ -115,18 +120,6 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         (arguments.report, lambda path: write_identification_report(path, result, validated)),
     )
     return None
-
-
-def _try_to_write(robot: Robot, name: str) -> None:
-    """Raise before anything is identified if the format of a file cannot express the robot, or needs a package."""
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they come when the file is written
-        robot.save(Path(folder, name))
-
-
-def _turning(motor: str, joints: list[str]) -> str:
-    others = f"{', '.join(joints[:-1])} and {joints[-1]}"
-    return f"{motor} turns with {others}: its inertia and friction are identified too (--uncoupled leaves them out)"
 
 
 def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:

@@ -19,8 +19,7 @@ TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "links or frames (default: all links and frames)"
-    parser.add_argument("places", nargs="*", metavar="PLACE", help=text)
+    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all links and frames)")
     add_states(parser, "q v")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
 
@@ -36,9 +35,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     places = arguments.places or moving
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
+    angles = np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
     found = [
         Quantity("position", poses[..., :3, 3], (tuple(places), POSITION), ["m"]),
-        Quantity("angles", _angles(poses), (tuple(places), ANGLES), ["rad"]),
+        Quantity("angles", angles, (tuple(places), ANGLES), ["rad"]),
     ]
     if twists is not None:
         found.append(Quantity("twist", twists, (tuple(places), TWIST)))
@@ -67,10 +67,6 @@ def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[A
     still = np.zeros((*q.shape[:-1], 6))
     twists = [tree.velocity(q, states["v"], name) if moving[name] else still for name in places]
     return np.stack(poses, axis=-3), np.stack(twists, axis=-2)
-
-
-def _angles(poses: Array) -> Array:
-    return np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
 
 
 _EXAMPLES = (

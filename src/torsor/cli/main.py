@@ -16,7 +16,7 @@ from rich.markup import escape
 import torsor
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
 from torsor.cli.outputs import add_json, check_output

@@ -17,7 +17,7 @@ from rich.table import Table
 from torsor.base.arrays import Array
 from torsor.base.documents import STANDARD_OUTPUT, write_document
 from torsor.base.errors import ModelError, missing
-from torsor.base.files import check_opened, check_target, replacing, write_npz
+from torsor.base.files import check_opened, check_suffix, check_target, replacing, write_npz
 from torsor.base.points import SUFFIXES
 
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
@@ -105,9 +105,8 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
-    if allowed and path.suffix.lower() not in allowed:
-        found = f"the suffix is {path.suffix!r}"
-        raise ModelError(found, value=path.suffix, where=str(path), allowed=", ".join(filter(None, allowed)))
+    if allowed:
+        check_suffix(path, allowed, str(path))
     check_target(path)
 
 

@@ -224,11 +224,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
-    """Return the initial state of a robot with loops.
-
-    Given are the positions and velocities of the active coordinates, or of all; positions of all are the initial guess
-    of the passive ones.
-    """
+    """Return the state of a robot with loops from active or all coordinates; then the others are an initial guess."""
     if not robot.active:
         return q0, v0
     guess = q0 if len(q0) == robot.nq else None

@@ -67,10 +67,7 @@ def choose(
 
 
 def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the shape that minimises the squared residuals: the best of ``shapes``, then golden section.
-
-    ``equations`` have all other columns.
-    """
+    """Return a term with the best of ``shapes``, refined by golden section; ``equations`` have all other columns."""
     search = _Search.of(equations, fitted, columns, [], "bic")
 
     def squares(shape: float) -> float:
@@ -213,10 +210,7 @@ class Wanted:
 def extended(
     model: Model, reference: Model | None, equations: Equations, through: Filter, wanted: Wanted, method: Method
 ) -> tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]:
-    """Return the equations with all terms, the terms, and what laws of the chosen drives are worth.
-
-    ``reference`` is the model along the motion of the instruments, if any.
-    """
+    """Return the equations with all terms, these, and what chosen laws are worth; ``reference``: of instruments."""
     terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
     if not terms and not fixed and not wanted.chosen:

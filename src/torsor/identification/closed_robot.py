@@ -219,10 +219,7 @@ class ClosedRobot(Mechanism):
         return np.abs(apart / self.mechanism.closed.closure.scales[2])
 
     def drive_columns(self, what: str, values: Array) -> Array:
-        """Return the columns (N, n) of the drives from those of the drives, or of all coordinates; ``what`` names them.
-
-        Forces of passive coordinates must be zero: they have no drives.
-        """
+        """Return the columns (N, n) of the drives from these or from all coordinates; passive forces must be 0."""
         mechanism, closure = self.mechanism, self.mechanism.closed.closure
         count, places = (mechanism.nq, closure.active_positions) if what == "q" else (mechanism.nv, closure.active)
         columns = values.shape[-1] if values.ndim else 0
@@ -268,10 +265,7 @@ class ClosedRobot(Mechanism):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DriveParameters:
-    """The parameters (p,) of a closed mechanism, in which the forces (..., n) of its drives are linear.
-
-    Arguments q, v and a are those of the drives.
-    """
+    """The parameters (p,) in which the forces (..., n) of drives are linear; q, v and a are those of the drives."""
 
     _drives: ClosedRobot
 

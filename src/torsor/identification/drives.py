@@ -24,23 +24,35 @@ COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with se
 AUTO = "auto"
 
 
-class Signals(NamedTuple):
-    """What laws depend on, along one direction, each (N,): rate, acceleration, transmitted force, temperature."""
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What terms depend on: ``v``, ``a``, forces without friction ``load``, and ``warmth`` above the mean temperature.
 
-    rate: Array
-    acceleration: Array
+    They are those of all coordinates (N, nv), or along one direction (N,).
+    """
+
+    v: Array
+    a: Array
     load: Array
     warmth: Array
 
+    def column(self, term: "Term") -> Array:
+        """Return the column phi (N,) of a term along its direction."""
+        c = np.array(term.direction)
+        along = Motion(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
+        return np.asarray(LAWS[term.law].column(along, term.shape))
+
+    def columns(self, terms: "Sequence[Term]") -> Array:
+        """Return the laws phi (N, k) of all terms."""
+        found = [self.column(term) for term in terms]
+        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
+
 
 class Law(NamedTuple):
-    """A law: its ``formula``, its ``column`` (N,) from signals and shape, and the shapes that are tried.
-
-    They are ``relative`` to the top speed, or not.
-    """
+    """A law: its ``formula``, its ``column`` (N,), and shapes that are tried, perhaps ``relative`` to the top speed."""
 
     formula: str
-    column: Callable[[Signals, float], Array]
+    column: Callable[[Motion, float], Array]
     shapes: tuple[float, ...] = ()
     relative: bool = False
 
@@ -48,20 +60,20 @@ class Law(NamedTuple):
 STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
 POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
 LAWS: dict[str, Law] = {
-    "inertia": Law("x · acceleration", lambda x, _: x.acceleration),  # of a motor that turns with several joints
-    "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.rate)),
-    "viscous": Law("x · s", lambda x, _: x.rate),
+    "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that turns with several joints
+    "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.v)),
+    "viscous": Law("x · s", lambda x, _: x.v),
     # Of a sensor, or Coulomb friction that differs between directions; and viscous friction that does.
-    "offset": Law("x", lambda x, _: np.ones_like(x.rate)),
-    "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.rate)),
-    "cubic": Law("x · s³", lambda x, _: x.rate**3),
-    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.rate) * np.abs(x.rate) ** n, POWERS),
+    "offset": Law("x", lambda x, _: np.ones_like(x.v)),
+    "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.v)),
+    "cubic": Law("x · s³", lambda x, _: x.v**3),
+    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWERS),
     "stribeck": Law(
-        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.rate) * np.exp(-((x.rate / s) ** 2)), STRIBECK, True
+        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK, True
     ),
-    "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.rate)),
-    "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.rate),
-    "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.rate)),
+    "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.v)),
+    "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.v),
+    "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.v)),
 }
 OFFERED = tuple(name for name in LAWS if name not in COUPLING)
 WARM = ("viscous_temperature", "coulomb_temperature")
@@ -80,30 +92,6 @@ class Term:
     def name(self) -> str:
         """The name of its parameter, such as "joint2.stribeck"."""
         return f"{self.drive}.{self.law}"
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """What the terms depend on: ``v``, ``a``, ``load`` (N, nv), and the ``warmth`` (N, nv) above the mean temperature.
-
-    ``load`` are the forces without friction.
-    """
-
-    v: Array
-    a: Array
-    load: Array
-    warmth: Array
-
-    def column(self, term: Term) -> Array:
-        """Return the column phi (N,) of a term along its direction."""
-        c = np.array(term.direction)
-        signals = Signals(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
-        return np.asarray(LAWS[term.law].column(signals, term.shape))
-
-    def columns(self, terms: Sequence[Term]) -> Array:
-        """Return the laws phi (N, k) of all terms."""
-        found = [self.column(term) for term in terms]
-        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:

@@ -164,10 +164,7 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
-
-    Samples that are not ``counted`` (N, n) have the residual 0.
-    """
+    """Return correlations (n, n) between coordinates of residuals (N, n), 0 if not ``counted``; None without any."""
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
@@ -303,10 +300,7 @@ def _settled(found: Fit, previous: Fit) -> bool:
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
-    """Return the solution of Z^T W (tau - Y x) = 0, where W has the noise and the robust weights of the fit.
-
-    Janot, Vandanjon and Gautier 2014 (IDIM-IV).
-    """
+    """Return x of Z^T W (tau - Y x) = 0, with noise and robust weights in W. Janot, Vandanjon and Gautier 2014."""
     assert equations.Z is not None
     for _ in range(MAX_ITERATIONS):
         scaled = equations.weights / found.noise

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -200,12 +199,10 @@ def _masses(found: Identified) -> str:
 
 
 def _settings(found: Identified) -> str:
-    rows = [[html_text(name), html_text(_words(value))] for name, value in found.settings.items()]
+    rows = []
+    for name, value in found.settings.items():
+        none = value is None or value == [] or value == {}
+        words = "none" if none else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        rows.append([html_text(name), html_text(words)])
     rows.append(["condition number of the weighted regressor", f"{found.condition:.4g}"])
     return html_table(["setting", "value"], rows, words=True)
-
-
-def _words(value: Any) -> str:
-    if value is None or value == [] or value == {}:
-        return "none"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

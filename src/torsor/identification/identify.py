@@ -143,7 +143,10 @@ def identify(
             parameters = nearest_physical(near, given, regularisation, where, mass)
         except UnphysicalError:
             raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
-        values, own = _moved(found, base.matrix @ parameters)
+        values, b = base.matrix @ parameters, len(base)
+        # The other unknowns are those that fit best with these.
+        gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
+        own = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
         free, bound = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
@@ -190,10 +193,3 @@ def _estimate(found: Fit, M: Array, tau: Array) -> Estimate:
     root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root
     fit = float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
     return Estimate(M, found.values[:b], root * fit)
-
-
-def _moved(found: Fit, beta: Array) -> tuple[Array, Array]:
-    """Return base parameters (b,), and the other unknowns that fit best with them."""
-    b = len(beta)
-    gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
-    return beta, found.values[b:] + gain @ (beta - found.values[:b])

@@ -62,8 +62,7 @@ class Measurements:
             object.__setattr__(self, name, _samples(getattr(self, name), name))
         samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
         if len(set(samples.values())) > 1 or not len(self):
-            text = f"numbers of samples are {samples}"
-            raise ModelError(text, where=WHERE, allowed="equal numbers, 1 or more")
+            raise ModelError(f"numbers of samples are {samples}", where=WHERE, allowed="equal numbers, 1 or more")
         if self.weights is not None:
             weights = real_array(self.weights, WHERE, "weights")
             if weights.ndim > 1:
@@ -74,14 +73,12 @@ class Measurements:
                 found, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
                 raise ModelError(found, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
-                text = "are negative or not finite"
-                raise ModelError(text, argument="weights", where=WHERE, allowed="0 or more")
+                raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
             times = real_array(self.times, WHERE, "times").ravel()
             if len(times) != len(self):
-                allowed = f"one for each of {len(self)} samples"
-                raise ModelError(f"{len(times)} times", where=WHERE, allowed=allowed)
+                raise ModelError(f"{len(times)} times", where=WHERE, allowed=f"one for each of {len(self)} samples")
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
                 fix = "remove these samples, or leave out times"
@@ -282,8 +279,7 @@ class Measurements:
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
             fix = "measure longer, or raise the cutoff"
-            found = f"all {len(times)} samples are within 1 / cutoff of an end"
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(f"all {len(times)} samples are within 1 / cutoff of an end", where=where, fix=fix)
         kept = slice(ends, len(times) - ends)
         return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
 
@@ -292,14 +288,12 @@ def _samples(value: Any, name: str) -> Array:
     """Return finite samples (N, n) from (..., n)."""
     array = real_array(value, WHERE, name)
     if array.ndim < 2:
-        allowed = "(samples, coordinates)"
-        raise ModelError(f"has shape {array.shape}", argument=name, where=WHERE, allowed=allowed)
+        raise ModelError(f"has shape {array.shape}", argument=name, where=WHERE, allowed="(samples, coordinates)")
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
         fix = "remove these samples, or give the forces any number and the weight 0"
-        text = f"has numbers that are not finite in {bad} samples"
-        raise ModelError(text, argument=name, where=WHERE, fix=fix)
+        raise ModelError(f"has numbers that are not finite in {bad} samples", argument=name, where=WHERE, fix=fix)
     return array
 
 
@@ -310,8 +304,7 @@ def _external(value: Any, count: int, drives: int) -> Array:
         raise ModelError("external has names", where=WHERE, allowed="(samples, links, 6)", fix=fix)
     array = real_array(value, WHERE, "external")
     if array.ndim < 3 or array.shape[-1] != 6 or math.prod(array.shape[:-2]) != count:
-        allowed = f"({count} samples, links, 6)"
-        raise ModelError(f"external has shape {array.shape}", where=WHERE, allowed=allowed)
+        raise ModelError(f"external has shape {array.shape}", where=WHERE, allowed=f"({count} samples, links, 6)")
     return array.reshape(count, *array.shape[-2:])
 
 

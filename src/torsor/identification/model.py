@@ -8,19 +8,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.drives import Motion, Term, frictional, spread
 from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
 from torsor.robot.base_parameters import BaseParameters
-
-# The parallel filter: forces and regressor pass the same low-pass filter, and few samples of them are left.
-#
-# tau = Y x holds for filtered tau and Y as well. Beyond the band of the motion there is only noise, which the filter
-# removes from both sides, so that what is left is nearly white at the lower rate. Gautier 1997 (the "parallel decimate
-# filter" of the IDIM method).
 
 LOBES = 4  # zero crossings of the filter on each side of its centre
 ROLL_OFF = 0.4  # of the filter: half the width of its edge over its cutoff
@@ -55,6 +49,10 @@ def _taps(factor: int) -> Array:
 @dataclass(frozen=True, eq=False)
 class Filter:
     """The parallel filter of samples in ``parts`` of equal steps: it keeps every ``factor``-th sample of each part.
+
+    tau = Y x holds for filtered tau and Y as well. Beyond the band of the motion there is only noise, which the filter
+    removes from both sides, so that what is left is nearly white at the lower rate: the "parallel decimate filter" of
+    the IDIM method, Gautier 1997.
 
     It is a root-raised cosine: white noise is white after it too. Its gain is 0.71 at half the rate that is left. Each
     part loses ``LOBES`` samples of the new rate at both of its ends.
@@ -185,16 +183,17 @@ class Model:
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
-    """Return the equations of measurements that pass a filter, without those of coordinates at rest; see ``identify``.
-
-    ``model`` is along the motion of the ``data``.
-    """
+    """Return the filtered equations of the ``data`` of a model, without coordinates at rest; see ``identify``."""
     robot = model.robot
     tau = data.tau - model.known
     _check_size(robot, tau)
     weights = through.kept(np.ones_like(tau) if data.weights is None else data.weights)
-    resting = _near_rest(robot, through(np.abs(model.v)), model.base.unknown, still)
-    weights = np.where(resting, 0.0, weights)
+    # Unknown, discontinuous Coulomb friction at a speed near zero.
+    unknown = dict(zip(robot.inertial.names, model.base.unknown.tolist(), strict=True))
+    smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
+    exact = [unknown.get(f"{name}.coulomb", False) and name not in smooth for name in robot.coordinate_names]
+    speed = through(np.abs(model.v))
+    weights = np.where((speed < still * speed.max(axis=0, initial=0.0)) & exact, 0.0, weights)
     return Equations(through(model.Y), through(tau), weights, model.base.names, through.after, robot.name)
 
 
@@ -207,16 +206,6 @@ def with_terms(equations: Equations, phi: Array, terms: Sequence[Term], instrume
         Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
     names = (*equations.names, *(term.name for term in terms))
     return replace(equations, Y=np.concatenate([equations.Y, spread(phi, terms)], axis=-1), Z=Z, names=names)
-
-
-def _near_rest(robot: MeasuredRobot, speed: Array, unknown: Flags, still: float) -> Flags:
-    """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a speed near zero."""
-    names = dict(zip(robot.inertial.names, unknown.tolist(), strict=True))
-    unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
-    smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
-    exact = np.array(unknowns) & ~np.isin(robot.coordinate_names, list(smooth))
-    slow = speed < still * speed.max(axis=0, initial=0.0)
-    return np.asarray(slow & exact)
 
 
 def _check_size(robot: MeasuredRobot, values: Array) -> None:

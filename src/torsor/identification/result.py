@@ -125,10 +125,7 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose deviation exceeds their value: they are zero, or the measurements do not show them.
-
-        The report marks them with "!".
-        """
+        """Parameters whose deviation exceeds their value, marked "!" in the report: they are zero, or are not shown."""
         return tuple(
             name
             for name, each in zip(self.names, self.relative_deviations, strict=True)
@@ -204,10 +201,7 @@ class Identified(Result):
 
     @cached_property
     def robot(self) -> Robot | ParallelRobot:
-        """The robot with the identified parameters, for an estimate with ``physical=True``.
-
-        A ``Robot``, or a ``ParallelRobot`` where one was given.
-        """
+        """The ``Robot`` or ``ParallelRobot`` with the identified parameters, for an estimate with ``physical=True``."""
         if self.parameters is None:
             found = "base parameters determine no robot, and without constraints none may be physically consistent"
             raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")

@@ -36,10 +36,7 @@ from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Identified masses: ``values`` (L,) in kg of the links ``names``, with their ``covariance`` (L, L).
-
-    ``prior`` is the given robot.
-    """
+    """Identified masses ``values`` (L,) in kg of the links ``names`` of ``prior``, with their ``covariance`` (L, L)."""
 
     prior: Robot
     values: Array
@@ -92,7 +89,12 @@ def identify_masses(
     weightless = [link.name for link in robot.links if not link.mass > 0]
     if weightless:
         raise ModelError(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links")
-    model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a, external=samples.external)
+    unknown = frictional(robot)
+    unknown[: 10 * count] = True
+    columns = np.flatnonzero(unknown)
+    matrix, own = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
+    each_alone = BaseParameters(own, columns, matrix, matrix @ robot.inertial.values, unknown, False)
+    model = Model(robot, each_alone, samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
     parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)
@@ -105,16 +107,6 @@ def identify_masses(
         values = values + gain * (positive(total, where, "total") - values.sum())
         covariance = covariance - np.outer(gain, covariance.sum(axis=0))
     return Masses(robot, values, covariance)
-
-
-def _unknowns(robot: Robot) -> BaseParameters:
-    """Return all parameters of links and all friction, each a base parameter of its own."""
-    unknown = frictional(robot)
-    unknown[: 10 * len(robot.links)] = True
-    columns = np.flatnonzero(unknown)
-    names = tuple(robot.inertial.names[k] for k in columns)
-    matrix = np.eye(len(unknown))[columns]
-    return BaseParameters(names, columns, matrix, matrix @ robot.inertial.values, unknown, False)
 
 
 def _bodies(robot: Robot) -> Array:

@@ -79,10 +79,7 @@ class Prediction:
         prepare: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
         **own: Any,
     ) -> Self:
-        """Return the prediction of a declared problem, with ``more`` options of the command line.
-
-        ``prepare`` is called with the options and the values of arguments that are given, and returns the values.
-        """
+        """Return the prediction of a declared problem; ``prepare(options, values)`` returns the values."""
         declared = {option_of(each): each for each in named.arguments if each.kind is not list}
 
         def problem(given: Mapping[str, Any]) -> MotionProblem:

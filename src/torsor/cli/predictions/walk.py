@@ -45,7 +45,10 @@ OPTIONS = (
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of arguments, after checks of the options."""
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
-    _check_starts(given)
+    for name in {"starts", "workers"} & given.keys():
+        whole_number(given[name], "walk", name, most=MOST_STARTS)
+    if "workers" in given and given.get("starts", 1) == 1:
+        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
     if "backpack" in given and "box" in given:
         raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
     return _free_step(values) | _checked_body("walk", given, values)
@@ -89,13 +92,6 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
         recorded_walk(*names, mass=mass) if names in recorded else names[0] if len(names) == 1 else tuple(names)
         for names in named
     ]
-
-
-def _check_starts(given: Mapping[str, Any]) -> None:
-    for name in {"starts", "workers"} & given.keys():
-        whole_number(given[name], "walk", name, most=MOST_STARTS)
-    if "workers" in given and given.get("starts", 1) == 1:
-        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
 
 
 def _search(

@@ -59,13 +59,7 @@ class Known(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known.
-
-    Example:
-        >>> data = Measurements(*np.zeros((4, 9, 2)))
-        >>> Measured(data, data.tau, np.ones((9, 2)) * [1, 0], None).measured.tolist()
-        [True, False]
-    """
+    """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known."""
 
     data: Measurements
     acting: Array
@@ -331,10 +325,7 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
 
 
 def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None) -> Known:
-    """Return what earlier measurements tell, nothing without them; a ``noise`` (n,) replaces the estimated ones.
-
-    The noise of a coordinate that none of them measured is infinite.
-    """
+    """Return what earlier samples tell, with their noise or the given one (n,): infinite where none was measured."""
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     if not samples:
         return Known(total, np.ones(robot.nv) if noise is None else noise, 1.0)
@@ -348,7 +339,10 @@ def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], nois
         squares += len(each.data) * np.where(each.measured, own, 0.0) ** 2
         count += len(each.data) * each.measured
     mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
-    return Known(total, mean if noise is None else noise, _rate(samples[-1].data))
+    times = samples[-1].data.times
+    steps = np.empty(0) if times is None else np.diff(times)
+    rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else RATE  # the usual number of samples a second
+    return Known(total, mean if noise is None else noise, rate)
 
 
 def _samples(robot: Robot, given: Any) -> Measured:
@@ -379,13 +373,6 @@ def _check_same(robot: Robot, other: MeasuredRobot) -> None:
         found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
         fix = "give the robot that was measured, or measurements of this one"
         raise ModelError(found, where=f"{robot.name}: excite", fix=fix)
-
-
-def _rate(data: Measurements) -> float:
-    """Return the usual number of samples a second."""
-    steps = np.empty(0) if data.times is None else np.diff(data.times)
-    steps = steps[steps > 0]
-    return 1 / float(np.median(steps)) if steps.size else RATE
 
 
 def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:

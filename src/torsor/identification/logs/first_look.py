@@ -316,7 +316,12 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
             found = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
             findings.append(_unclosed(robot, clean[0].source, error))
-    notes = [*prepared.notes, *notes_of(robot), *_encoders(robot, clean), *_acting(robot, prepared, found.rest)]
+    notes = [*prepared.notes, *notes_of(robot)]
+    steps = {name: quantum(clean[0].q[:, j]) for j, name in enumerate(robot.position_names)}
+    if any(steps.values()):
+        coarse = ", ".join(f"{name} {step:.3g}" for name, step in steps.items() if step)
+        notes.append(f"positions come in steps (rad, m): {coarse}")
+    notes += _acting(robot, prepared, found.rest)
     if motors := given.couplings(robot):
         text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
         notes.append(f"{', '.join(motors)} {text}")
@@ -329,14 +334,6 @@ def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFin
     """Return the finding of a sample whose loops cannot be closed."""
     what = str(error.but(where=error.where.removeprefix(f"{robot.name}: "), fix=""))
     return LogFinding("closure", source, what, error.fix, float(error.sample))
-
-
-def _encoders(robot: MeasuredRobot, logs: Sequence[Log]) -> Iterator[str]:
-    """Yield a note where positions come in steps."""
-    steps = {name: quantum(logs[0].q[:, j]) for j, name in enumerate(robot.position_names)}
-    shown = [f"{name} {step:.3g}" for name, step in steps.items() if step]
-    if shown:
-        yield f"positions come in steps (rad, m): {', '.join(shown)}"
 
 
 def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Iterator[str]:

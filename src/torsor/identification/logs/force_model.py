@@ -81,10 +81,7 @@ class ForceModel:
         return np.array([self.fit(q, v, a, segment.tau[inside]).score for q, v, a in motions])
 
     def inertia_rows(self, q: Array) -> Array:
-        """Return (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q), the own inertia.
-
-        M_jj is positive for every robot.
-        """
+        """Return (n, b + 1) whose product with a fit is the mean of M_jj(q), positive for every robot."""
         n = self.robot.nv
         still = np.zeros((len(q), n))
         rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
@@ -94,10 +91,7 @@ class ForceModel:
         return found
 
     def friction_rows(self, v: Array) -> Array:
-        """Return (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
-
-        It is positive for every robot.
-        """
+        """Return (n, b + 1) whose product with a fit is the friction at the usual speed, positive for every robot."""
         names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
         own = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):

@@ -39,13 +39,7 @@ WRENCHES = "wrenches"
 
 
 def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
-    """Return the columns of all wrenches of a map: moment, then force, of one place after the other.
-
-    Example:
-        >>> plate = {"force": [8, 9, 10], "moment": ["mx", "my", "mz"]}
-        >>> wrench_columns(LogMap({}, wrenches={"fl_foot": plate}), torsor.library.quadruped())
-        ['mx', 'my', 'mz', 8, 9, 10]
-    """
+    """Return the columns of all wrenches of a map: moment, then force, of one place after the other."""
     if isinstance(robot, ClosedRobot):
         fix = "give them as arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
         raise ModelError("wrenches in a log of a robot with closed loops", where=given.source, fix=fix)
@@ -109,10 +103,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
 
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
-    """Return the coordinates (k) that the columns of forces are of, and which forces (nv,) are known.
-
-    Those of a free base are zero and known; without columns of tau, nothing else is.
-    """
+    """Return the coordinates (k) of columns of forces, and which forces (nv,) are known: of a free base, zero, too."""
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
     driven = [k for k in range(robot.nv) if heads is not None and (len(heads) == robot.nv or k not in base)]
@@ -274,13 +265,7 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
 
 
 def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:
-    """Return a saved or simulated motion of a robot as a log.
-
-    Example:
-        >>> pendulum = torsor.library.planar_chain(1)
-        >>> len(of_trajectory(torsor.simulate(pendulum, duration=0.01), "fall", pendulum))
-        11
-    """
+    """Return a saved or simulated motion of a robot as a log."""
     if motion.q.ndim != 2:
         found = f"positions have shape {motion.q.shape}"
         raise ModelError(found, where=source, allowed="one motion", fix="select one: trajectory[0]")
@@ -464,7 +449,12 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         raise ModelError(found, where=own.source, allowed="as many rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
-    _check_overlap(own, main)
+    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    common = min(last for _, last in ends) - max(first for first, _ in ends)
+    if common < OVERLAP * max(last - first for first, last in ends):
+        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
+        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
+        raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)
     columns = []
     for x in values.T:
         known = np.isfinite(own.times) & np.isfinite(x)
@@ -474,13 +464,3 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
         columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
     return np.stack(columns, axis=1)
-
-
-def _check_overlap(own: _Base, main: _Base) -> None:
-    """Raise ModelError where two clocks have little time in common: another unit, or another zero."""
-    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
-    common = min(last for _, last in ends) - max(first for first, _ in ends)
-    if common < OVERLAP * max(last - first for first, last in ends):
-        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
-        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
-        raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)

@@ -25,7 +25,7 @@ from torsor.base.checks import (
 )
 from torsor.base.decoding import check_keys, file_table, filled
 from torsor.base.errors import ModelError, listing
-from torsor.base.files import check_file
+from torsor.base.files import check_file, check_suffix
 from torsor.base.number_tables import read_table
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.mechanism.mechanism import FORCES
@@ -249,9 +249,7 @@ class LogMap:
             1000.0
         """
         file = Path(path)
-        if file.suffix.lower() not in SUFFIXES:
-            found, allowed = f"the suffix is {file.suffix!r}", ", ".join(SUFFIXES)
-            raise ModelError(found, value=file.suffix, where=file.name, allowed=allowed)
+        check_suffix(file, SUFFIXES)
         check_file(file, f"the map of a log: {', '.join(SUFFIXES)}")
         return filled(cls, file_table(file, MAX_MAP_BYTES), file.name, typed=False, source=file.name)
 

@@ -132,10 +132,7 @@ FLOOR = 1e-9  # of the variance: what is left below it is rounding
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and what it means for the map.
-
-    ``shift`` (rad) is that of the ``coordinate``, for an offset.
-    """
+    """A change of columns, its kind, what it means for the map; of an offset ``coordinate`` and ``shift`` (rad)."""
 
     kind: str
     place: str

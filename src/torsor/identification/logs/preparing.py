@@ -305,8 +305,7 @@ def _delay(
             raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
         return found
     if given.delay != ESTIMATED:
-        allowed = f'seconds, or "{ESTIMATED}"'
-        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=allowed)
+        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=f'seconds, or "{ESTIMATED}"')
     longest = longest_of(segments)
     if not longest.all_measured:
         raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")

@@ -90,10 +90,7 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
 
 
 def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
-    """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
-
-    Each step is the polynomial of degree 5 with those of its two ends.
-    """
+    """Return a signal at ``wanted`` times (T,) by quintics from it and two derivatives (N, n) at equal times (N,)."""
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
     u = ((wanted - times[first]) / step)[:, None]

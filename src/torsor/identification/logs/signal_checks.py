@@ -117,7 +117,9 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
-    bend = np.where(_even(log.times), x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
+    steps = np.diff(log.times)
+    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps beside a sample are as usual
+    bend = np.where(even[:-1] & even[1:], x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
     # Of the noise, of the motion, of the encoder, of rounding.
     usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
@@ -196,13 +198,6 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
             text = f"it reaches {largest[j]:.4g} {force}, and the limit of the drive is {limit:.4g} {force}"
             fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
             yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
-
-
-def _even(times: Array) -> Flags:
-    """Return for the samples (N - 2,) inside whether both steps beside them are as usual."""
-    steps = np.diff(times)
-    usual = (steps > 0) & (steps < 1.5 * np.median(steps))
-    return np.asarray(usual[:-1] & usual[1:])
 
 
 def _longest_run(flags: Flags) -> tuple[int, int]:
