@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.arrays import Flags, Indices
+from torsor.base.arrays import Flags
 
+Indices = NDArray[np.intp]
 State = list[Any]  # arrays of one entry for each search
 
 
