@@ -16,7 +16,7 @@ from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensi
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import SUFFIXES
 from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.gait.near_optimal import MOST_STARTS
+from torsor.human.gait.near_optimal import MAX_STARTS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.problems import PERSON, PROBLEMS, body_of
 from torsor.human.terms.problem import walk_of
@@ -46,7 +46,7 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
     """Return the values of arguments, after checks of the options."""
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
     for name in {"starts", "workers"} & given.keys():
-        whole_number(given[name], "walk", name, most=MOST_STARTS)
+        whole_number(given[name], "walk", name, most=MAX_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
         raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
     if "backpack" in given and "box" in given:
