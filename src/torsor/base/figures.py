@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several
@@ -251,11 +250,7 @@ def label_of_title(title: str) -> str:
 
 
 def draw_panel(
-    axes: Any,
-    quantity: Quantity,
-    times: Array,
-    colours: Mapping[str, str] | None = None,
-    own: list[int] | None = None,
+    axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
     """Draw the curves of a quantity, or its ``own`` ones, with a legend; return whether bounds were near enough."""
     colours = colours_of(quantity.names) if colours is None else colours
@@ -276,7 +271,7 @@ def draw_panel(
     return bounded
 
 
-def _curve(axes: Any, times: Array, values: Array, jumps: NDArray[np.bool_] | None, style: Mapping[str, Any]) -> None:
+def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: Mapping[str, Any]) -> None:
     """Draw a curve: solid, and dotted where it jumps."""
     if jumps is None or not jumps.any():
         axes.plot(times, values, linewidth=1.3, **style)

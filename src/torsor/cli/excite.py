@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
 from torsor.base.summary import titled_table
+from torsor.base.tables import check_rate
 from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.outputs import add_motion, check_motion, write_motion
 from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list

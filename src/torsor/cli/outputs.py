@@ -18,7 +18,7 @@ from torsor.base.arrays import Array
 from torsor.base.documents import STANDARD_OUTPUT, write_document
 from torsor.base.errors import ModelError, missing
 from torsor.base.files import check_opened, check_suffix, check_target, replacing, write_npz
-from torsor.base.points import SUFFIXES
+from torsor.base.tables import POINT_SUFFIXES
 
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table
@@ -224,6 +224,6 @@ def is_table(file: Path | None) -> bool:
 def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:
     """Raise ModelError for outputs of a motion that cannot be written, or that are one of the ``inputs``."""
     check_output(arguments.output, [".csv", ".npz"])
-    check_output(arguments.points, SUFFIXES)
+    check_output(arguments.points, POINT_SUFFIXES)
     check_plot(arguments.plot)
     check_apart((arguments.output, arguments.points, arguments.plot, arguments.json), list(inputs))

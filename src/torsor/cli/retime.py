@@ -11,7 +11,7 @@ from rich.console import Console
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
-from torsor.base.points import check_rate, instants
+from torsor.base.tables import check_rate, instants
 from torsor.cli.command import DONE, Command
 from torsor.cli.outputs import add_motion, check_motion, is_table, write_motion
 from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list, states_of

@@ -408,8 +408,3 @@ def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
 def whole(robot: MeasuredRobot) -> Robot:
     """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism."""
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot
-
-
-def bodies_of(robot: MeasuredRobot) -> int:
-    """Return the number of links that have inertial parameters."""
-    return len(whole(robot).links)

@@ -1,6 +1,5 @@
 """The tables of the report of an identification."""
 
-from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +8,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
 from torsor.base.summary import titled_table
 from torsor.identification.closed_robot import MeasuredRobot, is_excitable, whole
@@ -26,11 +25,15 @@ CLOSEST = 3  # laws that were not chosen, which the report names
 _table = partial(titled_table, overflow="fold")
 
 
-def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, float]], marked: Sequence[str]) -> Table:
-    """Return the table of base parameters: rows of name, value as given, value, deviation, deviation in percent."""
+def parameter_table(found: Any) -> Table:
+    """Return the table of the base parameters of an ``Identified``, with deviations."""
+    words = {"physically consistent": "physical", "weighted least squares": "least squares"}
+    how = words.get(found.method, found.method)
+    title = f"{found.prior.name}: {len(found)} base parameters ({how}), condition number {found.condition:.4g}"
     table = _table(escape(title), "parameter (SI units)", "as given", "identified", "deviation", "%")
-    for name, given, value, deviation, percent in rows:
-        shown = percent_text(percent) + MARK * (name in marked)
+    columns = (found.names, found.base.values, found.values, found.deviations, found.relative_deviations)
+    for name, given, value, deviation, percent in zip(*columns, strict=True):
+        shown = percent_text(percent) + MARK * (name in found.undetermined)
         table.add_row(escape(name), short(given), short(value), f"{deviation:.2g}", shown)
     return table
 
@@ -50,12 +53,7 @@ def drive_table(drives: Drives) -> Table:
 
 def others_note(drives: Drives) -> str:
     """Return how many laws were tried and not chosen, and which of them came closest; "" for none."""
-    rises = {
-        f"{drive}.{law}": rise
-        for drive, laws in drives.changes.items()
-        for law, rise in laws.items()
-        if law not in drives.chosen(drive)
-    }
+    rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
     first, *more = sorted(rises, key=lambda name: rises[name])[:CLOSEST]
@@ -65,15 +63,15 @@ def others_note(drives: Drives) -> str:
     return f"{count} not chosen; closest: {closest}; all: JSON and HTML report"
 
 
-def residual_table(
-    samples: int, rows: Iterable[tuple[str, float, float, float]], marked: Sequence[str], unseen: Sequence[float] | None
-) -> Table:
-    """Return the table of residuals: rows of coordinate, RMS, percent of the force, R²; ``unseen`` percents (nv)."""
-    extra = () if unseen is None else ("% held out",)
-    table = _table(f"Residuals of {samples} samples (N m and N)", "coordinate", "RMS", "% of force", "R²", *extra)
-    for k, (name, rms, percent, r_squared) in enumerate(rows):
-        last = () if unseen is None else (f"{unseen[k]:.3g}",)
-        table.add_row(escape(name), f"{rms:.4g}", f"{percent:.3g}" + MARK * (name in marked), f"{r_squared:.6f}", *last)
+def residual_table(found: Any, measured: Flags) -> Table:
+    """Return the table of the residuals of an ``Identified``, of its ``measured`` coordinates (nv,)."""
+    heads = ["coordinate", "RMS", "% of force", "R²", *["% held out"] * (found.held_out is not None)]
+    table = _table(f"Residuals of {len(found.measurements)} samples (N m and N)", *heads)
+    for k in np.flatnonzero(measured):
+        name, percent = found.prior.coordinate_names[k], f"{found.relative_residuals[k]:.3g}"
+        last = () if found.held_out is None else (f"{found.held_out[k]:.3g}",)
+        percent += MARK * (name in found.unexplained)
+        table.add_row(escape(name), f"{found.rms[k]:.4g}", percent, f"{found.r_squared[k]:.6f}", *last)
     return table
 
 

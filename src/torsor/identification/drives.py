@@ -210,6 +210,12 @@ class Drives:
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
+    def others(self) -> list[tuple[str, str, float]]:
+        """Laws that were tried and not chosen: drive, law, and by how much the criterion would rise with it."""
+        tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
+        return [each for each in tried if each[1] not in self.chosen(each[0])]
+
+    @property
     def left_out(self) -> str:
         """What a robot with the identified parameters does not have, as a sentence.
 

@@ -271,21 +271,15 @@ def estimate(equations: Equations, method: Method) -> Fit:
     influence = None
     for name in () if method.robust is None else ("huber", method.robust):
         influence = INFLUENCES[name]
-        found = _reweighted(equations, found, influence)
+        for _ in range(MAX_ITERATIONS):  # iteratively weighted least squares
+            weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
+            previous = found
+            found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
+            if _settled(found, previous):
+                break
     if equations.Z is not None:
         found = _instrumental(equations, found, influence)
     return _with_covariance(equations, found, influence, method.noise)
-
-
-def _reweighted(equations: Equations, found: Fit, influence: Influence) -> Fit:
-    """Return the fit whose residuals have the weights of the influence function: iteratively weighted least squares."""
-    for _ in range(MAX_ITERATIONS):
-        weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
-        previous = found
-        found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
-        if _settled(found, previous):
-            break
-    return found
 
 
 def _weights(equations: Equations, x: Array, influence: Influence) -> Array:

@@ -55,17 +55,12 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
         parts += ["<h2>The identified robot</h2>", _masses(found)]
     notes = found.measurements.notes
     parts += ["<h2>Log and settings</h2>", html_list(notes) if notes else "", _settings(found)]
-    return write_html(Path(path), name, [*parts, *in_motion(_first_run(found), name)])
-
-
-def _first_run(found: Identified) -> Identified:
-    """Return the identification with the first run of its measurements: times of several logs may go back."""
     times = found.measurements.times
     ends = np.empty(0) if times is None else np.flatnonzero(np.diff(times) <= 0)
-    if not ends.size:
-        return found
-    first = slice(0, int(ends[0]) + 1)
-    return replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
+    if ends.size:  # the first run: times of several logs may go back
+        first = slice(0, int(ends[0]) + 1)
+        found = replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
+    return write_html(Path(path), name, [*parts, *in_motion(found, name)])
 
 
 def _lead(found: Identified, validated: Identified | None) -> str:
@@ -143,16 +138,13 @@ def _parameters(found: Identified) -> str:
 def _drives(found: Identified) -> str:
     drives = found.drives
     assert drives is not None
-    rows, others = [], []
+    rows = []
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         half, worth = HALF_INTERVAL * deviation, drives.changes.get(term.drive, {}).get(term.law)
         cells = [html_text(term.drive), html_text(term.law), LAWS[term.law].formula, short(value)]
         cells += [f"{value - half:.4g} to {value + half:.4g}", f"{term.shape:.3g}" if term.shape else ""]
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
-    for drive, laws in drives.changes.items():
-        for law, worth in laws.items():
-            if law not in drives.chosen(drive):
-                others.append([html_text(drive), html_text(law), LAWS[law].formula, f"{worth:.3g}"])
+    others = [[html_text(drive), html_text(law), LAWS[law].formula, f"{x:.3g}"] for drive, law, x in drives.others]
     name = drives.criterion.upper()
     head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
     text = html_table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"

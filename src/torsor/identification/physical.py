@@ -20,7 +20,7 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.bases import environment_forces
-from torsor.identification.closed_robot import MeasuredRobot, bodies_of
+from torsor.identification.closed_robot import MeasuredRobot, whole
 from torsor.identification.logs.force_model import ForceModel, Motion
 from torsor.identification.logs.model_checks import column_findings, scale_findings, sign_findings
 from torsor.identification.measurements import Measurements
@@ -220,7 +220,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     where = robot.name
     if mass is not None:
         try:
-            total = float(without()[: 10 * bodies_of(robot) : 10].sum())
+            total = float(without()[: 10 * len(whole(robot).links) : 10].sum())
         except UnphysicalError:
             pass
         else:

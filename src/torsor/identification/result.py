@@ -22,15 +22,6 @@ from torsor.base.tables import Column
 from torsor.identification import contents
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot, driven_motion, whole
-from torsor.identification.contents import (
-    HALF_INTERVAL,
-    Unidentified,
-    drive_table,
-    others_note,
-    parameter_table,
-    residual_table,
-    unidentified,
-)
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
@@ -145,13 +136,13 @@ class Identified(Result):
     @property
     def intervals(self) -> Array:
         """Lower and upper ends (b, 2) of the 95 % intervals of the base parameters: values ∓ 1.96 deviations."""
-        half = HALF_INTERVAL * self.deviations
+        half = contents.HALF_INTERVAL * self.deviations
         return np.stack([self.values - half, self.values + half], axis=1)
 
     @cached_property
-    def unidentified(self) -> tuple[Unidentified, ...]:
+    def unidentified(self) -> tuple[contents.Unidentified, ...]:
         """The parameters that are not determined on their own, each with the reason in words."""
-        return unidentified(self)
+        return contents.unidentified(self)
 
     @cached_property
     def residuals(self) -> Array:
@@ -293,22 +284,14 @@ class Identified(Result):
             >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
             True
         """
-        words = {"physically consistent": "physical", "weighted least squares": "least squares"}
-        how = words.get(self.method, self.method)
-        title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
-        values = (self.base.values, self.values, self.deviations, self.relative_deviations)
-        tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
+        tables = [contents.parameter_table(self)]
         if self.drives is not None:
-            tables.append(drive_table(self.drives))
+            tables.append(contents.drive_table(self.drives))
         chosen = self.settings.get("friction") == "auto" and (self.drives is None or not self.drives.terms)
         measured: Flags = np.asarray(self._counted.any(axis=0))
-        sizes = (self.rms[measured], self.relative_residuals[measured], self.r_squared[measured])
-        names = [name for name, known in zip(self.prior.coordinate_names, measured, strict=True) if known]
-        residuals = zip(names, *sizes, strict=True)
-        unseen = None if self.held_out is None else self.held_out[measured].tolist()
-        tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
+        tables.append(contents.residual_table(self, measured))
         notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
-        if self.drives is not None and (others := others_note(self.drives)):
+        if self.drives is not None and (others := contents.others_note(self.drives)):
             notes.append(others)
         if self.undetermined:
             text = "of the value: it is zero, or the measurements do not show it"
@@ -317,7 +300,7 @@ class Identified(Result):
             text = "of the force: the model does not explain it; check units and signs"
             notes.append(f"! residual above {UNEXPLAINED:g} % {text}")
         if not measured.all():
-            left = ", ".join(name for name in self.prior.coordinate_names if name not in names)
+            left = ", ".join(self.prior.coordinate_names[k] for k in np.flatnonzero(~measured))
             notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
         if self.lag:
             notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")

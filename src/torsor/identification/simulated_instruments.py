@@ -22,7 +22,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, warn
-from torsor.compiler import compile
+from torsor.compiler import AnyKernel, compile
 from torsor.identification.choice import Wanted, extended
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import differentiate
@@ -47,22 +47,13 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
     return [q, v, a, d], ca.cse(tau + robot.function("regressor")(q, v, a)[:, list(columns)] @ d)
 
 
-class EstimatedDynamics:
-    """Bias forces and mass matrices of a robot with changed parameters in some ``columns`` (b) of its regressor."""
-
-    def __init__(self, robot: Robot, columns: Sequence[int]) -> None:
-        n, b = robot.nv, len(columns)
-        inputs, tau = symbolic_forces(robot, columns)
-        a = inputs[2]
-        found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
-        inputs = [inputs[0], inputs[1], inputs[3]]
-        function = ca.Function("estimated_dynamics", inputs, [ca.densify(each) for each in found])
-        self._kernel = compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
-
-    def terms(self, q: Array, v: Array, d: Array) -> tuple[Array, Array]:
-        """Return h (W, n) and M (W, n, n) for states q, v (W, n) and the change d (b,) of the parameters."""
-        found: tuple[Array, Array] = self._kernel(q, v, d)
-        return found
+def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
+    """Return the function of q, v (W, n) and d (b,) with the bias forces h (W, n) and mass matrices M (W, n, n)."""
+    n, b = robot.nv, len(columns)
+    (q, v, a, d), tau = symbolic_forces(robot, columns)
+    found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
+    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(each) for each in found])
+    return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
 CANDIDATES, RATIO = 8, 0.6  # bandwidths that are compared, and each over the one before
@@ -116,10 +107,10 @@ class Tracking:
         return cls(model, first, parts, step, bandwidth, reference)
 
     @cached_property
-    def _dynamics(self) -> EstimatedDynamics:
+    def _dynamics(self) -> AnyKernel:
         robot = self.model.robot
         assert isinstance(robot, Robot)  # ``of`` refuses others
-        return EstimatedDynamics(robot, self.model.base.columns.tolist())
+        return estimated_dynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
     def _inside(self) -> Flags:
@@ -187,8 +178,8 @@ class Tracking:
     def _acceleration(self, q: Array, v: Array, wanted: Array, values: Array) -> Array:
         """Return the accelerations (W, n) of the controlled estimate; see the head of this file."""
         given, w = self.model.base.values, 2 * np.pi * self.bandwidth
-        h0, M0 = self._dynamics.terms(q, v, self.first - given)
-        h, M = self._dynamics.terms(q, v, values - given)
+        h0, M0 = self._dynamics(q, v, self.first - given)
+        h, M = self._dynamics(q, v, values - given)
         q_d, v_d, a_d = wanted
         command = a_d + 2 * w * (v_d - v) + w**2 * (q_d - q)
         tau = (M0 @ command[..., None])[..., 0] + h0

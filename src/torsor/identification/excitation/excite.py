@@ -50,14 +50,6 @@ PART = 1e-3  # of a parameter in directions that no sample shows
 LEAST_NOISE = 1e-4  # as a fraction of the forces: measurements without noise do not count as perfect
 
 
-class Known(NamedTuple):
-    """The ``information`` (b, b) of earlier measurements, their ``noise`` (n,) and ``rate`` (Hz)."""
-
-    information: Array
-    noise: Array
-    rate: float
-
-
 class Measured(NamedTuple):
     """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known."""
 
@@ -138,45 +130,42 @@ def excite(
     iterations = whole_number(iterations, where, "iterations", least=0)
     given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
     limits = _limits(robot, given, where)
-    sigma = None if noise is None else _noise(noise, robot.nv, where)
+    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISES
+    if sigma is not None and not ((sigma >= least) & (sigma <= most)).all():
+        found = f"noise is {shortened(np.asarray(noise, dtype=float))}"
+        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
     robot = robot.to(dtype="float64")
     each_measured = measured if isinstance(measured, list | tuple) else [measured]
     earlier = [] if measured is None else [_samples(robot, each) for each in each_measured]
-    base = robot.inertial.base(among=among, measured=_measured(robot, earlier, sigma))
+    flags = np.any([each.measured for each in earlier], axis=0) if earlier and sigma is None else np.array(True)
+    names = None if flags.all() else [robot.coordinate_names[k] for k in np.flatnonzero(flags)]
+    base = robot.inertial.base(among=among, measured=names)
     if not len(base):
         raise ModelError("no motion excites any of the parameters", where=where)
-    known = _known(robot, base, earlier, sigma)
-    count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
+    known, sigma, usual_rate = _known(robot, base, earlier, sigma)
+    count = (usual_rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
     if clearance is None and pairs is not None:
         raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
     apart = None if clearance is None else Clearance.of(robot, clearance, pairs, where)
-    problem = (limits, series, samples, criterion, known.information / count, sizes, apart)
-    design = Design(robot, base.columns, known.noise, *problem)
+    problem = (limits, series, samples, criterion, known / count, sizes, apart)
+    design = Design(robot, base.columns, sigma, *problem)
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
-    settings |= {"noise": known.noise.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
+    settings |= {"noise": sigma.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
         nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
         settings |= {"clearance": apart.least, "distance": float(nearest)}
     if measured is not None:
-        after = deviations_of(known.information + count * design.information(last))
+        after = deviations_of(known + count * design.information(last))
         settings |= {"rate": count / series.period}
-        settings["expected"] = {"parameters": base.names, "before": deviations_of(known.information), "after": after}
+        settings["expected"] = {"parameters": base.names, "before": deviations_of(known), "after": after}
     settings["reached"] = [design.reached(last), design.reached(first)]
     conditions = design.condition(last), design.condition(first)
     return Excitation(robot, series.period, last, *conditions, status, plain(settings))
-
-
-def _measured(robot: Robot, samples: Sequence[Measured], noise: Array | None) -> list[str] | None:
-    """Return the coordinates whose forces are measured in the new motion; None for all of them."""
-    if not samples or noise is not None:
-        return None
-    flags = np.any([each.measured for each in samples], axis=0)
-    return None if flags.all() else [name for name, own in zip(robot.coordinate_names, flags, strict=True) if own]
 
 
 def check_excitable(robot: Any) -> None:
@@ -197,15 +186,6 @@ def check_excitable(robot: Any) -> None:
 
 def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
     return number(positive(value, where, name), where, name, least=ends[0], most=ends[1])
-
-
-def _noise(value: ArrayLike, n: int, where: str) -> Array:
-    """Return the noise (n,) from one number or n of them."""
-    noise, (least, most) = _sizes(value, n, where, "noise"), NOISES
-    if not ((noise >= least) & (noise <= most)).all():
-        found = f"noise is {shortened(np.asarray(value, dtype=float))}"
-        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
-    return noise
 
 
 def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
@@ -324,11 +304,16 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     raise ModelError(found, where=where, fix="more harmonics")
 
 
-def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None) -> Known:
-    """Return what earlier samples tell, with their noise or the given one (n,): infinite where none was measured."""
+def _known(
+    robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None
+) -> tuple[Array, Array, float]:
+    """Return the information (b, b) of earlier samples, their noise (n,), infinite where none is, and their rate (Hz).
+
+    A ``noise`` that is given replaces the estimated one.
+    """
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     if not samples:
-        return Known(total, np.ones(robot.nv) if noise is None else noise, 1.0)
+        return total, np.ones(robot.nv) if noise is None else noise, 1.0
     for each in samples:
         own, data = _estimated_noise(robot, base, each) if noise is None else noise, each.data
         for k in range(0, len(data), CHUNK):
@@ -342,7 +327,7 @@ def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], nois
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
     rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else RATE  # the usual number of samples a second
-    return Known(total, mean if noise is None else noise, rate)
+    return total, mean if noise is None else noise, rate
 
 
 def _samples(robot: Robot, given: Any) -> Measured:

@@ -72,14 +72,6 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
     """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, k) in SI units at positions q (N, nq).
 
     Rows without a number are NaN.
-
-    Example:
-        >>> robot = torsor.library.quadruped()
-        >>> plate = {"force": [8, 9, 10], "moment": [11, 12, 13], "axes": "world", "origin": [0.2, 0.13, 0.0]}
-        >>> given = LogMap({}, wrenches={"fl_foot": plate})
-        >>> weight = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 30.0]])
-        >>> external_of(robot, robot.neutral()[None], weight, given)[0, 3].round(9).tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
     """
     assert isinstance(robot, Robot)  # ``wrench_columns`` refuses others
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
@@ -198,15 +190,6 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
     """Return the log in a file (or several files of one run), as the map says; a saved trajectory (.npz) needs no map.
 
     Errors name the line. With ``look``, missing numbers become NaN, and times may go back.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "log.csv")
-        ...     np.savetxt(file, np.zeros((9, 4)), delimiter=",")
-        ...     log = read(file, torsor.library.two_link(), LogMap({"q": [0, 1], "tau": [2, 3]}, rate=100.0))
-        >>> len(log), log.times[:3].tolist(), log.line(0)
-        (9, [0.0, 0.01, 0.02], 'line 1')
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":

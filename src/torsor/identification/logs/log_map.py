@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import (
-    frozen_array,
-    indices_of,
-    number,
-    one_of,
-    positive,
-    real_array,
-    rows,
-    table,
-    whole_number,
-)
+from torsor.base.checks import frozen_array, indices_of, number, one_of, positive, real_array, rows, table, whole_number
 from torsor.base.decoding import check_keys, file_table, filled
 from torsor.base.errors import ModelError, listing
 from torsor.base.files import check_file, check_suffix
@@ -88,17 +77,13 @@ class Gears:
             raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
-    @cached_property
-    def _inverse(self) -> Array:
-        return np.asarray(np.linalg.inv(self.matrix))
-
     def positions(self, measured: Array) -> Array:
         """Return the positions (N, n) of the joints."""
         return np.asarray(self.rates(measured, "q") + self.offsets) if self.offsets.any() else self.rates(measured, "q")
 
     def rates(self, measured: Array, what: str) -> Array:
         """Return the velocities or accelerations (N, n) of the joints; ``what`` is "v" or "a"."""
-        return np.asarray(measured @ self._inverse.T) if self.sides[what] == "motor" else measured
+        return np.asarray(measured @ np.linalg.inv(self.matrix).T) if self.sides[what] == "motor" else measured
 
     def forces(self, measured: Array) -> Array:
         """Return the forces (N, n) of the joints."""
@@ -108,11 +93,6 @@ class Gears:
         """Return the motors that turn with several joints, as ``identify(couplings=...)`` has them.
 
         Each has the rates of the joints ``names`` (n), relative to its own joint: R[k, j] / R[k, k].
-
-        Example:
-            >>> table = {"side": "motor", "ratios": [50.0, 40.0], "coupling": [["joint2", "joint1", 20.0]]}
-            >>> Gears.of(table, torsor.library.two_link(), "map.toml").couplings(["joint1", "joint2"])
-            {'motor of joint2': {'joint1': 0.5, 'joint2': 1.0}}
         """
         found = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
@@ -292,16 +272,7 @@ FIX = "name the columns so, or say which they are in a map: --map FILE (docs: id
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
-    r"""Return the map of a log by its heads, with the units that they name in brackets.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "log.csv")
-        ...     _ = file.write_text("time [ms],q joint1 [deg],tau joint1\n0,0,0\n", encoding="utf-8")
-        ...     own_map(file, torsor.library.planar_chain(1)).units
-        {'time': 'ms', 'q': ['deg'], 'tau': ['N m']}
-    """
+    """Return the map of a log by its heads, with the units that they name in brackets."""
     check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)

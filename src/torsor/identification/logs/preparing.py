@@ -53,7 +53,7 @@ class Spectrum(NamedTuple):
 
 
 class Cutoff(NamedTuple):
-    """The chosen ``value`` (Hz), the standard deviation of the ``noise`` (n,) of a signal, and its ``spectra``.
+    """The chosen ``value`` (Hz), and the standard deviation of the ``noise`` (n,) of a signal.
 
     Below ``lowest`` (Hz), more than ``LOST`` of the power of the derivative before the last would be lost.
     """
@@ -61,7 +61,6 @@ class Cutoff(NamedTuple):
     value: float
     lowest: float
     noise: Array
-    spectra: tuple[Spectrum, ...]
 
 
 def spectrum(values: Array, step: float) -> Spectrum:
@@ -108,7 +107,7 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
     best = int(np.argmin(score))
     lowest = min(best, int(kept[0])) if kept.size else best
-    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor), spectra)
+    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor))
 
 
 # The delay between positions and forces: the shift of the forces with which the model explains them best.
@@ -267,7 +266,10 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
         np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
     warm = [each.temperature for each in kept if each.temperature is not None]
-    more = np.concatenate(warm) if warm else None, _wrenches(kept)
+    # Wrenches are zero in segments without any.
+    shapes = [each.external.shape[1:] for each in kept if each.external is not None]
+    loads = [np.zeros((len(x.q), *shapes[0])) if x.external is None else x.external for x in kept] if shapes else []
+    more = np.concatenate(warm) if warm else None, np.concatenate(loads) if loads else None
     whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, *more)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
@@ -339,11 +341,3 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
 def _ends(segment: Segment, cutoff: float) -> int:
     """Return the samples within 1 / cutoff of each end of a segment."""
     return int(np.ceil(1 / (cutoff * segment.step) - 1e-9))
-
-
-def _wrenches(parts: Sequence[Samples]) -> Array | None:
-    """Return the wrenches (N, L, 6) of all segments, zero in those without any; None where none has any."""
-    shape = next((each.external.shape[1:] for each in parts if each.external is not None), None)
-    if shape is None:
-        return None
-    return np.concatenate([np.zeros((len(x.q), *shape)) if x.external is None else x.external for x in parts])

@@ -186,7 +186,16 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         raise ModelError(found, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= SHORTEST]
-    _note(log, sampling, len(parts), len(long), notes)
+    rate = 1 / sampling.step
+    if sampling.how == "rounded":
+        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
+    if sampling.how == "unequal":
+        text = f"{log.source}: steps differ by up to {100 * sampling.spread:.3g} %: resampled at {rate:.6g} Hz"
+        notes.append(f"{text}, positions by cubics, forces linearly")
+    if len(parts) > 1:
+        left = f", {len(parts) - len(long)} of them too short to be used" if len(long) < len(parts) else ""
+        first = log.line(int(sampling.gaps[0]))
+        notes.append(f"{log.source}: {len(parts) - 1} gaps, the first before {first}: {len(parts)} segments{left}")
     turning = robot if robot.nq != robot.nv else None
     return [_filtered(_regular(log, part, sampling), given)._replace(robot=turning) for part in long]
 
@@ -201,20 +210,6 @@ def longest_of(segments: Sequence[Segment]) -> Segment:
     while count > SHORTEST and 60**20 % (count - 1):  # it has other factors
         count -= 1
     return longest.until(count)
-
-
-def _note(log: Log, sampling: Sampling, count: int, used: int, notes: list[str]) -> None:
-    rate = 1 / sampling.step
-    if sampling.how == "rounded":
-        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
-    if sampling.how == "unequal":
-        spread = 100 * sampling.spread
-        text = f"{log.source}: steps differ by up to {spread:.3g} %: resampled at {rate:.6g} Hz, positions by cubics, "
-        notes.append(text + "forces linearly")
-    if count > 1:
-        left = f", {count - used} of them too short to be used" if used < count else ""
-        first = log.line(int(sampling.gaps[0]))
-        notes.append(f"{log.source}: {count - 1} gaps, the first before {first}: {count} segments{left}")
 
 
 def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:

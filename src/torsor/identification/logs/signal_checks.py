@@ -371,7 +371,15 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
         ("v", v[:, rates], -robot.velocity_limit[rates], robot.velocity_limit[rates]),
     ):
         _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
-    _check_turns(robot, [robot.position_names[k] for k in positions], q[:, positions], (low, high))
+    free = ~np.isfinite(low) & ~np.isfinite(high)
+    span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
+    if span.max(initial=0.0) > TURNS and (DEGREE * span <= 1).all():
+        worst = int(np.argmax(span))
+        found = (
+            f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
+        )
+        fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
+        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, give the joint limits that allow these turns")
 
 
 def _check_limits(
@@ -396,16 +404,3 @@ def _check_limits(
         text = f"{found}; all are within their limits if the numbers are degrees"
         raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
     warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)
-
-
-def _check_turns(robot: MeasuredRobot, names: list[str], q: Array, limits: tuple[Array, Array]) -> None:
-    """Warn of joints without limits that span several turns, but at most one if the numbers were degrees."""
-    free = ~np.isfinite(limits[0]) & ~np.isfinite(limits[1])
-    span = np.where(free, np.ptp(q, axis=0), 0.0) / (2 * math.pi)
-    if not (span.max(initial=0.0) > TURNS and (DEGREE * span <= 1).all()):
-        return
-    worst = int(np.argmax(span))
-    found = f"q of {names[worst]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
-    fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
-    fix += "if not, give the joint limits that allow these turns"
-    warn(found, where=robot.name, allowed="rad", fix=fix)
