@@ -63,7 +63,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
     table = titled_table("Postures", *names, overflow="fold")  # of six axes
     if not arguments.all:
-        table, shown = titled_table("Posture", "position", "value"), list(zip(names, shown[0], strict=True))
+        table, shown = titled_table("Posture", "position", "value"), list(map(list, zip(names, shown[0], strict=True)))
     for row in shown:
         table.add_row(*row)
     if len(q):

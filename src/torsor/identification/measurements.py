@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Indices
-from torsor.base.checks import indices_of, instance_of, real_array, several
+from torsor.base.checks import indices_of, real_array, several
 from torsor.base.errors import ModelError, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of, measured_robot, notes_of
@@ -132,7 +132,8 @@ class Measurements:
             >>> data.weights[0].tolist() == [1.0] * 6 + [0.0] * 12
             True
         """
-        instance_of(robot, MeasuredRobot, WHERE, "robot", allowed="a Robot")
+        if not isinstance(robot, MeasuredRobot):
+            raise ModelError(argument="robot", value=robot, where=WHERE, allowed="a Robot")
         positions = _samples(q, "q")
         at = None if measured is None else indices_of(measured, robot.coordinate_names, f"{robot.name}: measured")
         forces, weights = forces_of(robot, len(positions), tau, at)

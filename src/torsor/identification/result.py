@@ -348,7 +348,7 @@ class Identified(Result):
                 raise ValueError(f"base_columns are outside of 0 to {p - 1}")
             given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
             base = BaseParameters(names, columns.astype(np.intp), *given)
-            own = {name: arrays.get(name) for name in OWN}
+            own: dict[str, Any] = {name: arrays.get(name) for name in OWN}
             own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
             if "drives" in arrays:
                 own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))

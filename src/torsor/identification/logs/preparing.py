@@ -286,7 +286,7 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
     found = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
-    candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
+    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1)), dtype=float)
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
     if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:

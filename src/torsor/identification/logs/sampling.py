@@ -149,7 +149,8 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        return Segment(*(x[:count] if isinstance(x, np.ndarray) else x for x in self))
+        cut: Any = (x[:count] if isinstance(x, np.ndarray) else x for x in self)
+        return Segment(*cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
