@@ -20,7 +20,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.identification.drives import COUPLING, LAWS, OFFERED, WARM, Motion, Term, spread, tried
 from torsor.identification.estimation import CHUNK, Equations, Fit, Method, correlation_time, estimate
-from torsor.identification.model import Filter, Model, with_terms
+from torsor.identification.model import Filter, Model
 
 CRITERIA = ("bic", "aicc")
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -264,10 +264,12 @@ class _Builder:
         """Return the equations with the columns of terms."""
         if not terms:
             return self.equations
-        instruments = None
-        if self.reference is not None:
+        given, Z = self.equations, self.equations.Z
+        if Z is not None and self.reference is not None:
             instruments = self.through(self._motion(self.reference).columns(terms))
-        return with_terms(self.equations, self.columns(terms), terms, instruments)
+            Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
+        Y = np.concatenate([given.Y, spread(self.columns(terms), terms)], axis=-1)
+        return replace(given, Y=Y, Z=Z, names=(*given.names, *(term.name for term in terms)))
 
     def added(self, terms: Sequence[Term], term: Term) -> list[Term]:
         """Return the terms and one more, with its best shape."""

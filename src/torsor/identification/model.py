@@ -1,6 +1,6 @@
 """The equations of an identification: filtered measurements, the columns of a robot's base parameters, and of terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
-from torsor.identification.drives import Motion, Term, frictional, spread
+from torsor.identification.drives import Motion, frictional
 from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
 from torsor.robot.base_parameters import BaseParameters
@@ -195,17 +195,6 @@ def equations_of(model: Model, data: Measurements, through: Filter, still: float
     speed = through(np.abs(model.v))
     weights = np.where((speed < still * speed.max(axis=0, initial=0.0)) & exact, 0.0, weights)
     return Equations(through(model.Y), through(tau), weights, model.base.names, through.after, robot.name)
-
-
-def with_terms(equations: Equations, phi: Array, terms: Sequence[Term], instruments: Array | None = None) -> Equations:
-    """Return equations with the columns of terms of the laws phi (N, k), and those of ``instruments`` (N, k)."""
-    if not terms:
-        return equations
-    Z = equations.Z
-    if Z is not None and instruments is not None:
-        Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
-    names = (*equations.names, *(term.name for term in terms))
-    return replace(equations, Y=np.concatenate([equations.Y, spread(phi, terms)], axis=-1), Z=Z, names=names)
 
 
 def _check_size(robot: MeasuredRobot, values: Array) -> None:

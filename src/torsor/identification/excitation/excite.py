@@ -35,7 +35,6 @@ RATES = (1e-3, 1e9)  # Hz, from the least to the greatest
 NOISES = (1e-12, 1e12)  # N m and N, from the least to the greatest
 FINER = 8  # times as many instants for the last check as for the search
 
-
 # What earlier measurements tell of the base parameters: their information matrix, their noise and their rate.
 #
 #     information = sum over samples of Y_t^T Y_t,       rows of Y_t weighted, and divided by the noise of a coordinate
