@@ -1,4 +1,4 @@
-"""Checks of refused input by the fields of the error; the wording of messages is tested in ``tests/test_errors.py``."""
+"""Checks of refused input by the fields of the error; ``tests/base/test_errors.py`` tests the wording of messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

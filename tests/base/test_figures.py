@@ -9,7 +9,7 @@ import pytest
 
 import torsor
 from torsor import human, library
-from torsor.base.figures import MOST, Bound, Quantity, colours_of, plot_quantities
+from torsor.base.figures import MAX_CURVES, Bound, Quantity, colours_of, plot_quantities
 from torsor.human.body.drawing import landmarks
 from torsor.human.tasks import figures as task_figures
 from torsor.mechanism.friction import friction_jumps
@@ -37,7 +37,7 @@ def test_many_coordinates_become_panels_with_legends_and_different_colours() -> 
     colours: dict[str, str] = {}
     for axes in figure.axes:
         texts = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert 0 < len(texts) <= MOST
+        assert 0 < len(texts) <= MAX_CURVES
         own = {line.get_color() for line in axes.get_legend().get_lines()}
         assert len(own) == len(texts)
         for name, line in zip(texts, axes.get_legend().get_lines(), strict=True):
@@ -48,7 +48,7 @@ def test_many_coordinates_become_panels_with_legends_and_different_colours() -> 
 
 def test_the_colours_of_55_names_differ_and_those_of_a_panel_are_far_apart() -> None:
     names = [f"joint{k}" for k in range(55)]
-    panels = [names[k : k + MOST] for k in range(0, 55, MOST)]
+    panels = [names[k : k + MAX_CURVES] for k in range(0, 55, MAX_CURVES)]
     found = colours_of(*panels)
     assert len(set(found.values())) == 55
     for panel in panels:

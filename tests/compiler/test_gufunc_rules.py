@@ -15,7 +15,7 @@ import torsor
 from refusals import refused
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
-from torsor.compiler.machine_code import MOST_ARRAYS
+from torsor.compiler.machine_code import MAX_ARRAYS
 from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")
@@ -683,8 +683,8 @@ def test_more_arrays_than_numpy_takes_are_refused_before_anything_is_compiled():
     ):
         compile(function)
     assert compile(function, device="casadi")(*range(70)) == sum(range(70))
-    most = ca.Function("most", xs[: MOST_ARRAYS - 1], [sum(xs[: MOST_ARRAYS - 1])])
-    assert compile(most)(*range(MOST_ARRAYS - 1)) == sum(range(MOST_ARRAYS - 1))
+    most = ca.Function("most", xs[: MAX_ARRAYS - 1], [sum(xs[: MAX_ARRAYS - 1])])
+    assert compile(most)(*range(MAX_ARRAYS - 1)) == sum(range(MAX_ARRAYS - 1))
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float32"}, {"threads": 2}])

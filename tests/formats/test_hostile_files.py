@@ -73,7 +73,7 @@ def test_comments_that_do_not_end_take_time_in_proportion_to_the_file(tmp_path: 
 
 
 def test_a_file_of_too_many_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml, "MOST_ELEMENTS", 20)
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 20)
     with refused(where="arm.urdf", allowed="20 or fewer"):
         load(tmp_path, arm(extra="<gazebo/>" * 30))
 

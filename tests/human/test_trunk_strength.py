@@ -7,7 +7,7 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor.human import Person, TrunkStrength, person_of
-from torsor.human.body.trunk_strength import LEAST, MOST, extension
+from torsor.human.body.trunk_strength import MAX_FLEXION, MIN_FLEXION, extension
 
 MAN, WOMAN = Person(1.741, 73.0, "male"), Person(1.62, 58.0, "female")
 
@@ -18,13 +18,13 @@ def test_extension_rises_with_flexion_within_the_published_ranges() -> None:
         strength = TrunkStrength(person)
         assert (np.diff(strength.extend(angles)) >= -1e-9).all()
         assert upright[0] < strength.extend(0.0) < upright[1]
-        assert flexed[0] < strength.extend(MOST + 0.1) < flexed[1]
+        assert flexed[0] < strength.extend(MAX_FLEXION + 0.1) < flexed[1]
         assert strength.flex(0.3) < strength.extend(0.0)
 
 
 def test_the_mean_of_both_sexes_agrees_with_forces_at_the_upper_back() -> None:
     """504 N standing and 911 N sitting of 24 men and 36 women, 72.7 kg, 1.70 m, about 0.375 m above L5/S1."""
-    for force, angle, nearness in ((504.0, 0.0, 0.10), (911.0, MOST, 0.17)):
+    for force, angle, nearness in ((504.0, 0.0, 0.10), (911.0, MAX_FLEXION, 0.17)):
         men, women = (TrunkStrength(Person(1.70, 72.7, sex)).extend(angle) for sex in ("male", "female"))
         assert (24 * men + 36 * women) / 60 == pytest.approx(0.375 * force, rel=nearness)
 
@@ -33,7 +33,7 @@ def test_the_curve_is_twice_differentiable_where_it_becomes_constant() -> None:
     x = ca.SX.sym("x")
     curve = extension([200.0, 100.0], x)
     second = ca.Function("f", [x], [ca.hessian(curve, x)[0]])
-    for end in (LEAST, MOST):
+    for end in (MIN_FLEXION, MAX_FLEXION):
         values = [float(second(end + each)) for each in np.linspace(-0.1, 0.1, 401)]
         assert np.abs(np.diff(values)).max() < 0.02 * np.abs(values).max()
     assert float(ca.evalf(ca.substitute(curve, x, 0.4))) == pytest.approx(240.0)

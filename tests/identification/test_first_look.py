@@ -12,7 +12,7 @@ from identification.made_logs import noisy, truth
 from refusals import refused
 from torsor.cli.main import main
 from torsor.identification import LogMap, Measurements, first_look
-from torsor.identification.logs.look_report import write_look_report
+from torsor.identification.logs.first_look import write_look_report
 
 ARM = torsor.library.planar_chain(3)
 

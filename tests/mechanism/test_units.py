@@ -29,6 +29,8 @@ def test_warnings_of_overloads_have_the_unit_of_the_coordinate(name: str) -> Non
 def test_figures_of_an_identification_have_the_unit_of_the_coordinate() -> None:
     pytest.importorskip("matplotlib")
     zeros = np.zeros((4, ARM.nv))
-    figure = plot(ARM, Measurements(zeros, zeros, zeros, zeros), zeros, *np.zeros((2, ARM.nv)), "least squares", None)
+    numbers = {"predicted": zeros, "rms": zeros[0], "relative_residuals": zeros[0], "method": "least squares"}
+    data = Measurements(zeros, zeros, zeros, zeros)
+    figure = plot(SimpleNamespace(prior=ARM, measurements=data, unseen=None, **numbers), None)
     shown = {axes.get_title().partition(":")[0]: axes.get_ylabel() for axes in figure.axes}
     assert shown == UNITS

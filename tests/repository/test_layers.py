@@ -30,7 +30,7 @@ ADD_ONS: dict[str, set[str]] = {
 NARROW = {"compiler": {"base"}, "optimisation": {"base"}}
 # Files that import a module whose name is not a literal: the table of public names, subpackages, other distributions.
 BY_VARIABLE = {
-    *("__init__.py", "base/lazy.py", "base/registry.py", "cli/doctor.py", "compiler/gufunc.py", "formats/dispatch.py"),
+    *("__init__.py", "base/registry.py", "cli/doctor.py", "compiler/gufunc.py", "formats/dispatch.py"),
 }
 
 

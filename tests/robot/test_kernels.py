@@ -77,7 +77,7 @@ def test_parallel_robots_are_found_on_disk(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_robot_keeps_a_bounded_number_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "MOST_KEPT", 2)
+    monkeypatch.setattr(kernels, "MAX_KEPT", 2)
     robot = torsor.library.two_link().to(device="casadi")
     for name in ("link1", "link2", "base", "link1"):
         robot.pose([0.1, 0.2], name)
@@ -85,7 +85,7 @@ def test_a_robot_keeps_a_bounded_number_of_kernels(monkeypatch: pytest.MonkeyPat
 
 
 def test_controllers_made_in_a_loop_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "MOST_KEPT", 3)
+    monkeypatch.setattr(kernels, "MAX_KEPT", 3)
     x = ca.SX.sym("x")
     cache = kernels.Kernels(kernels.Target(device="casadi"), lambda: "test")
     for k in range(10):

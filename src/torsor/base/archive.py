@@ -106,14 +106,15 @@ def write_archive(path: Path, archive: Archive) -> None:
 @contextmanager
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
     """Give the archive in a file, which must be of a ``kind``, if one is given; errors within the block name it."""
-    what = _words(kind) if kind else "a result of Torsor"
+    what = registered("result", kind)[1] if kind else "a result of Torsor"
     with reading_npz(path, what) as found:
         check_array(found[_VERSION], (), "the version of its format", "iu")
         format = int(found.pop(_VERSION))
         if 1 <= format <= FORMAT:
             archive = _archive(found, format)
             if kind and archive.kind != kind:
-                raise ValueError(f"it is {_words(archive.kind)}; fix: read it with torsor.load_result")
+                words = registered("result", archive.kind)[1]
+                raise ValueError(f"it is {words}; fix: read it with torsor.load_result")
             yield archive
             return
     found_, fix = f"its format has the version {format}", f"read it with a newer Torsor; this is {__version__}"
@@ -124,11 +125,8 @@ def _archive(found: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
         return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
     header = json.loads(as_text(found[_HEADER]))
-    if (
-        not isinstance(header, dict)
-        or not isinstance(header.get("kind"), str)
-        or not isinstance(header.get("settings"), dict)
-    ):
+    kinds = {"kind": str, "settings": dict}
+    if not isinstance(header, dict) or not all(isinstance(header.get(key), kind) for key, kind in kinds.items()):
         raise ValueError(f"its header names no kind of result; allowed: {listing(result_kinds())}")
     if registered("result", header["kind"]) is None:
         known = f"allowed: {listing(result_kinds())}"
@@ -160,8 +158,3 @@ def load_result(path: str | Path, **given: Any) -> Any:
         kind = archive.kind
     cls, _ = registered("result", kind)
     return cls.load(path, **given)
-
-
-def _words(kind: str) -> str:
-    words: str = registered("result", kind)[1]
-    return words

@@ -219,9 +219,8 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
         found = f"is not a pose (error of orthonormality {error:.1e}, determinant {np.linalg.det(R):.3g})"
-        raise ModelError(
-            found, argument=what, value=T, where=where, allowed="[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
-        )
+        allowed = "[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
+        raise ModelError(found, argument=what, value=T, where=where, allowed=allowed)
     return T
 
 

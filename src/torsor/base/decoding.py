@@ -12,9 +12,8 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, missing
 from torsor.base.files import read_limited
-from torsor.base.yaml_text import parse_yaml
 
 Table = dict[str, Any]
 Kind = TypeVar("Kind")
@@ -90,6 +89,57 @@ def toml_data(content: bytes, source: str) -> Table:
     except (ValueError, RecursionError) as wrong:
         raise error(source, f"not valid TOML: {wrong}", fix="correct it, and save it as UTF-8") from None
     return data
+
+
+def parse_yaml(text: str, where: str, instead: str = "") -> Any:
+    r"""Return the content of YAML text from the file ``where``; ``instead`` is what works without the extra ``yaml``.
+
+    Example:
+        >>> parse_yaml("rate: 100\ncolumns: {q: [0]}", "map.yaml")
+        {'rate': 100, 'columns': {'q': [0]}}
+        >>> parse_yaml("rate: 100\nrate: 1", "map.yaml")
+        Traceback (most recent call last):
+        torsor.ModelError: map.yaml: line 2: the key 'rate' is in line 1 already; allowed: each key once
+    """
+    try:
+        import yaml
+    except ImportError:
+        found = "YAML is read by the package PyYAML, which is not installed"
+        raise missing(found, "yaml", where=where, instead=instead) from None
+    kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml reads ten times faster
+    try:
+        loader = kind(text)
+        node = loader.get_single_node()
+        _check_yaml_keys(node, where)  # before merge keys (<<) add theirs, which the keys of the table itself override
+        return None if node is None else loader.construct_document(node)
+    except ModelError:  # of a key that is given twice
+        raise
+    except (yaml.YAMLError, ValueError, KeyError, AttributeError, RecursionError) as error:  # of odd scalars
+        raise ModelError(f"not valid YAML: {' '.join(str(error).split())}", where=where) from None
+
+
+def _check_yaml_keys(root: Any, where: str) -> None:
+    """Raise ModelError for a key that a table has twice."""
+    waiting, seen = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        kind = type(node).__name__
+        if id(node) in seen or kind not in ("MappingNode", "SequenceNode"):
+            continue
+        seen.add(id(node))  # names (&) may refer to the table that they are in
+        if kind == "SequenceNode":
+            waiting += node.value
+            continue
+        lines: dict[tuple[str, str], int] = {}
+        for key, value in node.value:
+            waiting.append(value)
+            if type(key).__name__ != "ScalarNode":
+                continue
+            line = key.start_mark.line + 1
+            if (key.tag, key.value) in lines:
+                found = f"line {line}: the key {key.value!r} is in line {lines[key.tag, key.value]} already"
+                raise ModelError(found, value=key.value, where=where, allowed="each key once")
+            lines[key.tag, key.value] = line
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Table:

@@ -38,14 +38,7 @@ class Message(Exception):  # noqa: N818 - the base of errors and of warnings
     """
 
     def __init__(
-        self,
-        what: str = "",
-        *,
-        where: str = "",
-        argument: str = "",
-        value: Any = ...,
-        allowed: str = "",
-        fix: str = "",
+        self, what: str = "", *, where: str = "", argument: str = "", value: Any = ..., allowed: str = "", fix: str = ""
     ) -> None:
         self.what = what or f"is {shown(value)}"
         self.where, self.argument, self.value, self.allowed, self.fix = where, argument, value, allowed, fix

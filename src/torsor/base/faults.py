@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 from torsor.base.errors import ModelError, warn
 
-MOST = 20  # faults that an error shows
+MAX_FAULTS = 20  # that an error shows
 _FOUND: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
 
 
@@ -74,5 +74,5 @@ def all_faults() -> Iterator[None]:
     if len(faults) == 1:
         raise faults[0]
     if faults:
-        more = [f"... {len(faults)} in all"] if len(faults) > MOST else []
-        raise ModelError("\n".join([f"{len(faults)} faults:", *map(str, faults[:MOST]), *more]))
+        more = [f"... {len(faults)} in all"] if len(faults) > MAX_FAULTS else []
+        raise ModelError("\n".join([f"{len(faults)} faults:", *map(str, faults[:MAX_FAULTS]), *more]))

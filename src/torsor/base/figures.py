@@ -12,18 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import several
 from torsor.base.errors import ModelError, missing
-from torsor.base.files import check_target, replacing
+from torsor.base.files import check_suffix, check_target, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST = 8  # curves in a panel: more cannot be told apart
-MOST_ROLLOUTS = 50  # that are drawn
+MAX_CURVES = 8  # in a panel: more cannot be told apart
+MAX_ROLLOUTS = 50  # that are drawn
 LONGEST = 26  # characters of a name in a legend
 DPI = 130
 FEW = 10  # names that have the ten usual colours; more have colours of a circle of hues
@@ -68,7 +67,7 @@ class Quantity:
         found = []
         for unit in dict.fromkeys(self.units):
             own = [k for k, each in enumerate(self.units) if each == unit]
-            parts = np.array_split(own, -(-len(own) // MOST))
+            parts = np.array_split(own, -(-len(own) // MAX_CURVES))
             found += [(unit, part.tolist()) for part in parts]
         return found
 
@@ -128,10 +127,7 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
     if not file.suffix and not file.is_dir():
         file = file.with_name(f"{file.name}.png")
     check_target(file)
-    allowed = [f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())]
-    if file.suffix.lower() not in allowed:
-        found = f"the suffix is {file.suffix!r}"
-        raise ModelError(found, value=file.suffix, where=str(path), allowed=", ".join(allowed))
+    check_suffix(file, (f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())), str(path))
     with replacing(file) as part:
         figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
     return figure
@@ -154,20 +150,21 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     if len(names) <= FEW:
         return {name: f"C{k}" for k, name in enumerate(names)}
     slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
-    used = [0] * MOST
+    used = [0] * MAX_CURVES
     for group in groups:
         taken = [slots[name][0] for name in group if name in slots]
         for name in (each for each in group if each not in slots):
-            slot = min(range(MOST), key=lambda k: (taken.count(k), used[k], k))
+            slot = min(range(MAX_CURVES), key=lambda k: (taken.count(k), used[k], k))
             slots[name] = slot, used[slot]
             used[slot] += 1
             taken.append(slot)
-    return {name: _hue(*slots[name], max(used)) for name in names}
-
-
-def _hue(slot: int, turn: int, turns: int) -> str:
-    rgb = colorsys.hls_to_rgb((slot + turn / turns) / MOST, (0.5, 0.3, 0.4)[turn % 3], 0.9 if slot % 2 else 0.7)
-    return "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
+    found = dict[str, str]()
+    for name in names:
+        slot, turn = slots[name]
+        hue, lightness = (slot + turn / max(used)) / MAX_CURVES, (0.5, 0.3, 0.4)[turn % 3]
+        rgb = colorsys.hls_to_rgb(hue, lightness, 0.9 if slot % 2 else 0.7)
+        found[name] = "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
+    return found
 
 
 def label(name: str) -> str:
@@ -253,19 +250,12 @@ def label_of_title(title: str) -> str:
 
 
 def draw_panel(
-    axes: Any,
-    quantity: Quantity,
-    times: Array,
-    colours: Mapping[str, str] | None = None,
-    own: list[int] | None = None,
+    axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
-
-    Return whether bounds were near enough to be drawn.
-    """
+    """Draw the curves of a quantity, or its ``own`` ones, with a legend; return whether bounds were near enough."""
     colours = colours_of(quantity.names) if colours is None else colours
     own = list(range(len(quantity.names))) if own is None else own
-    rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MOST_ROLLOUTS]
+    rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MAX_ROLLOUTS]
     jumps = None if quantity.jumps is None else quantity.jumps.reshape(-1, *quantity.jumps.shape[-2:])
     opacity = 1.0 if len(rollouts) == 1 else max(0.15, 1 / len(rollouts) ** 0.5)
     for k, rollout in enumerate(rollouts):
@@ -281,7 +271,7 @@ def draw_panel(
     return bounded
 
 
-def _curve(axes: Any, times: Array, values: Array, jumps: NDArray[np.bool_] | None, style: Mapping[str, Any]) -> None:
+def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: Mapping[str, Any]) -> None:
     """Draw a curve: solid, and dotted where it jumps."""
     if jumps is None or not jumps.any():
         axes.plot(times, values, linewidth=1.3, **style)

@@ -9,7 +9,7 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,22 +20,9 @@ from numpy.typing import NDArray
 from torsor.base.errors import ModelError
 
 # Errors that a damaged or hostile file may cause while it is decoded.
-_DAMAGED = (
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    AttributeError,
-    IndexError,
-    MemoryError,
-    EOFError,
-    OSError,
-    RuntimeError,
-    SyntaxError,  # NumPy parses the headers of arrays as Python
-    tokenize.TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_DAMAGED: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
+_DAMAGED += (MemoryError, EOFError, OSError, RuntimeError, SyntaxError)  # NumPy parses the headers of arrays as Python
+_DAMAGED += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
 LONGEST_NAME = 60  # characters of a file name that an error shows
@@ -81,6 +68,14 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
     if not is_file:
         found = "a folder" if is_folder else "a device or a pipe" if exists else "no such file"
         raise ModelError(found, where=str(path), allowed=allowed, fix=fix)
+
+
+def check_suffix(path: Path, allowed: Iterable[str], where: str = "") -> None:
+    """Raise ModelError for a file whose suffix is not ``allowed``; ``where`` is its name by default."""
+    suffixes = tuple(allowed)
+    if path.suffix.lower() not in suffixes:
+        found, words = f"the suffix is {path.suffix!r}", ", ".join(filter(None, suffixes))
+        raise ModelError(found, value=path.suffix, where=where or path.name, allowed=words)
 
 
 def check_name(path: Path) -> None:
@@ -149,7 +144,11 @@ def replacing(path: Path) -> Iterator[Path]:
     check_name(path)
     target = Path(os.path.realpath(path)) if path.is_symlink() else path  # the link stays, its file is replaced
     if target.exists() and not (target.is_file() or target.is_dir()):
-        yield from _poured(target)
+        with tempfile.TemporaryDirectory() as folder:  # a device or a pipe, which stays what it is
+            part = Path(folder, target.name)
+            yield part
+            with part.open("rb") as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
         return
     # In the same folder, so that replace is one operation; short, since a name has 255 bytes at most.
     part = target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(4)}.part")
@@ -159,25 +158,13 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.copymode(target, part)  # who could not read the old file cannot read the new one
         part.replace(target)
     except OSError as error:
-        if error.errno is not None and error.filename in (
-            None,
-            part,
-            str(part),
-        ):  # the user knows the file under its own name
+        # The user knows the file under its own name.
+        if error.errno is not None and error.filename in (None, part, str(part)):
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-
-
-def _poured(target: Path) -> Iterator[Path]:
-    """Give a temporary path whose content goes to a device or a pipe, which stays what it is, when the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        part = Path(folder, target.name)
-        yield part
-        with part.open("rb") as source, target.open("wb") as sink:
-            shutil.copyfileobj(source, sink)
 
 
 def write_npz(path: Path, arrays: Mapping[str, Any]) -> None:

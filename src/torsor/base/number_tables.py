@@ -101,12 +101,15 @@ class NumberTable:
             chosen = [cells[place] for place in places]
             numbers = _quick_numbers(chosen, suffixes) if "_" not in row.text and row.text.isascii() else None
             if numbers is None:
-                numbers = [
-                    self._number(cell, power, row.line, name, missing, fix)
-                    for cell, power, name in zip(chosen, powers, names, strict=True)
-                ]
+                parts = zip(chosen, powers, names, strict=True)
+                numbers = [self._number(cell, power, row.line, name, missing, fix) for cell, power, name in parts]
             table[k] = numbers
-            self._check_width(row, cells)
+            if len(cells) != self.width:
+                repair = "write decimal points, not commas; one cell for each column"
+                if len(cells) == self.width + 1 and not cells[-1]:
+                    repair = "remove the delimiter at the end of the lines, or add one to the heads"
+                text = f"line {row.line} has {len(cells)} columns, and the table has {self.width}"
+                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
         return table
 
     def cells(self, row: Row) -> list[str]:
@@ -119,15 +122,14 @@ class NumberTable:
 
     def _by_numpy(self, places: Sequence[int]) -> Array | None:
         """Return the numbers by NumPy's reader, or None where a cell or the width of a row is not as usual."""
-        tabs = self.separator == TABS_OR_BLANKS and all("\t" in row.text for row in self.rows)
+        lines, width = [row.text for row in self.rows], self.width
+        tabs = self.separator == TABS_OR_BLANKS and all("\t" in line for line in lines)
         separator = "\t" if tabs else self.separator or " "
         by_blanks = separator == " "
-        width = self.width
-        if any((len(row.text.split()) if by_blanks else row.text.count(separator) + 1) != width for row in self.rows):
+        if any((len(line.split()) if by_blanks else line.count(separator) + 1) != width for line in lines):
             return None
         if min(places, default=0) < 0 or max(places, default=0) >= width:
             return None
-        lines = [row.text for row in self.rows]
         try:
             return np.loadtxt(lines, delimiter=None if by_blanks else separator, usecols=places, ndmin=2, comments=None)
         except ValueError:  # a cell is no number: reading cell by cell says which
@@ -148,17 +150,7 @@ class NumberTable:
         if word not in MISSING | INFINITE:
             fix = "write decimal points, and numbers alone; remove lines that are no rows"
         text = f"line {line}, column {name!r}: {reprlib.repr(cell)} is no number"
-        allowed = "a finite number with a decimal point"
-        raise ModelError(text, value=name, where=self.where, allowed=allowed, fix=fix)
-
-    def _check_width(self, row: Row, cells: Sequence[str]) -> None:
-        if len(cells) == self.width:
-            return
-        fix = "write decimal points, not commas; one cell for each column"
-        if len(cells) == self.width + 1 and not cells[-1]:
-            fix = "remove the delimiter at the end of the lines, or add one to the heads"
-        text = f"line {row.line} has {len(cells)} columns, and the table has {self.width}"
-        raise ModelError(text, where=self.where, allowed=str(self.width), fix=fix)
+        raise ModelError(text, value=name, where=self.where, allowed="a finite number with a decimal point", fix=fix)
 
 
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:

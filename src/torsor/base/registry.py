@@ -3,8 +3,9 @@
 ``torsor/__init__.py`` declares which package registers a name; that package is imported when the name is first used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 _known: dict[tuple[str, str], Any] = {}
@@ -48,3 +49,19 @@ def registered(what: str, name: str) -> Any:
             if not home.startswith(str(error.name)):
                 raise
     return _known.get((what, name))
+
+
+def subpackages(package: str, *names: str) -> Callable[[str], ModuleType]:
+    """Return the ``__getattr__`` of a package that imports these modules or subpackages on first use.
+
+    Example:
+        >>> torsor.robot.parallel.__name__
+        'torsor.robot.parallel'
+    """
+
+    def find(name: str) -> ModuleType:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return import_module(f"{package}.{name}")
+
+    return find

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torsor.base.archive import Archive, write_archive
 from torsor.base.documents import header, write_document
-from torsor.base.errors import ModelError
+from torsor.base.files import check_suffix
 from torsor.base.summary import Summary
 from torsor.base.tables import Column, write_table
 
@@ -37,9 +37,7 @@ class Result:
         """
         path = Path(path)
         suffix = path.suffix.lower()
-        if suffix not in self.suffixes:
-            allowed = ", ".join(self.suffixes)
-            raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed)
+        check_suffix(path, self.suffixes)
         if suffix == ".npz":
             write_archive(path, self._archive())
         elif suffix == ".csv":

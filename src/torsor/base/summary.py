@@ -10,7 +10,7 @@ from torsor.base.errors import printable
 if TYPE_CHECKING:
     from rich.table import Table
 
-MOST_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
+MAX_ROWS, FIRST, LAST = 16, 10, 3  # a longer table shows its first and last rows
 STYLE = "border-collapse:collapse;margin:.4em 0"
 CELL = "padding:.15em .7em;text-align:left;border-bottom:1px solid #ddd"
 
@@ -29,8 +29,8 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
     return file.getvalue()
 
 
-def titled_table(title: str, *columns: str, overflow: Any = "ellipsis") -> "Table":
-    """Return an empty table of Rich with its columns, the first to the left and the others to the right.
+def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: bool = False) -> "Table":
+    """Return an empty table of Rich with its columns, the first to the left, the others too if they are ``words``.
 
     A long name in the first column is folded: cut off, it could stand for several. ``overflow`` is that of the others.
     """
@@ -38,7 +38,7 @@ def titled_table(title: str, *columns: str, overflow: Any = "ellipsis") -> "Tabl
 
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
     for k, column in enumerate(columns):
-        table.add_column(column, justify="right" if k else "left", overflow=overflow if k else "fold")
+        table.add_column(column, justify="left" if words or not k else "right", overflow=overflow if k else "fold")
     return table
 
 
@@ -60,7 +60,7 @@ class Summary(NamedTuple):
 
     @property
     def _shown(self) -> list[Sequence[str]]:
-        if len(self.rows) <= MOST_ROWS:
+        if len(self.rows) <= MAX_ROWS:
             return list(self.rows)
         left_out = f"... {len(self.rows) - FIRST - LAST} more"
         return [*self.rows[:FIRST], (left_out, *[""] * (len(self.head) - 1)), *self.rows[-LAST:]]

@@ -1,13 +1,17 @@
-"""Results as CSV tables: one column for each quantity, with its name and unit in the header."""
+"""Results as CSV tables, and motions as points for a controller: JointTrajectory of ROS, as JSON or YAML."""
 
 import csv
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.files import check_target, replacing
+from torsor.base.arrays import Array
+from torsor.base.checks import positive
+from torsor.base.errors import ModelError
+from torsor.base.files import check_suffix, check_target, replacing
 
 
 class Column(NamedTuple):
@@ -55,3 +59,66 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
         writer = csv.writer(file)
         writer.writerow([each.head for each in columns])
         writer.writerows([x if isinstance(x, str) else repr(x) for x in row] for row in zip(*values, strict=True))
+
+
+POINT_SUFFIXES = (".json", ".yaml", ".yml")
+NANO = 1_000_000_000
+MAX_INSTANTS = 10_000_000  # of a file
+
+
+def instants(duration: float, rate: float) -> Array:
+    """Return times (N,) in s from 0 to the end of a motion, 1 / rate (Hz) apart; the last step may be shorter.
+
+    Example:
+        >>> instants(1.0, 4.0).tolist(), instants(0.5, 4.5).round(3).tolist()
+        ([0.0, 0.25, 0.5, 0.75, 1.0], [0.0, 0.222, 0.444, 0.5])
+    """
+    whole = int(np.floor(duration * rate * (1 + 1e-12)))
+    times = np.arange(whole + 1) / rate
+    return np.append(times, duration) if times[-1] < duration * (1 - 1e-9) else times
+
+
+def check_rate(rate: float, duration: float, where: str) -> float:
+    """Return a rate (Hz) that gives no more instants than a file can have.
+
+    Example:
+        >>> check_rate(1e12, 2.0, "motion.csv")
+        Traceback (most recent call last):
+        torsor.ModelError: motion.csv: rate is 1e+12 Hz, which gives 2e+12 samples; allowed: 10000000 samples \
+or fewer; fix: lower the rate to 5e+06 Hz or less
+    """
+    rate = positive(rate, where, "rate")
+    if rate * duration > MAX_INSTANTS:
+        found = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
+        fix = f"lower the rate to {MAX_INSTANTS / duration:g} Hz or less"
+        raise ModelError(found, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
+    return rate
+
+
+def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[Array, Array, Array]) -> None:
+    """Write q, v, a (N, n) at ``times`` (N,), in s, to a .json or .yaml file, whole or not at all.
+
+    Numbers have nine digits after the point, and the text is JSON in both cases, which YAML readers read too.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "points.json")
+        ...     write_points(file, ["elbow"], np.array([0.0, 1.5]), (np.eye(2)[:, :1],) * 3)
+        ...     json.loads(file.read_text())["points"][1]["time_from_start"]
+        {'sec': 1, 'nanosec': 500000000}
+    """
+    check_suffix(path, POINT_SUFFIXES)
+    check_target(path)
+    points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
+    head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'
+    text = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _point(t: float, q: Array, v: Array, a: Array) -> str:
+    parts = [("positions", q), ("velocities", v), ("accelerations", a)]
+    numbers = ", ".join(f'"{name}": [{", ".join(f"{x + 0.0:.9f}" for x in row)}]' for name, row in parts)
+    nanoseconds = round(t * NANO)
+    return f'{{{numbers}, "time_from_start": {{"sec": {nanoseconds // NANO}, "nanosec": {nanoseconds % NANO}}}}}'

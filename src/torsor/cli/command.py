@@ -37,14 +37,11 @@ PREDICTED = {
     ONLY_AT_NODES: "the predicted motion is optimal at the nodes only: between them it violates a constraint",
     STOPPED: "stopped by Ctrl-C; a motion that was found until then is written",
 }
-ALL = (
-    _EVERYWHERE
-    | PREDICTED
-    | {
-        DONE: "the command succeeded; a predicted motion is optimal, also between the nodes",
-        NONE: "the motion problem is infeasible (the nearest motion is written); a simulation, an item, "
-        "a case of a sweep or a check fails, a checked log is suspicious",
-    }
+ALL = _EVERYWHERE | PREDICTED
+ALL[DONE] = "the command succeeded; a predicted motion is optimal, also between the nodes"
+ALL[NONE] = (
+    "the motion problem is infeasible (the nearest motion is written); a simulation, an item, a case of a sweep or a "
+    "check fails, a checked log is suspicious"
 )
 
 
@@ -55,10 +52,7 @@ def statuses_help(own: Mapping[int, str]) -> str:
 
 
 def status_of_error(error: Exception) -> int:
-    """Return the exit status of an error that is no internal one.
-
-    A conflict of constraints is told from a search that ended without a motion.
-    """
+    """Return the exit status of an error that is no internal one; a conflict of constraints has one of its own."""
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
     return NONE if isinstance(error, SimulationError) else MISTAKE

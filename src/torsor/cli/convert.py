@@ -27,16 +27,11 @@ def _run(arguments: Namespace, console: Console) -> None:
         raise ModelError("it exists", where=str(path), fix="--force replaces it")
     robot = as_robot(given_robot(arguments))
     robot.save(path)
-    meshes = _copies(path)
+    folder = copies_folder(path)
+    meshes = folder if folder.is_dir() and f"{folder.name}/".encode() in path.read_bytes() else None
     print_paths(console, path, meshes)
     document = {"robot": robot.name, "file": str(path), "meshes": None if meshes is None else str(meshes)}
     write_json(arguments, console, document)
-
-
-def _copies(path: Path) -> Path | None:
-    """Return the folder of copies of meshes that a file names, None if it names none."""
-    folder = copies_folder(path)
-    return folder if folder.is_dir() and f"{folder.name}/".encode() in path.read_bytes() else None
 
 
 _EXAMPLES = ("torsor convert two_link two_link.urdf", "torsor convert ur5 ur5.sdf --base floating")

@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import torsor
+from torsor.base.summary import titled_table
 from torsor.cli.command import DOCTORED, NONE, Command
 from torsor.cli.outputs import write_json
 from torsor.compiler import cache
@@ -50,14 +51,14 @@ EXTRAS = {
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:
-    found: dict[str, Any] = {"versions": _versions(), "machine": _machine(), "cache": _cache(), "extras": _extras()}
+    versions = {"torsor": torsor.__version__, "python": platform.python_version()}
+    versions |= {name: version(name) for name in ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")}
+    found: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
     for title in ("versions", "machine", "cache"):
         _print(console, title, found[title])
     _print(console, "extras", {each["package"]: _words(each) for each in found["extras"]})
     checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _card or _has_card()}
-    table = Table(title="self-test", title_justify="left", title_style="bold", header_style="bold")
-    for head in ("check", "result", "seconds"):
-        table.add_column(head)
+    table = titled_table("self-test", "check", "result", "seconds", words=True)
     for name, (fault, seconds) in checks.items():
         table.add_row(escape(name), f"[red]{escape(fault)}[/red]" if fault else "[green]good[/green]", f"{seconds:.2f}")
     console.print(table)
@@ -74,12 +75,6 @@ def _print(console: Console, title: str, rows: Mapping[str, object]) -> None:
     for name, value in rows.items():
         table.add_row(escape(name), escape(str(value)))
     console.print(table)
-
-
-def _versions() -> dict[str, str]:
-    packages = ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")
-    own = {"torsor": torsor.__version__, "python": platform.python_version()}
-    return own | {name: version(name) for name in packages}
 
 
 def _machine() -> dict[str, str]:
@@ -123,19 +118,18 @@ def _words(extra: Mapping[str, str]) -> str:
 # The self-test: each check returns a number that should be 0, relative to what it compares.
 
 
-def _random_states(count: int) -> Any:
-    return np.random.default_rng(1).uniform(-1.0, 1.0, (3, count, 6))
+def _arm() -> tuple[torsor.Robot, Any]:
+    """Return an arm, and random states of it."""
+    return torsor.library.six_axis_arm(), np.random.default_rng(1).uniform(-1.0, 1.0, (3, 64, 6))
 
 
 def _inverse_and_forward() -> float:
-    robot = torsor.library.six_axis_arm()
-    q, v, a = _random_states(64)
+    robot, (q, v, a) = _arm()
     return _difference(robot.forward_dynamics(q, v, robot.inverse_dynamics(q, v, a)), a)
 
 
 def _machine_code() -> float:
-    robot = torsor.library.six_axis_arm()
-    q, v, a = _random_states(64)
+    robot, (q, v, a) = _arm()
     return _difference(robot.inverse_dynamics(q, v, a), robot.to(device="casadi").inverse_dynamics(q, v, a))
 
 
@@ -166,8 +160,7 @@ def _has_card() -> bool:
 
 def _card() -> float:
     cupy: Any = importlib.import_module("cupy")
-    robot = torsor.library.six_axis_arm()
-    q, v, a = _random_states(64)
+    robot, (q, v, a) = _arm()
     found = robot.to(device="cuda").inverse_dynamics(*(cupy.asarray(each) for each in (q, v, a)))
     return _difference(cupy.asnumpy(found), robot.inverse_dynamics(q, v, a))
 

@@ -10,7 +10,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_paths, print_quantity, write_json, write_quantities
+from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import (
     LETTERS,
     add_robot,
@@ -55,16 +55,14 @@ def _run(arguments: Namespace, console: Console) -> None:
     found = [each for name in wanted for each in _computed(engine, name, states)]
     needed = {each.partition("_")[0] for name in wanted for each in ALGORITHMS[name.partition(":")[0]].inputs}
     warn_of_zeros(arguments.states, needed, states)
-    for each in found:
-        if arguments.states is None:
+    if arguments.states is None:
+        for each in found:
             print_quantity(console, each)
-    if arguments.states is not None:
+    else:
         shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.values.shape))}" for each in found)
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
-    if arguments.output is not None:
-        write_quantities(arguments.output, found, states.get("time"))
     write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    print_paths(console, arguments.output)
+    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
 
 
 def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
@@ -75,21 +73,16 @@ def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quanti
         raise ModelError("is that of a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
         raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
-    inputs = [_input(robot, each, states) for each in algorithm.inputs if each != "share"]
+    inputs, active = [], [robot.coordinate_names.index(each) for each in robot.active]
+    for letter, _, of_active in (each.partition("_") for each in algorithm.inputs if each != "share"):
+        count = robot.nq if letter == "q" else robot.nv
+        numbers = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
+        inputs.append(numbers[..., active] if of_active else numbers)
     values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
         return [_quantity(robot, given, name, values)]
-    return [
-        _quantity(robot, f"{given} {label}", name, value)
-        for label, value in zip(algorithm.results, values, strict=True)
-    ]
-
-
-def _input(robot: Robot, name: str, states: dict[str, Array]) -> Array:
-    letter, _, active = name.partition("_")
-    count = robot.nq if letter == "q" else robot.nv
-    values = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
-    return values[..., [robot.coordinate_names.index(each) for each in robot.active]] if active else values
+    parts = zip(algorithm.results, values, strict=True)
+    return [_quantity(robot, f"{given} {label}", name, value) for label, value in parts]
 
 
 _WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")

@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.points import check_rate
 from torsor.base.startup import STOPPED
 from torsor.base.summary import titled_table
+from torsor.base.tables import check_rate
 from torsor.cli.command import DONE, EXCITED, Command
-from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
+from torsor.cli.outputs import add_motion, check_motion, write_motion
 from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA
@@ -78,14 +78,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     if "expected" in motion.settings:
         console.print(_expected(motion))
-    if arguments.output is not None:
-        motion.save(arguments.output, *((arguments.rate,) if arguments.output.suffix.lower() == ".csv" else ()))
-    if arguments.points is not None:
-        motion.save_points(arguments.points, arguments.rate)
-    if arguments.plot is not None:
-        motion.plot(arguments.plot)
-    write_json(arguments, console, motion.to_dict())
-    print_paths(console, arguments.output, arguments.points, arguments.plot)
+    write_motion(arguments, console, motion)
     return DONE if motion.status == "done" else STOPPED
 
 

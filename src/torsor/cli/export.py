@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import NamedTuple
 
 from rich.console import Console
 
@@ -37,30 +36,23 @@ def add_fmi_options(parser: ArgumentParser) -> None:
     group.add_argument("--no-binary", dest="binary", action="store_const", const=False, help=sources)
 
 
-class _Target(NamedTuple):
-    """A target: what --help says of it, and the options of this command that it takes."""
-
-    what: str
-    options: tuple[str, ...]
-
-
 _SOURCE = ("names", "dtype", "name", "prefix")
-# The function ``torsor.export.NAME`` writes a target, into the folder or the file PATH.
+# What --help says of a target, and the options that it takes; the function ``torsor.export.NAME`` writes it to PATH.
 _TARGETS = {
-    "c": _Target("C99 for controllers", _SOURCE),
-    "cpp": _Target("the same with a header of C++17", _SOURCE),
-    "js": _Target("an ES module for web pages and Node", _SOURCE),
-    "ros2": _Target("a package of ROS 2 with a controller and a solver", ("name",)),
-    "fmi": _Target("a functional mock-up unit, FILE.fmu, for other simulation programs", FMI_OPTIONS),
+    "c": ("C99 for controllers", _SOURCE),
+    "cpp": ("the same with a header of C++17", _SOURCE),
+    "js": ("an ES module for web pages and Node", _SOURCE),
+    "ros2": ("a package of ROS 2 with a controller and a solver", ("name",)),
+    "fmi": ("a functional mock-up unit, FILE.fmu, for other simulation programs", FMI_OPTIONS),
 }
 _OF_PARALLEL = ("c", "cpp", "js")  # targets of parallel robots
-_OPTIONS = sorted({option for target in _TARGETS.values() for option in target.options})
+_OPTIONS = sorted({option for _, own in _TARGETS.values() for option in own})
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("path", metavar="PATH", type=Path, help="folder of the written files; of fmi, the file")
-    listed = "; ".join(f"{name}: {target.what}" for name, target in _TARGETS.items())
+    listed = "; ".join(f"{name}: {what}" for name, (what, _) in _TARGETS.items())
     parser.add_argument("--to", choices=_TARGETS, default="c", help=f"what is written ({listed}); by default c")
     names = "algorithms (name or name:link); by default inverse dynamics, of closed mechanisms the constrained one;"
     names += " of fmi, outputs besides q, v and a, such as pose:LINK and joint_wrenches:LINK"
@@ -77,7 +69,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> None:
     robot = given_robot(arguments)
     given = {option: value for option in _OPTIONS if (value := getattr(arguments, option)) is not None}
-    taken = _TARGETS[arguments.to].options
+    taken = _TARGETS[arguments.to][1]
     for option in given:
         if option not in taken:
             found, allowed = f"{_flag(option)} with --to {arguments.to}", ", ".join(map(_flag, taken))

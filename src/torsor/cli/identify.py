@@ -2,6 +2,7 @@
 
 import warnings
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from torsor.base.errors import warn
 from torsor.cli.command import CHECKED, DONE, NONE, Command
-from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, write_files, write_json
 from torsor.cli.states import add_robot, as_robot, given_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
@@ -17,24 +18,20 @@ from torsor.identification.closed_robot import MeasuredRobot, measured_robot
 from torsor.identification.drives import OFFERED
 from torsor.identification.estimation import INFLUENCES
 from torsor.identification.identify import SIMULATION, identify
-from torsor.robot.robot import Robot
+from torsor.identification.logs.first_look import write_look_report
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    columns = (
-        "columns 'time', 'q NAME' and 'tau NAME' of all coordinates (of closed loops and parallel robots: of the "
-        "drives), perhaps also 'v NAME' and 'a NAME', units in [] (SI by default); other columns need --map"
-    )
+    columns = "columns 'time', 'q NAME' and 'tau NAME' of all coordinates (of closed loops and parallel robots: of the "
+    columns += "drives), perhaps also 'v NAME' and 'a NAME', units in [] (SI by default); other columns need --map"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=f"recorded motions (.csv): {columns}")
     text = "what the columns of the logs are: names, units, gears, delays (.toml, .json, .yaml)"
     parser.add_argument("--map", type=Path, metavar="FILE", help=text)
     text = "a first look only: what is suspicious in the logs, and what can be identified from them"
     parser.add_argument("--check", action="store_true", help=text)
-    cutoff = (
-        "Hz, of the filter that differentiates positions where velocities or accelerations are missing (default: from "
-        "their spectra, and by the model)"
-    )
+    cutoff = "Hz, of the filter that differentiates positions where velocities or accelerations are missing (default: "
+    cutoff += "from their spectra, and by the model)"
     parser.add_argument("--cutoff", type=float, help=cutoff)
     text = "only masses and inertias that bodies can have; -o, --total-mass imply it"
     parser.add_argument("--physical", action="store_true", help=text)
@@ -71,13 +68,15 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     outputs = (arguments.output, arguments.plot, arguments.report, arguments.json)
     check_apart(outputs, [arguments.robot, arguments.map, arguments.validate, *arguments.logs])
     given = given_robot(arguments)
-    if arguments.output is not None:
-        _try_to_write(as_robot(given), arguments.output.name)
+    if arguments.output is not None:  # refused before anything is identified, if its format cannot express the robot
+        with TemporaryDirectory() as folder, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they come when the file is written
+            as_robot(given).save(Path(folder, arguments.output.name))
     robot = measured_robot(given)
     if arguments.check:
         return _check(robot, arguments, console)
-    data = _measured(arguments.logs, robot, arguments)
-    unseen = None if arguments.validate is None else _measured([arguments.validate], robot, arguments)
+    load = partial(Measurements.load, robot=robot, columns=arguments.map, cutoff=arguments.cutoff)
+    data, unseen = load(arguments.logs), None if arguments.validate is None else load(arguments.validate)
     couplings = {}
     if arguments.map is not None and not arguments.uncoupled:
         couplings = LogMap.of(arguments.map).couplings(robot)
@@ -94,7 +93,11 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         mass=arguments.total_mass,
         held_out=arguments.held_out,
     )
-    for note in (*data.notes, *(_turning(motor, list(joints)) for motor, joints in couplings.items())):
+    notes = list(data.notes)
+    for motor, (*first, last) in couplings.items():
+        text = "its inertia and friction are identified too (--uncoupled leaves them out)"
+        notes.append(f"{motor} turns with {', '.join(first)} and {last}: {text}")
+    for note in notes:
         console.print(f"- {note}", markup=False, highlight=False, soft_wrap=True)
     console.print(result.report(), markup=False, highlight=False, soft_wrap=True)
     validated = None if unseen is None else result.validate(unseen)
@@ -102,52 +105,29 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         console.print(f"\n{arguments.validate.name}, which was not used:", markup=False, highlight=False)
         for name, percent in zip(robot.coordinate_names, validated.relative_residuals, strict=True):
             console.print(f"  {name}: residual {percent:.3g} % of the force", markup=False, highlight=False)
-    if arguments.output is not None:
-        as_robot(result.robot).save(arguments.output)
-        if result.drives is not None:
-            fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
-            warn(result.drives.left_out, where=str(arguments.output), fix=fix)
-    if arguments.plot is not None:
-        (result if validated is None else validated).plot(arguments.plot)
+    if arguments.output is not None and result.drives is not None:
+        fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
+        warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     if arguments.json is not None:
         shown = result.to_dict()
         if validated is not None:
             shown["validation"] = {"log": arguments.validate.name, "residuals": validated.to_dict()["residuals"]}
         write_json(arguments, console, shown)
-    if arguments.report is not None:
-        write_identification_report(arguments.report, result, validated)
-    print_paths(console, arguments.output, arguments.plot, arguments.report)
+    write_files(
+        console,
+        (arguments.output, lambda path: as_robot(result.robot).save(path)),
+        (arguments.plot, (result if validated is None else validated).plot),
+        (arguments.report, lambda path: write_identification_report(path, result, validated)),
+    )
     return None
-
-
-def _try_to_write(robot: Robot, name: str) -> None:
-    """Raise before anything is identified if the format of a file cannot express the robot, or needs a package."""
-    with TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they come when the file is written
-        robot.save(Path(folder, name))
-
-
-def _measured(paths: list[Path], robot: MeasuredRobot, arguments: Namespace) -> Measurements:
-    return Measurements.load(paths, robot, arguments.map, cutoff=arguments.cutoff)
-
-
-def _turning(motor: str, joints: list[str]) -> str:
-    others = f"{', '.join(joints[:-1])} and {joints[-1]}"
-    return f"{motor} turns with {others}: its inertia and friction are identified too (--uncoupled leaves them out)"
 
 
 def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
     """Show a first look at the logs, and return whether something is suspicious."""
     look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
     console.print(look.report(), markup=False, highlight=False, soft_wrap=True)
-    if arguments.plot is not None:
-        look.plot(arguments.plot)
-    if arguments.report is not None:
-        from torsor.identification.logs.look_report import write_look_report
-
-        write_look_report(arguments.report, look)
     write_json(arguments, console, look.to_dict())
-    print_paths(console, arguments.plot, arguments.report)
+    write_files(console, (arguments.plot, look.plot), (arguments.report, lambda path: write_look_report(path, look)))
     return NONE if look.findings else DONE
 
 

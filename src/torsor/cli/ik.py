@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
@@ -62,16 +61,11 @@ def _run(arguments: Namespace, console: Console) -> None:
             shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
-    table = titled_table("Posture", "position", "value")
-    if arguments.all:  # six columns
-        table = Table(title="Postures", title_justify="left", title_style="bold", header_style="bold")
-        for name in names:
-            table.add_column(name, justify="right", overflow="fold")
-        for row in shown:
-            table.add_row(*row)
-    else:
-        for name, value in zip(names, shown[0], strict=True):
-            table.add_row(name, value)
+    table = titled_table("Postures", *names, overflow="fold")  # of six axes
+    if not arguments.all:
+        table, shown = titled_table("Posture", "position", "value"), list(map(list, zip(names, shown[0], strict=True)))
+    for row in shown:
+        table.add_row(*row)
     if len(q):
         console.print(table)
     solved = not cause

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from torsor import view
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, ModelWarning, listing, printable
+from torsor.base.summary import titled_table
 from torsor.cli.command import Command
-from torsor.cli.outputs import add_report, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_report, write_files, write_json
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states, warn_of_zeros
 from torsor.human.recordings import GroundForces, Markers, MotionTable, OsimModel, Recording, load, read_osim
 from torsor.human.recordings.recording import runs
@@ -26,7 +26,7 @@ from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")
-MOST = 40  # rows of a table
+MAX_ROWS = 40  # of a table
 
 
 def show_recording(name: str, console: Console) -> dict[str, Any]:
@@ -50,10 +50,8 @@ def show_recording(name: str, console: Console) -> dict[str, Any]:
 
 def _markers(markers: Markers, console: Console) -> dict[str, Any]:
     gaps = markers.gaps()
-    _line(
-        console,
-        f"{len(markers.names)} markers, {_times(markers)}, in {markers.unit}, axes: {markers.axes or 'unknown'}",
-    )
+    place = f"in {markers.unit}, axes: {markers.axes or 'unknown'}"
+    _line(console, f"{len(markers.names)} markers, {_times(markers)}, {place}")
     _line(console, "Markers: " + escape(printable(", ".join(markers.names))))
     if gaps:
         rows = [(gap.marker, f"{gap.first + 1} to {gap.last + 1}", f"{gap.duration:.3f}") for gap in gaps]
@@ -119,18 +117,16 @@ def _line(console: Console, text: str) -> None:
 
 
 def _table(console: Console, title: str, heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    more = f" (the first {MOST} of {len(rows)})" if len(rows) > MOST else ""
-    table = Table(title=f"{title}{more}", title_justify="left", title_style="bold", header_style="bold")
-    for head in heads:
-        table.add_column(head)
-    for row in rows[:MOST]:
+    more = f" (the first {MAX_ROWS} of {len(rows)})" if len(rows) > MAX_ROWS else ""
+    table = titled_table(f"{title}{more}", *heads, words=True)
+    for row in rows[:MAX_ROWS]:
         table.add_row(*(escape(printable(cell)) for cell in row))
     console.print(table)
 
 
 SNAP = "1e-5"  # rad: pi/2 with four decimals
 WORTH_SAYING = 0.03  # part of the operations
-MOST_HINTS = 12  # links whose inertia is said to be suspicious, one line each
+MAX_HINTS = 12  # links whose inertia is said to be suspicious, one line each
 LARGEST_COUNTED = 100  # degrees of freedom; counting takes a second there
 
 
@@ -143,7 +139,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> None:
     check_report(arguments.report)
     if Path(arguments.robot).suffix.lower() in SUFFIXES:
-        _show_recording(arguments, console)
+        if arguments.report is not None or arguments.q or arguments.states:
+            raise ModelError("--report, --q or --states with a recording", where=arguments.robot, allowed="a robot")
+        write_json(arguments, console, show_recording(arguments.robot, console))
         return
     given = given_robot(arguments)
     robot = as_robot(given)
@@ -176,32 +174,21 @@ def _run(arguments: Namespace, console: Console) -> None:
     _hint_of_snap(arguments, robot, console)
     _hints_of_bodies(robot, console)
     write_json(arguments, console, _as_dict(robot))
-    if arguments.report is not None:
-        _write_report(arguments.report, given, states)
-        print_paths(console, arguments.report)
-
-
-def _show_recording(arguments: Namespace, console: Console) -> None:
-    """Show markers, ground forces, tables or a skeleton of OpenSim; options of robots do not apply."""
-    if arguments.report is not None or arguments.q or arguments.states:
-        raise ModelError("--report, --q or --states with a recording", where=arguments.robot, allowed="a robot")
-    write_json(arguments, console, show_recording(arguments.robot, console))
+    write_files(console, (arguments.report, lambda path: _write_report(path, given, states)))
 
 
 def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Array]) -> None:
     """Write a report with the loads of the bearings at a state, or over the states of a table."""
-    from torsor.view.report import write_report
-
     robot, q = as_robot(given), states["q"]
     if q.ndim == 1:
-        write_report(path, given, q=q)
+        view.write_report(path, given, q=q)
         return
     if robot.loops and "tau" not in states:
         found = "of a robot with loops, without its forces"
         raise ModelError(found, argument="states", where=robot.name, fix="add columns 'tau NAME' to the table")
     v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
     tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
-    write_report(path, Trajectory(robot, states.get("time", np.arange(len(q), dtype=float)), q, v, a, tau))
+    view.write_report(path, Trajectory(robot, states.get("time", np.arange(len(q), dtype=float)), q, v, a, tau))
 
 
 def _as_dict(robot: Robot) -> dict[str, Any]:
@@ -242,10 +229,10 @@ def _hints_of_bodies(robot: Robot, console: Console) -> None:
     if hints:
         text = f"Suspicious inertias (not physical, or {FACTOR:g} times off a uniform body of the shape):"
         console.print(text, highlight=False)
-        for hint in hints[:MOST_HINTS]:
+        for hint in hints[:MAX_HINTS]:
             console.print(f"  link {hint.link!r}: {hint.text}", highlight=False, markup=False, soft_wrap=True)
-        if len(hints) > MOST_HINTS:
-            console.print(f"  and {len(hints) - MOST_HINTS} more links", highlight=False)
+        if len(hints) > MAX_HINTS:
+            console.print(f"  and {len(hints) - MAX_HINTS} more links", highlight=False)
 
 
 def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:

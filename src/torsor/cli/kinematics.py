@@ -5,13 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.summary import titled_table
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_paths, write_json, write_quantities
+from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
@@ -22,8 +19,7 @@ TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "links or frames (default: all links and frames)"
-    parser.add_argument("places", nargs="*", metavar="PLACE", help=text)
+    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all links and frames)")
     add_states(parser, "q v")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
 
@@ -34,28 +30,30 @@ def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given)
     states = given_states(arguments, given)
     moving = [name for name, place in robot.places.items() if place.link >= 0]
-    places = [_named(robot, name) for name in arguments.places] or moving
+    for name in arguments.places:
+        robot.place(name)  # raises ModelError with the names that there are
+    places = arguments.places or moving
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
+    angles = np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
     found = [
         Quantity("position", poses[..., :3, 3], (tuple(places), POSITION), ["m"]),
-        Quantity("angles", _angles(poses), (tuple(places), ANGLES), ["rad"]),
+        Quantity("angles", angles, (tuple(places), ANGLES), ["rad"]),
     ]
     if twists is not None:
         found.append(Quantity("twist", twists, (tuple(places), TWIST)))
     if arguments.states is None:
-        _print(console, found, places)
+        own = [*(f"{each} (m)" for each in POSITION), *(f"{each} (rad)" for each in ANGLES)]
+        values = np.concatenate([each.values for each in found[:2]], axis=-1).round(12)
+        print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(own))))
+        if twists is not None:
+            own = [f"{each} ({'rad' if each[0] == 'w' else 'm'}/s)" for each in TWIST]
+            title = "Angular and linear velocities, in own axes"
+            print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(own))))
     else:
         console.print(f"{len(poses)} states of {len(places)} links and frames", highlight=False)
-    if arguments.output is not None:
-        write_quantities(arguments.output, found, states.get("time"))
     write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    print_paths(console, arguments.output)
-
-
-def _named(robot: Robot, name: str) -> str:
-    robot.place(name)  # raises ModelError with the names that there are
-    return name
+    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
 
 
 def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[Array, Array | None]:
@@ -69,27 +67,6 @@ def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[A
     still = np.zeros((*q.shape[:-1], 6))
     twists = [tree.velocity(q, states["v"], name) if moving[name] else still for name in places]
     return np.stack(poses, axis=-3), np.stack(twists, axis=-2)
-
-
-def _angles(poses: Array) -> Array:
-    return np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
-
-
-def _print(console: Console, found: list[Quantity], places: list[str]) -> None:
-    poses, twists = found[:2], found[2:]
-    heads = [*(f"{each} (m)" for each in POSITION), *(f"{each} (rad)" for each in ANGLES)]
-    console.print(_table("Poses in base axes", heads, poses, places))
-    if twists:
-        heads = [f"{each} ({'rad' if each[0] == 'w' else 'm'}/s)" for each in TWIST]
-        console.print(_table("Angular and linear velocities, in own axes", heads, twists, places))
-
-
-def _table(title: str, heads: list[str], found: list[Quantity], places: list[str]) -> Table:
-    table = titled_table(title, "link or frame", *heads)
-    for k, name in enumerate(places):
-        numbers = np.concatenate([each.values[k] for each in found])
-        table.add_row(escape(name), *(f"{value + 0.0:.6g}" for value in numbers.round(12)))
-    return table
 
 
 _EXAMPLES = (

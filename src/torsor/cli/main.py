@@ -16,7 +16,7 @@ from rich.markup import escape
 import torsor
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.base.startup import STOPPED, WORDS
 from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
 from torsor.cli.outputs import add_json, check_output
@@ -181,7 +181,6 @@ def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
         name, _, value = parts[k].partition("=")
         flag = flags.get(name)
         implied = flag and value == str(not flag.startswith("--no-"))
-        parts[k] = (
-            f"`{parts[k]}`" if flag is None else flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
-        )
+        option = flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
+        parts[k] = f"`{parts[k]}`" if flag is None else str(option)
     return "".join(parts)

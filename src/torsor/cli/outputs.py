@@ -3,7 +3,7 @@
 import csv
 import secrets
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -17,8 +17,8 @@ from rich.table import Table
 from torsor.base.arrays import Array
 from torsor.base.documents import STANDARD_OUTPUT, write_document
 from torsor.base.errors import ModelError, missing
-from torsor.base.files import check_opened, check_target, replacing, write_npz
-from torsor.base.points import SUFFIXES
+from torsor.base.files import check_opened, check_suffix, check_target, replacing, write_npz
+from torsor.base.tables import POINT_SUFFIXES
 
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table
@@ -105,9 +105,8 @@ def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
     if path is None or path == STANDARD_OUTPUT:
         return
     allowed = list(suffixes)
-    if allowed and path.suffix.lower() not in allowed:
-        found = f"the suffix is {path.suffix!r}"
-        raise ModelError(found, value=path.suffix, where=str(path), allowed=", ".join(filter(None, allowed)))
+    if allowed:
+        check_suffix(path, allowed, str(path))
     check_target(path)
 
 
@@ -173,6 +172,14 @@ def print_paths(console: Console, *paths: Path | None) -> None:
             console.print(escape(str(path)), highlight=False, soft_wrap=True)
 
 
+def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], object]]) -> None:
+    """Write each file whose path is given by its function, and print the paths."""
+    for path, write in files:
+        if path is not None:
+            write(path)
+    print_paths(console, *(path for path, _ in files))
+
+
 def add_json(parser: ArgumentParser) -> None:
     """Declare the option ``--json FILE``."""
     text = "write the result as JSON to this file; - for standard output, tables then go to standard error"
@@ -200,9 +207,23 @@ def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
 
 
+def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
+    """Write a motion to the outputs that are given, a table with ``--rate``, and print their paths."""
+    write_json(arguments, console, motion.to_dict())
+    rate = arguments.rate if is_table(arguments.output) else None
+    table = (arguments.output, lambda path: motion.save(path, rate))
+    points = (arguments.points, lambda path: motion.save_points(path, arguments.rate))
+    write_files(console, table, points, (arguments.plot, motion.plot))
+
+
+def is_table(file: Path | None) -> bool:
+    """Whether an output is a table with a row for each instant."""
+    return file is not None and file.suffix.lower() == ".csv"
+
+
 def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:
     """Raise ModelError for outputs of a motion that cannot be written, or that are one of the ``inputs``."""
     check_output(arguments.output, [".csv", ".npz"])
-    check_output(arguments.points, SUFFIXES)
+    check_output(arguments.points, POINT_SUFFIXES)
     check_plot(arguments.plot)
     check_apart((arguments.output, arguments.points, arguments.plot, arguments.json), list(inputs))

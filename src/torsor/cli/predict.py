@@ -6,26 +6,26 @@ from typing import Any
 
 from rich.console import Console
 
+from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, Command
 from torsor.cli.outputs import add_report, check_apart, check_output, check_plot, check_report, print_paths, write_json
 from torsor.cli.predictions import NAMED
-from torsor.cli.predictions.measured import given_start
 from torsor.cli.predictions.prediction import Option, Prediction, Report, plain_report
-from torsor.motion import SOLVERS, MotionError, MotionResult, load_problem
+from torsor.motion import SOLVERS, MotionError, MotionProblem, MotionResult, load_problem
 from torsor.motion.results.solution import BETWEEN
 from torsor.simulation.movie import KINDS, movie_path
+
+MEASURED = (".mot", ".sto")  # files of angles that a search can start from
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join(NAMED)
     parser.add_argument("problem", metavar="PROBLEM", help=f"a .toml file, or one of {names}")
     parser.add_argument("--csv", type=Path, help="write the trajectory, of a walk the stride, to this table (.csv)")
-    save = (
-        "write the whole result to this .npz file; humans also as a movie (.mp4, .gif), walks for OpenSim (.mot, with "
-        "ground forces and moments beside it); may be repeated"
-    )
+    save = "write the whole result to this .npz file; humans also as a movie (.mp4, .gif), walks for OpenSim (.mot, "
+    save += "with ground forces and moments beside it); may be repeated"
     parser.add_argument("--save", type=Path, action="append", metavar="FILE", help=save)
     parser.add_argument("--plot", type=Path, help="write a plot to this file: .png, .pdf or .svg")
     add_report(parser)
@@ -46,10 +46,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     groups: dict[str, Any] = {}
     for option, owners in _owners().items():
         title = f"options of {', '.join(owners)}"
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        text = option.settings["help"] + _defaults(option, owners)
-        groups[title].add_argument(option.flag, **option.settings | {"help": text})
+        group = groups.get(title) or groups.setdefault(title, parser.add_argument_group(title))
+        group.add_argument(
+            option.flag, **option.settings | {"help": option.settings["help"] + _defaults(option, owners)}
+        )
 
 
 def _run(arguments: Namespace, console: Console) -> int:
@@ -69,10 +69,9 @@ def _run(arguments: Namespace, console: Console) -> int:
     problem = prediction.problem(given)
     try:
         limits = {name: getattr(arguments, name) for name in ("tolerance", "iterations", "seconds")}
-        flags = {
-            name: getattr(arguments, name) or None for name in ("refine", "progress", "feasible_first", "tie_break")
-        }
-        start = given_start(problem, arguments.guess, arguments.guess_times)
+        names = ("refine", "progress", "feasible_first", "tie_break")
+        flags = {name: getattr(arguments, name) or None for name in names}
+        start = _given_start(problem, arguments.guess, arguments.guess_times)
         settings = {"solver": arguments.solver, "start": start, **limits, **flags}
         result, report = prediction.solved(problem, given, settings)
     except MotionError as error:
@@ -90,6 +89,28 @@ def _run(arguments: Namespace, console: Console) -> int:
         violated = "" if result.is_feasible else f", and it violates constraints by {result.max_violation:.3g}"
         warn(f"the motion is not optimal{violated}: {result.status}", where=result.problem.name)
     return status
+
+
+def _given_start(problem: MotionProblem, path: Path | None, times: list[float] | None) -> Any:
+    """Return the start of ``solve`` in a file, None without one."""
+    if path is None:
+        if times is not None:
+            raise ModelError("--guess-times without --guess", where=problem.name, fix="add --guess FILE")
+        return None
+    if path.suffix.lower() in MEASURED:
+        from torsor.human.measured import measured_start
+        from torsor.human.recordings import load
+
+        table = load(path).table
+        first, last = (table.times[0], table.times[-1]) if times is None else times
+        return measured_start(problem, table, float(first), float(last))
+    if times is not None:
+        raise ModelError("--guess-times with a result", where=path.name, allowed="for .mot and .sto files")
+    found = load_result(path)
+    result = getattr(found, "result", found)  # a stride has the motion as its result
+    if not isinstance(result, MotionResult):
+        raise ModelError(f"a {type(found).__name__}", where=path.name, allowed="a motion or a stride")
+    return result
 
 
 def _prediction(name: str) -> Prediction:

@@ -29,9 +29,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="leave out items that take more than some seconds")
     parser.add_argument("--kind", choices=KINDS, help="only items of this kind")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the figures to this folder (PNG)")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write rows and figures: .html or .md; rows alone: .json"
-    )
+    text = "write rows and figures: .html or .md; rows alone: .json"
+    parser.add_argument("--report", type=Path, metavar="FILE", help=text)
     parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
 
 
@@ -137,13 +136,10 @@ def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
     from torsor.reproduce.report import figure_name
 
     folder.mkdir(exist_ok=True)
-    written = list[Path]()
-    for each in results:
-        if each.has_figure:
-            path = folder / figure_name(each)
-            path.write_bytes(each.png())
-            written.append(path)
-    return written
+    pictures = {folder / figure_name(each): each for each in results if each.has_figure}
+    for path, each in pictures.items():
+        path.write_bytes(each.png())
+    return list(pictures)
 
 
 _EXAMPLES = ("torsor reproduce", "torsor reproduce khalil/eq-57", "torsor reproduce --all --quick --report out.html")

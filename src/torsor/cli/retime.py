@@ -11,9 +11,9 @@ from rich.console import Console
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
-from torsor.base.points import check_rate, instants
+from torsor.base.tables import check_rate, instants
 from torsor.cli.command import DONE, Command
-from torsor.cli.outputs import add_motion, check_motion, print_paths, write_json
+from torsor.cli.outputs import add_motion, check_motion, is_table, write_motion
 from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list, states_of
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
@@ -39,17 +39,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text += "(.npz, .json), or a JointTrajectory of ROS (.json)"
     parser.add_argument("path", type=Path, metavar="PATH", help=text)
     for kind in KINDS:
-        text = (
-            f"greatest {kind.replace('_', ' ')} ({UNITS[kind]}): one number, or one for each coordinate; inf for none"
-        )
+        text = f"({UNITS[kind]}): one number, or one for each coordinate; inf for none"
+        text = f"greatest {kind.replace('_', ' ')} {text}"
         parser.add_argument(f"--{kind.replace('_', '-')}", type=float, nargs="+", metavar="NUMBER", help=text)
     text = "greatest force (N) and moment (N m) that a joint transmits, inf for none; may be given several times"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     text = "a load (kg) at a link or frame"
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help=text)
-    text = (
-        "go straight between waypoints, with corners blended at this distance (rad, m; default: a spline through all)"
-    )
+    text = "go straight between waypoints, with corners blended at this distance (rad, m; default: a spline "
+    text += "through all)"
     parser.add_argument("--tolerance", type=float, metavar="NUMBER", help=text)
     for name in ("start", "end"):
         text = f"speed at the {name}, the norm of the joint velocities (default: 0)"
@@ -81,14 +79,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         raise ModelError(found, where=arguments.path.name, allowed="one path", fix=fix)
     console.print(motion.report(), markup=False, highlight=False, soft_wrap=True)
     _warn(motion, arguments)
-    if arguments.output is not None:
-        motion.save(arguments.output, *((arguments.rate,) if _is_table(arguments.output) else ()))
-    if arguments.points is not None:
-        motion.save_points(arguments.points, arguments.rate)
-    if arguments.plot is not None:
-        motion.plot(arguments.plot)
-    write_json(arguments, console, motion.to_dict())
-    print_paths(console, arguments.output, arguments.points, arguments.plot)
+    write_motion(arguments, console, motion)
     return DONE
 
 
@@ -101,16 +92,12 @@ def _warn(motion: Retimed, arguments: Namespace) -> None:
     if arguments.knots and len(motion.times) <= COARSE:
         text = f"on a grid of {len(motion.times) - 1} intervals, the motion is slower than it could be"
         warn(text, where=arguments.path.name, fix=FINER)
-    sampled = [arguments.points, arguments.output if _is_table(arguments.output) else None]
+    sampled = [arguments.points, arguments.output if is_table(arguments.output) else None]
     if any(sampled) and arguments.rate * motion.duration < FEWEST:
         rows = len(instants(motion.duration, arguments.rate))
         text = f"--rate {arguments.rate:g} gives {rows} rows for {motion.duration:.4g} s, which lose the motion"
         fix = f"--rate {ceil(10 * FEWEST / motion.duration)} or more"
         warn(text, where=" and ".join(each.name for each in sampled if each), fix=fix)
-
-
-def _is_table(file: Path | None) -> bool:
-    return file is not None and file.suffix.lower() == ".csv"
 
 
 def _path(file: Path, robot: Robot) -> Any:

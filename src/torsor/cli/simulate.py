@@ -12,7 +12,7 @@ from torsor import view
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
 from torsor.cli.command import SIMULATED, Command
-from torsor.cli.outputs import add_report, check_output, check_plot, check_report, print_paths, write_json
+from torsor.cli.outputs import add_report, check_output, check_plot, check_report, write_files, write_json
 from torsor.cli.states import add_robot, as_robot, check_numbers, given_robot, home_of, number_or_list
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
 from torsor.control.controller import Law
@@ -31,18 +31,15 @@ _TAKES = {
     "computed-torque": ("kp", "kd", "bandwidth", "target", "reference"),
     "gravity": ("kd",),
 }
-MOST_POINTS = 50  # of a reference: each adds a term to the compiled law
+MAX_POINTS = 50  # of a reference: each adds a term to the compiled law
 DEGREE = 3  # of the spline through them: accelerations are continuous
 
 
 def add_controller(parser: ArgumentParser) -> None:
     """Add the options of controllers."""
     group = parser.add_argument_group("options of a controller")
-    group.add_argument(
-        "--controller",
-        choices=CONTROLLERS,
-        help="pd: PD with compensation of gravity; computed-torque: inverse dynamics; gravity: compensation alone",
-    )
+    text = "pd: PD with compensation of gravity; computed-torque: inverse dynamics; gravity: compensation alone"
+    group.add_argument("--controller", choices=CONTROLLERS, help=text)
     texts = {
         "kp": "gains of positions: one, or one for each joint",
         "kd": "gains of velocities: one, or one for each joint (default of gravity: 0)",
@@ -109,7 +106,7 @@ def _of_file(file: Path, robot: Robot, count: int) -> Law:
     if recorded.q.ndim != 2 or len(recorded.times) <= DEGREE:
         allowed = f"one motion with {DEGREE + 1} samples or more"
         raise ModelError(f"positions of shape {recorded.q.shape}", where=file.name, allowed=allowed)
-    rows = np.unique(np.linspace(0, len(recorded.times) - 1, MOST_POINTS).round().astype(int))
+    rows = np.unique(np.linspace(0, len(recorded.times) - 1, MAX_POINTS).round().astype(int))
     times, length = recorded.times[rows] - recorded.times[0], float(recorded.times[-1] - recorded.times[0])
     path = JointPath.through(recorded.q[rows, :count], DEGREE, times / length, where=file.name)
     return lambda t: _positions(path, ca.fmin(t / length, 1))
@@ -220,30 +217,19 @@ def _run(arguments: Namespace, console: Console) -> None:
         settings["control_period"] = arguments.control_period
     trajectory = simulate(robot, q0, v0, controller=controller, **settings, **given_contact(arguments))
     console.print(view.motion_table(trajectory))
-    if arguments.output is not None:
-        trajectory.save(arguments.output)
-    if arguments.plot is not None:
-        trajectory.plot(arguments.plot)
-    if arguments.report is not None:
-        from torsor.view.report import write_report
-
-        write_report(arguments.report, trajectory)
-    write_json(arguments, console, trajectory.to_dict() if arguments.json is not None else {})
-    print_paths(console, arguments.output, arguments.plot, arguments.report)
+    if arguments.json is not None:
+        write_json(arguments, console, trajectory.to_dict())
+    report = (arguments.report, lambda path: view.write_report(path, trajectory))
+    write_files(console, (arguments.output, trajectory.save), (arguments.plot, trajectory.plot), report)
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
-    """Return the initial state of a robot with loops.
-
-    Given are the positions and velocities of the active coordinates, or of all; positions of all are the initial guess
-    of the passive ones.
-    """
+    """Return the state of a robot with loops from active or all coordinates; then the others are an initial guess."""
     if not robot.active:
         return q0, v0
-    if len(q0) == robot.nq:
-        q0 = robot.closed.assemble([q0[robot.position_names.index(name)] for name in robot.active], guess=q0).tolist()
-    else:
-        q0 = robot.closed.assemble(q0).tolist()
+    guess = q0 if len(q0) == robot.nq else None
+    active = q0 if guess is None else [q0[robot.position_names.index(name)] for name in robot.active]
+    q0 = robot.closed.assemble(active, guess).tolist()
     if v0 is not None and len(v0) < robot.nv:
         v0 = robot.closed.velocities(q0, v0).tolist()
     return q0, v0

@@ -41,10 +41,7 @@ def add_search(parser: ArgumentParser) -> None:
 
 
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
-    """Return the robot that the arguments name. A file takes precedence over a robot of the library of that name.
-
-    A folder does not: it may be that of an earlier export.
-    """
+    """Return the robot that the arguments name: a file (no folder, as of an export) before a robot of the library."""
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
     if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
@@ -71,10 +68,7 @@ def as_robot(given: Robot | ParallelRobot) -> Robot:
 
 
 def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts: int, last: str = "") -> None:
-    """Raise ModelError if an option is given without as many finite numbers as one of the ``counts``.
-
-    ``last`` are words about the last of these counts.
-    """
+    """Raise ModelError unless an option has as many finite numbers as one of ``counts``; ``last`` are words of it."""
     if values is None:
         return
     if len(values) not in counts:
@@ -168,10 +162,19 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
     """
     where = path.name
     if path.suffix.lower() == ".npz":
-        return _states_of_trajectory(path, robot)
+        saved = Trajectory.load(path)
+        if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
+            found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
+            raise ModelError(found, where=where, allowed=f"one motion of {robot.name}")
+        return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}
     table = read_table(path, ",")
-    columns = _with_positions(_columns(table.heads, where), names(robot, "q"))
-    found = {}
+    columns = _columns(table.heads, where)
+    if not any(letter == "q" for letter, _ in columns):  # columns with the plain name of a position are that position
+        for column in list(columns.values()):
+            name, _, unit = column.head.partition(" [")
+            if name in names(robot, "q"):
+                columns["q", name] = column._replace(unit=unit.removesuffix("]"))
+    states = {}
     for letter in LETTERS:
         wanted = [(letter, name) for name in names(robot, letter)]
         missing = [name for key, name in wanted if (key, name) not in columns]
@@ -182,15 +185,15 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
             what = f"no column '{letter} {missing[0]}'"
             raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
         used = [columns[key] for key in wanted]
-        found[letter] = table.numbers([column.place for column in used], [column.head for column in used])
+        states[letter] = table.numbers([column.place for column in used], [column.head for column in used])
         for key, unit in zip(wanted, unit_of(robot, letter), strict=True):
             _check_unit(columns[key], unit, where)
     if ("time", "") in columns:
         _check_unit(columns["time", ""], "s", where)
-        found["time"] = table.numbers([columns["time", ""].place], ["time"])[:, 0]
+        states["time"] = table.numbers([columns["time", ""].place], ["time"])[:, 0]
     if not table.rows:
         raise ModelError("no states", where=where, allowed="a header and at least one row")
-    return found
+    return states
 
 
 class _Column(NamedTuple):
@@ -201,7 +204,7 @@ class _Column(NamedTuple):
     place: int
 
 
-def _columns(header: Sequence[str], where: str) -> Mapping[tuple[str, str], _Column]:
+def _columns(header: Sequence[str], where: str) -> dict[tuple[str, str], _Column]:
     columns: dict[tuple[str, str], _Column] = {}
     for k, cell in enumerate(header):
         time, match = _TIME.fullmatch(cell), _COLUMN.fullmatch(cell)
@@ -212,34 +215,10 @@ def _columns(header: Sequence[str], where: str) -> Mapping[tuple[str, str], _Col
     return columns
 
 
-def _with_positions(
-    columns: Mapping[tuple[str, str], _Column], positions: Iterable[str]
-) -> Mapping[tuple[str, str], _Column]:
-    """Return columns where those with the plain name of a position are that position, unless some are 'q NAME'."""
-    if any(letter == "q" for letter, _ in columns):
-        return columns
-    found = dict(columns)
-    for column in columns.values():
-        name, _, unit = column.head.partition(" [")
-        if name in positions:
-            found["q", name] = column._replace(unit=unit.removesuffix("]"))
-    return found
-
-
 def _check_unit(column: _Column, unit: str, where: str) -> None:
     """Raise ModelError if a column is in another unit; N·m, Nm and N m are the same, so are s² and s^2."""
     given, own = (re.sub(r"[\s·*]", "", each).replace("²", "^2").replace("³", "^3") for each in (column.unit, unit))
     if column.unit and given != own:
         fix = f"convert its numbers, and write [{unit}]"
-        raise ModelError(
-            f"the column {column.head!r} has another unit", value=column.head, where=where, allowed=unit, fix=fix
-        )
-
-
-def _states_of_trajectory(path: Path, robot: Robot) -> dict[str, Array]:
-    """Return the states of a saved trajectory, which must have the coordinates of the robot."""
-    saved = Trajectory.load(path)
-    if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
-        found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
-        raise ModelError(found, where=path.name, allowed=f"one motion of {robot.name}")
-    return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}
+        found = f"the column {column.head!r} has another unit"
+        raise ModelError(found, value=column.head, where=where, allowed=unit, fix=fix)

@@ -16,9 +16,8 @@ SHOWN = 5  # errors that are printed
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "study", type=Path, metavar="STUDY", help="a .toml file: problem, cases, output (docs/sweep.md)"
-    )
+    text = "a .toml file: problem, cases, output (docs/sweep.md)"
+    parser.add_argument("study", type=Path, metavar="STUDY", help=text)
     where = "file of the results: .sqlite, .db or .parquet (default: that of the study, or STUDY.sqlite)"
     parser.add_argument("--output", type=Path, metavar="FILE", help=where)
     workers = "processes on this machine, 0 for none but this one (default: that of the study, or one for each core)"

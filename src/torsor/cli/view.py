@@ -27,9 +27,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--swing", action="store_true", help="let the coordinates of robots swing")
     parser.add_argument("--collision", action="store_true", help="draw the collision shapes in place of the visuals")
     add_search(parser)
-    parser.add_argument(
-        "--meshes", metavar="FOLDER", action="append", default=[], help="also allow meshes in this folder"
-    )
+    text = "also allow meshes in this folder"
+    parser.add_argument("--meshes", metavar="FOLDER", action="append", default=[], help=text)
     text = "address to listen on (default: localhost, this machine alone; there is no password)"
     parser.add_argument("--host", default="localhost", help=text)
     parser.add_argument("--port", type=int, default=PORT, help=f"port, or the next one that is free (default: {PORT})")

@@ -27,7 +27,7 @@ from torsor.compiler.threads import SharedKernel, has_native_threads
 # threads share (``threads.py``).
 SINE, ELEMENTARY, ENTRY = 20, 40, 2
 # NumPy's limit on the arrays of one gufunc.
-MOST_ARRAYS = 64 if np.__version__ >= "2" else 32
+MAX_ARRAYS = 64 if np.__version__ >= "2" else 32
 
 _SINES = {ca.OP_SIN, ca.OP_COS}
 _ELEMENTARY = {
@@ -55,8 +55,8 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 
     Inputs without numbers are left out, see ``used_inputs``.
     """
-    if len(inputs) + len(outputs) > MOST_ARRAYS:
-        found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MOST_ARRAYS} arrays in all"
+    if len(inputs) + len(outputs) > MAX_ARRAYS:
+        found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
         raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")
     return bool(outputs) and all(map(math.prod, outputs)) and (not inputs or bool(used_inputs(inputs)))
 

@@ -13,7 +13,7 @@ from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError
 from torsor.compiler.kernel import Kernel
 from torsor.compiler.llvm import native
-from torsor.compiler.machine_code import MOST_ARRAYS
+from torsor.compiler.machine_code import MAX_ARRAYS
 
 # A call is a row of whole numbers: these, then for each array its place in the block, its move between two times, and
 # its steps between states and entries, all in bytes.
@@ -22,7 +22,7 @@ _MODULE = f"""
 declare i32 @feclearexcept(i32)
 define void @chain(ptr %table, i64 %calls, ptr %block) {{
 entry:
-  %arrays = alloca ptr, i64 {MOST_ARRAYS}
+  %arrays = alloca ptr, i64 {MAX_ARRAYS}
   br label %call
 call:
   %c = phi i64 [ 0, %entry ], [ %c.next, %done ]

@@ -83,7 +83,7 @@ OPERATION = 0.3
 # Nanoseconds: work for which a sleeping thread is worth waking, the share of each thread, the shortest and the
 # longest chunk. Waking takes some ten microseconds, taking a chunk a tenth of one.
 LEAST, SHARE, SMALLEST, LARGEST = 120_000, 15_000, 5_000, 50_000
-MOST = 1024  # threads: more than the cores of any machine, and few enough to be created
+MAX_THREADS = 1024  # threads: more than the cores of any machine, and few enough to be created
 # Seconds that an idle thread spins before it sleeps: longer than the Python code between two calls.
 SPIN = 40e-6
 
@@ -178,7 +178,7 @@ class SharedKernel:
         run, prepare, blocks = (code[name] for name in ("run", "prepare", "blocks"))
         least, share, smallest, largest = map(states, (LEAST, SHARE, SMALLEST, LARGEST))
         functions, sizes = (run, prepare, blocks, memory), (least, share, smallest, largest, width)
-        self.compiled = pool.Compiled(*functions, arrays, min(threads, MOST), *sizes)
+        self.compiled = pool.Compiled(*functions, arrays, min(threads, MAX_THREADS), *sizes)
         self._words = (ctypes.c_int64 * len(self.compiled))(*self.compiled)
         self.loop, self.data = native_pool.loop, ctypes.addressof(self._words)
 

@@ -204,7 +204,7 @@ class _Loops:
 
 
 PASSES = 3
-MOST_PASSES = 6  # each differentiates the forces of the one before once or twice more
+MAX_PASSES = 6  # each differentiates the forces of the one before once or twice more
 
 
 def motor_equilibrium(robot: Robot, q: ArrayLike) -> Array:
@@ -242,7 +242,7 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     """
     drives = Drives.of(robot, "elastic_feed_forward", damped=True)
     where = f"{robot.name}: elastic_feed_forward"
-    whole_number(passes, where, "passes", most=MOST_PASSES)
+    whole_number(passes, where, "passes", most=MAX_PASSES)
     damping = ca.DM([float(joint.motor.damping) for joint in robot.elastic if joint.motor is not None])
     t = ca.SX.sym("t")
     desired = make_reference(robot, reference).rates(t, 2)

@@ -242,7 +242,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "chart_rate": Algorithm(configuration.chart_rate, _N),
 }
 WITH_MARGIN = "_with_margin"
-MOST_NAMES = 6  # algorithms that a message names
+MAX_NAMES = 6  # algorithms that a message names
 for _name, _axis in {
     "closed_forward_dynamics": "n+1",
     "closed_inverse_dynamics": "N+1",
@@ -264,6 +264,6 @@ def algorithm_names(like: object = "") -> str:
     """Return names of algorithms for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
     given = like.partition(":")[0] if isinstance(like, str) else ""
     places = {name: f"{name}:LINK" if each.at_place else name for name, each in named_algorithms().items()}
-    near = get_close_matches(given, places, MOST_NAMES)
-    shown = [*near, *(name for name in places if name not in near)][:MOST_NAMES]
+    near = get_close_matches(given, places, MAX_NAMES)
+    shown = [*near, *(name for name in places if name not in near)][:MAX_NAMES]
     return f"{', '.join(places[name] for name in shown)}, ... {len(places)} in all"

@@ -19,7 +19,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 # The root element of MJCF, without comments before it. Atomic groups, so that a hostile file cannot make it try again.
 _MUJOCO = re.compile(rb"\A(?>\s+|<\?.*?\?>)*+<mujoco\b([^<>]*+)>", re.DOTALL)
 FLAGS = {"true": True, "1": True, "false": False, "0": False}  # the words of SDF and of OpenSim, in small letters
-MOST_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
+MAX_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 
 class Element(ET.Element):
@@ -70,8 +70,8 @@ def parse_xml_text(content: bytes, source: str) -> Element:
     def element(tag: str, attributes: dict[str, str]) -> Element:
         nonlocal count
         count += 1
-        if count > MOST_ELEMENTS:
-            raise ModelError("too many elements", where=source, allowed=f"{MOST_ELEMENTS} or fewer")
+        if count > MAX_ELEMENTS:
+            raise ModelError("too many elements", where=source, allowed=f"{MAX_ELEMENTS} or fewer")
         made = Element(tag, attributes)
         made.line = parser.CurrentLineNumber
         return made

@@ -175,7 +175,7 @@ def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
 
 
-MOST = 64  # vertices of a mesh that are points of contact
+MAX_CONTACTS = 64  # vertices of a mesh that are points of contact
 _THIRD = 2 * np.pi / 3
 _FALLBACK = ca.SX([1, 0])
 
@@ -251,8 +251,8 @@ def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
 def _vertices(shape: Shape) -> np.ndarray:
     where = f"shape {shape.name!r}"
     found = hull_of(shape, where).vertices
-    if len(found) > MOST:
+    if len(found) > MAX_CONTACTS:
         text = f"its convex hull has {len(found)} vertices"
         fix = "use a box, capsule or spheres for contact"
-        raise ModelError(text, where=where, allowed=f"{MOST} or fewer points of contact", fix=fix)
+        raise ModelError(text, where=where, allowed=f"{MAX_CONTACTS} or fewer points of contact", fix=fix)
     return found

@@ -2,7 +2,7 @@
 
 import torsor.human.encoding  # registers classes
 import torsor.human.gait.timelines  # noqa: F401  it registers how walks and tasks are shown
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.human.body.drawing import draw
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.loads import Backpack, Box, HandForces, hand_wrenches

@@ -1,6 +1,5 @@
 """Identification: the parameters of a robot from measured motions and forces, and motions that excite them."""
 
-import torsor.identification.timeline  # noqa: F401  it registers how an identification is shown
 from torsor.identification.contents import Unidentified
 from torsor.identification.differentiation import differentiate
 from torsor.identification.drives import Drives

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError
-from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, bodies_of
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, whole
 from torsor.robot.protocols import Dynamics
 
 ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
@@ -49,7 +49,7 @@ def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[st
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
         given = _flat(real_array(external, robot.name, "external"), 2)
-        return _checked(given, (len(q), bodies_of(robot), 6), where)
+        return _checked(given, (len(q), len(whole(robot).links), 6), where)
     if isinstance(robot, ClosedRobot):
         fix = "give them as an array (N, L, 6) of all links of the mechanism"
         raise ModelError("wrenches by name on a robot with closed loops", where=where, fix=fix)
@@ -71,9 +71,7 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
         raise ModelError(f"shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}")
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
-        text = (
-            f"numbers that are not finite in {np.count_nonzero(~finite)} samples, the first: {int(np.argmin(finite))}"
-        )
+        text = f"numbers that are not finite in {(~finite).sum()} samples, the first: {int(np.argmin(finite))}"
         raise ModelError(text, where=where, fix="leave these samples out")
     return wrenches
 

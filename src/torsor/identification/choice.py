@@ -20,7 +20,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.identification.drives import COUPLING, LAWS, OFFERED, WARM, Motion, Term, spread, tried
 from torsor.identification.estimation import CHUNK, Equations, Fit, Method, correlation_time, estimate
-from torsor.identification.model import Filter, Model, with_terms
+from torsor.identification.model import Filter, Model
 
 CRITERIA = ("bic", "aicc")
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -32,22 +32,14 @@ Columns = Callable[[Sequence[Term]], Array]
 """From terms to their laws phi (N, k) at the samples of the equations."""
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The chosen ``terms``, and for each drive by how much the criterion rises if a law is left out, or added.
+def choose(
+    equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
+) -> tuple[list[Term], dict[str, dict[str, float]]]:
+    """Return the terms among ``options`` that lower the criterion, and what each law of a drive is worth.
 
-    ``changes[drive][law]`` of laws that were chosen is what they are worth; that of others is what they would cost.
-    """
-
-    terms: tuple[Term, ...]
-    changes: Mapping[str, Mapping[str, float]]
-
-
-def choose(equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str) -> Choice:
-    """Return the terms among ``options`` that lower the criterion, and what each law is worth.
-
-    ``equations`` have the columns that are always there, and ``fitted`` is their solution. Several options may be the
-    same law with other shapes, of which one is chosen at most.
+    Of laws that were chosen, this is by how much the criterion rises without them; of others, with them. ``equations``
+    have the columns that are always there, and ``fitted`` is their solution. Several options may be the same law with
+    other shapes, of which one is chosen at most.
     """
     search = _Search.of(equations, fitted, columns, options, criterion)
     chosen: list[int] = []
@@ -71,14 +63,11 @@ def choose(equations: Equations, fitted: Fit, columns: Columns, options: Sequenc
         change = search.value(other) - value
         own = changes.setdefault(term.drive, {})
         own[term.law] = min(change, own.get(term.law, np.inf))
-    return Choice(tuple(options[k] for k in chosen), changes)
+    return [options[k] for k in chosen], changes
 
 
 def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the shape that minimises the squared residuals: the best of ``shapes``, then golden section.
-
-    ``equations`` have all other columns.
-    """
+    """Return a term with the best of ``shapes``, refined by golden section; ``equations`` have all other columns."""
     search = _Search.of(equations, fitted, columns, [], "bic")
 
     def squares(shape: float) -> float:
@@ -141,15 +130,13 @@ class _Search:
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
         """Return the squared residuals (n,) of the columns and some options; None if they are dependent."""
-        at = [*range(self.size), *(self.size + k for k in chosen)]
-        A = np.einsum("jab,j->ab", self.G[:, [*at, -1]][:, :, [*at, -1]], 1 / self.noise**2)
-        x = _solution(A)
+        at = [*range(self.size), *(self.size + k for k in chosen), -1]
+        G = self.G[:, at][:, :, at]
+        x = _solution(np.einsum("jab,j->ab", G, 1 / self.noise**2))
         if x is None:
             return None
         whole = np.append(x, -1.0)
-        return np.asarray(
-            np.maximum(np.einsum("a,jab,b->j", whole, self.G[:, [*at, -1]][:, :, [*at, -1]], whole), 1e-300)
-        )
+        return np.asarray(np.maximum(np.einsum("a,jab,b->j", whole, G, whole), 1e-300))
 
     def value(self, chosen: Sequence[int]) -> float:
         """Return the criterion with some options; infinite if their columns are dependent."""
@@ -223,10 +210,7 @@ class Wanted:
 def extended(
     model: Model, reference: Model | None, equations: Equations, through: Filter, wanted: Wanted, method: Method
 ) -> tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]:
-    """Return the equations with all terms, the terms, and what laws of the chosen drives are worth.
-
-    ``reference`` is the model along the motion of the instruments, if any.
-    """
+    """Return the equations with all terms, these, and what chosen laws are worth; ``reference``: of instruments."""
     terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
     if not terms and not fixed and not wanted.chosen:
@@ -242,10 +226,9 @@ def extended(
         offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
-        found = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
-        changes = {drive: dict(own) for drive, own in found.changes.items()}
-        terms += found.terms
-        for term in found.terms:
+        found, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
+        terms += found
+        for term in found:
             if LAWS[term.law].shapes:
                 terms = builder.added([each for each in terms if each is not term], term)
     if any(term.law == "load" for term in terms):
@@ -281,10 +264,12 @@ class _Builder:
         """Return the equations with the columns of terms."""
         if not terms:
             return self.equations
-        instruments = None
-        if self.reference is not None:
+        given, Z = self.equations, self.equations.Z
+        if Z is not None and self.reference is not None:
             instruments = self.through(self._motion(self.reference).columns(terms))
-        return with_terms(self.equations, self.columns(terms), terms, instruments)
+            Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
+        Y = np.concatenate([given.Y, spread(self.columns(terms), terms)], axis=-1)
+        return replace(given, Y=Y, Z=Z, names=(*given.names, *(term.name for term in terms)))
 
     def added(self, terms: Sequence[Term], term: Term) -> list[Term]:
         """Return the terms and one more, with its best shape."""

@@ -111,18 +111,16 @@ class Closing:
         closure, low, high = self.mechanism.closed.closure, 0, len(q)
         try:
             return check_driven(closure, q)
-        except ModelError:
-            while high - low > 1:  # q[:high] has a singular sample, q[:low] has none
-                middle = (low + high) // 2
-                low, high = (low, middle) if self._singular(q[:middle]) else (middle, high)
-        raise self._error(self._singular(q[low:high]) or ModelError("the mechanism is singular"), low, times)
-
-    def _singular(self, q: Array) -> ModelError | None:
-        try:
-            check_driven(self.mechanism.closed.closure, q)
         except ModelError as error:
-            return error
-        return None
+            why = error
+        while high - low > 1:  # q[low:high] has the first singular sample
+            middle = (low + high) // 2
+            try:
+                check_driven(closure, q[low:middle])
+                low = middle
+            except ModelError as error:
+                high, why = middle, error
+        raise self._error(why, low, times)
 
     def _error(self, why: ModelError, sample: int, times: Array | None) -> UnclosedError:
         start = "check zeros, units and signs of the drives, and the posture 'home' from which the loops are closed"
@@ -141,13 +139,12 @@ class ClosedRobot(Mechanism):
     ``closing`` assembles all joints. Arguments q, v and a of its methods are those of the drives (..., n).
     """
 
-    given: Robot | ParallelRobot | None = None
-    closing: Closing | None = None
+    given: Robot | ParallelRobot = field(kw_only=True)
+    closing: Closing = field(kw_only=True)
 
     @property
     def mechanism(self) -> Robot:
         """The tree with its loops."""
-        assert self.closing is not None
         return self.closing.mechanism
 
     @property
@@ -189,7 +186,6 @@ class ClosedRobot(Mechanism):
 
     def positions(self, q: ArrayLike) -> Array:
         """Return the positions (..., nq) of all joints from those of the drives (..., n)."""
-        assert self.closing is not None
         drives = np.asarray(q, dtype=float)
         if drives.shape[-1:] != (self.nq,):
             places = self.mechanism.closed.closure.active_positions
@@ -199,37 +195,21 @@ class ClosedRobot(Mechanism):
         found = self.closing.positions(drives.reshape(-1, self.nq))
         return found.reshape(*drives.shape[:-1], found.shape[-1])
 
-    def replaced(self, values: ArrayLike) -> Self:
-        """Return the drives of the robot with other parameters (p,).
-
-        Where the loops are not closed in the mode of the robot itself, that mode is the new home.
-        """
-        assert self.closing is not None
-        whole = self.mechanism.inertial.replaced(values)
-        if isinstance(self.given, ParallelRobot):
-            made = with_parameters(self.given, whole)
-            given: Robot | ParallelRobot = made if self._own_mode else _at_home(made, self._first)
-        else:
-            given = whole = whole if self._own_mode else whole.with_posture(HOME, self._first)
-        return replace(self, given=given, closing=Closing(whole, self.closing.start))
-
     @cached_property
-    def _first(self) -> Array:
+    def first(self) -> Array:
         """The closed posture (nq,) at ``start``."""
-        assert self.closing is not None
-        start = self.closing.start
-        return self.mechanism.closed.assemble(start[self.mechanism.closed.closure.active_positions], start)
+        start, closed = self.closing.start, self.mechanism.closed
+        return closed.assemble(start[closed.closure.active_positions], start)
 
     @cached_property
-    def _own_mode(self) -> bool:
+    def own_mode(self) -> bool:
         """Whether the robot, without measured positions of its passive joints, is closed in the same mode."""
-        assert self.given is not None
-        drives = self._first[None, self.mechanism.closed.closure.active_positions]
+        drives = self.first[None, self.mechanism.closed.closure.active_positions]
         try:
             own = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
         except UnclosedError:
             return False
-        return bool(self._apart(own, self._first[None]).max() <= SENSED)
+        return bool(self._apart(own, self.first[None]).max() <= SENSED)
 
     def _apart(self, q: Array, other: Array) -> Array:
         """Return how far (N, nv) positions (N, nq) are from others, rad or sizes; whole turns do not count."""
@@ -239,37 +219,26 @@ class ClosedRobot(Mechanism):
         return np.abs(apart / self.mechanism.closed.closure.scales[2])
 
     def drive_columns(self, what: str, values: Array) -> Array:
-        """Return the columns (N, n) of the drives from those of the drives, or of all coordinates; ``what`` names them.
-
-        Forces of passive coordinates must be zero: they have no drives.
-        """
+        """Return the columns (N, n) of the drives from these or from all coordinates; passive forces must be 0."""
         mechanism, closure = self.mechanism, self.mechanism.closed.closure
         count, places = (mechanism.nq, closure.active_positions) if what == "q" else (mechanism.nv, closure.active)
         columns = values.shape[-1] if values.ndim else 0
         if columns not in (self.nv, count):
-            allowed = (
-                f"{self.nv}, those of the drives ({listing(self.coordinate_names)}), or {count}, of all coordinates"
-            )
+            allowed = f"{self.nv}, of the drives ({listing(self.coordinate_names)}), or {count}, of all coordinates"
             raise ModelError(f"has {columns} columns", argument=what, where=self.name, allowed=allowed)
         if columns == self.nv:
             return values
-        if what == "tau" and np.delete(values, places, axis=-1).any():
-            names = [name for k, name in enumerate(mechanism.coordinate_names) if k not in closure.active]
-            driven = next(name for k, name in enumerate(names) if np.delete(values, places, axis=-1)[..., k].any())
+        passive = [k for k in range(count) if k not in places and values[..., k].any()] if what == "tau" else []
+        if passive:
+            driven = mechanism.coordinate_names[passive[0]]
             fix = f"make it active: robot.with_active([..., {driven!r}])"
             raise ModelError(f"a force acts on the passive {driven!r}", value=driven, where=self.name, fix=fix)
         return values[..., places]
 
     def of_drives(self, data: Any) -> dict[str, Any]:
         """Return what ``Measurements`` of the drives have, from those of them or of all coordinates."""
-        columns: dict[str, Any] = {
-            name: self.drive_columns(name, getattr(data, name)) for name in ("q", "v", "a", "tau")
-        }
-        weights = data.weights if data.weights is None else self.drive_columns("weights", data.weights)
-        warm = data.temperature
-        if warm is not None and warm.ndim == 2:
-            warm = self.drive_columns("temperature", warm)
-        return {**columns, "weights": weights, "temperature": warm}
+        given = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
+        return {name: self.drive_columns(name, x) if x is not None and x.ndim == 2 else x for name, x in given.items()}
 
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
         """Raise ModelError for a sample of the drives q (N, n) that cannot be closed, with its number and time.
@@ -277,7 +246,6 @@ class ClosedRobot(Mechanism):
         Where all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops: the
         first sample where they do not is named.
         """
-        assert self.closing is not None
         found = self.closing.positions(q, times)
         if measured.shape != found.shape:
             return
@@ -286,8 +254,8 @@ class ClosedRobot(Mechanism):
         if beyond.size:
             k = int(beyond[0])
             j = int(np.argmax(apart[k]))
-            what = f"{self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the mechanism from"
-            what += " where the closed loops have it"
+            what = f"{self.mechanism.coordinate_names[j]!r} is {apart[k, j]:.3g} rad or sizes of the mechanism from "
+            what += "where the closed loops have it"
             fix = "check zero, sign and unit of its column, and the geometry of the robot"
             if k == 0 and isinstance(self.given, Robot):
                 posture = f"robot.with_posture({HOME!r}, {measured[k].round(6).tolist()})"
@@ -297,10 +265,7 @@ class ClosedRobot(Mechanism):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DriveParameters:
-    """The parameters (p,) of a closed mechanism, in which the forces (..., n) of its drives are linear.
-
-    Arguments q, v and a are those of the drives.
-    """
+    """The parameters (p,) in which the forces (..., n) of drives are linear; q, v and a are those of the drives."""
 
     _drives: ClosedRobot
 
@@ -325,14 +290,22 @@ class DriveParameters:
         """Return the smallest set of parameters that gives all forces of the drives."""
         given, closing = self._drives.given, self._drives.closing
         known = carriers(given) if isinstance(given, ParallelRobot) else ()
-        assert closing is not None
-        return closed_base_parameters(
-            self._drives.mechanism.closed.closure, seed, among, measured, known, closing.start
-        )
+        closure = self._drives.mechanism.closed.closure
+        return closed_base_parameters(closure, seed, among, measured, known, closing.start)
 
     def replaced(self, values: ArrayLike) -> ClosedRobot:
-        """Return the drives of the robot with other parameters (p,)."""
-        return self._drives.replaced(values)
+        """Return the drives of the robot with other parameters (p,).
+
+        Where the loops are not closed in the mode of the robot itself, that mode is the new home.
+        """
+        drives = self._drives
+        whole = drives.mechanism.inertial.replaced(values)
+        if isinstance(drives.given, ParallelRobot):
+            made = with_parameters(drives.given, whole)
+            given: Robot | ParallelRobot = made if drives.own_mode else _at_home(made, drives.first)
+        else:
+            given = whole = whole if drives.own_mode else whole.with_posture(HOME, drives.first)
+        return replace(drives, given=given, closing=Closing(whole, drives.closing.start))
 
 
 MeasuredRobot = Robot | ClosedRobot
@@ -385,12 +358,14 @@ def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
     return replace(robot, home=pose, legs=legs)
 
 
-def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None) -> MeasuredRobot:
-    """Return a robot as logs show it: a tree itself, of others the drives.
+def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where: str = "") -> MeasuredRobot:
+    """Return a robot as logs show it: a tree itself, of others the drives; anything else is refused.
 
     Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
     loops are closed from the first of them.
     """
+    if not isinstance(robot, MeasuredRobot | ParallelRobot):
+        raise ModelError(argument="robot", value=robot, where=where, allowed="a torsor.Robot")
     if not isinstance(robot, ParallelRobot) and not (isinstance(robot, Robot) and robot.loops):
         return robot
     made = closed_robot(robot)
@@ -433,8 +408,3 @@ def notes_of(robot: MeasuredRobot) -> tuple[str, ...]:
 def whole(robot: MeasuredRobot) -> Robot:
     """Return the robot with all of its links and joints: of the drives of a closed one, the mechanism."""
     return robot.mechanism if isinstance(robot, ClosedRobot) else robot
-
-
-def bodies_of(robot: MeasuredRobot) -> int:
-    """Return the number of links that have inertial parameters."""
-    return len(whole(robot).links)

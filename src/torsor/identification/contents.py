@@ -1,7 +1,5 @@
 """The tables of the report of an identification."""
 
-import itertools
-from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,16 +8,13 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from torsor.base.arrays import Array
-from torsor.base.documents import plain
+from torsor.base.arrays import Array, Flags
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
-from torsor.base.summary import Summary, titled_table
-from torsor.base.tables import Column
+from torsor.base.summary import titled_table
 from torsor.identification.closed_robot import MeasuredRobot, is_excitable, whole
 from torsor.identification.drives import Drives
 from torsor.identification.excitation.design import sizes_of
-from torsor.identification.measurements import Measurements
-from torsor.mechanism.mechanism import force_units, robot_facts
+from torsor.mechanism.mechanism import force_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,17 +25,16 @@ CLOSEST = 3  # laws that were not chosen, which the report names
 _table = partial(titled_table, overflow="fold")
 
 
-def parameter_table(title: str, rows: Iterable[tuple[str, float, float, float, float]], marked: Sequence[str]) -> Table:
-    """Return the table of base parameters: rows of name, value as given, value, deviation, deviation in percent."""
+def parameter_table(found: Any) -> Table:
+    """Return the table of the base parameters of an ``Identified``, with deviations."""
+    words = {"physically consistent": "physical", "weighted least squares": "least squares"}
+    how = words.get(found.method, found.method)
+    title = f"{found.prior.name}: {len(found)} base parameters ({how}), condition number {found.condition:.4g}"
     table = _table(escape(title), "parameter (SI units)", "as given", "identified", "deviation", "%")
-    for name, given, value, deviation, percent in rows:
-        table.add_row(
-            escape(name),
-            short(given),
-            short(value),
-            f"{deviation:.2g}",
-            percent_text(percent) + MARK * (name in marked),
-        )
+    columns = (found.names, found.base.values, found.values, found.deviations, found.relative_deviations)
+    for name, given, value, deviation, percent in zip(*columns, strict=True):
+        shown = percent_text(percent) + MARK * (name in found.undetermined)
+        table.add_row(escape(name), short(given), short(value), f"{deviation:.2g}", shown)
     return table
 
 
@@ -59,12 +53,7 @@ def drive_table(drives: Drives) -> Table:
 
 def others_note(drives: Drives) -> str:
     """Return how many laws were tried and not chosen, and which of them came closest; "" for none."""
-    rises = {
-        f"{drive}.{law}": rise
-        for drive, laws in drives.changes.items()
-        for law, rise in laws.items()
-        if law not in drives.chosen(drive)
-    }
+    rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
     first, *more = sorted(rises, key=lambda name: rises[name])[:CLOSEST]
@@ -74,15 +63,15 @@ def others_note(drives: Drives) -> str:
     return f"{count} not chosen; closest: {closest}; all: JSON and HTML report"
 
 
-def residual_table(
-    samples: int, rows: Iterable[tuple[str, float, float, float]], marked: Sequence[str], unseen: Sequence[float] | None
-) -> Table:
-    """Return the table of residuals: rows of coordinate, RMS, percent of the force, R²; ``unseen`` percents (nv)."""
-    extra = () if unseen is None else ("% held out",)
-    table = _table(f"Residuals of {samples} samples (N m and N)", "coordinate", "RMS", "% of force", "R²", *extra)
-    for k, (name, rms, percent, r_squared) in enumerate(rows):
-        last = () if unseen is None else (f"{unseen[k]:.3g}",)
-        table.add_row(escape(name), f"{rms:.4g}", f"{percent:.3g}" + MARK * (name in marked), f"{r_squared:.6f}", *last)
+def residual_table(found: Any, measured: Flags) -> Table:
+    """Return the table of the residuals of an ``Identified``, of its ``measured`` coordinates (nv,)."""
+    heads = ["coordinate", "RMS", "% of force", "R²", *["% held out"] * (found.held_out is not None)]
+    table = _table(f"Residuals of {len(found.measurements)} samples (N m and N)", *heads)
+    for k in np.flatnonzero(measured):
+        name, percent = found.prior.coordinate_names[k], f"{found.relative_residuals[k]:.3g}"
+        last = () if found.held_out is None else (f"{found.held_out[k]:.3g}",)
+        percent += MARK * (name in found.unexplained)
+        table.add_row(escape(name), f"{found.rms[k]:.4g}", percent, f"{found.r_squared[k]:.6f}", *last)
     return table
 
 
@@ -96,144 +85,52 @@ def percent_text(value: float) -> str:
     return f"{value:.3g}" if value < 1e4 else "> 10000"
 
 
-# An identification as a table, as a document for other programs, and as the short table of notebooks.
-#
-# ``found`` is an ``Identified``, whose file imports this one.
-
-
-def columns(found: Any) -> list[Column]:
-    """Return the table of the .csv file: parameters, as given and identified, with deviations."""
-    values = (found.base.values, found.values, found.deviations)
-    rows = zip(("as given", "identified", "deviation"), values, strict=True)
-    return [Column("parameter", "", list(found.names)), *(Column(name, "SI", each) for name, each in rows)]
-
-
-def document(found: Any) -> dict[str, Any]:
-    """Return the plain values of the document, without its header."""
-    rows = zip(found.names, found.base.values, found.values, found.deviations, strict=True)
-    residuals = zip(found.prior.coordinate_names, found.rms, found.relative_residuals, found.r_squared, strict=True)
-    keys = ("coordinate", "rms", "percent", "r_squared")
-    return {
-        "units": {"parameters": "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m", "rms": "N m, N", "percent": "%"},
-        "robot": robot_facts(found.prior),
-        "settings": plain(found.settings),
-        "method": found.method,
-        "condition": plain(found.condition),
-        "samples": len(found.measurements),
-        "base_parameters": plain(
-            [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
-        ),
-        "parameters": None if found.parameters is None else plain(found.parameters),
-        "parameter_names": list(found.prior.inertial.names),
-        "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
-        "drives": None if found.drives is None else found.drives.content(),
-        "lag": found.lag,
-        "held_out": None if found.held_out is None else plain(found.held_out),
-        "unidentified": [each._asdict() for each in found.unidentified],
-        "notes": list(found.measurements.notes),
-    }
-
-
-def summary(found: Any) -> Summary:
-    """Return the short table of notebooks."""
-    percents = [
-        (name, each)
-        for name, each in zip(found.prior.coordinate_names, found.relative_residuals, strict=True)
-        if each == each  # NaN: it was not measured
-    ]
-    facts = {
-        "method": found.method,
-        "samples": str(len(found.measurements)),
-        "condition number": f"{found.condition:.4g}",
-        "residuals": ", ".join(f"{name} {each:.3g} %" for name, each in percents),
-    }
-    rows = [
-        (name, short(value), f"{deviation:.2g}")
-        for name, value, deviation in zip(found.names, found.values, found.deviations, strict=True)
-    ]
-    return Summary(f"Identified {found.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
-
-
 MEASURED, PREDICTED, RESIDUAL, HELD_OUT = "0.65", "C0", "C3", "0.93"
 
 
-def plot(
-    robot: MeasuredRobot,
-    data: Measurements,
-    predicted: Array,
-    rms: Array,
-    percents: Array,
-    how: str,
-    path: str | Path | None,
-    unseen: tuple[Measurements, Array, Array] | None = None,
-) -> "Figure":
-    """Return a figure with a panel for each coordinate: measured and ``predicted`` (N, nv) forces, and residuals.
+def plot(found: Any, path: str | Path | None) -> "Figure":
+    """Return the figure of an ``Identified``: a panel for each coordinate with measured and predicted forces.
 
-    ``rms`` (nv,) are the root mean squares of the residuals, a band about zero, and ``percents`` (nv,) these in percent
-    of the forces; ``how`` says how the parameters were identified. ``unseen`` are measurements that were held out,
-    their predicted forces and the percents of these, which follow on a grey ground.
+    Residuals are drawn too, with a band of twice their root mean square about zero. Measurements that were held out
+    follow on a grey ground.
     """
+    robot, data, unseen = found.prior, found.measurements, found.unseen
     names, units = robot.coordinate_names, force_units(robot)
     columns = 1 if len(names) < 4 else 2 if len(names) < 13 else 4
     rows = -(-len(names) // columns)
     figure = new_figure((6.5 if columns < 4 else 5.0) * columns, 2.1 * rows + 0.9)
     panels = figure.subplots(rows, columns, sharex=True, squeeze=False).T.ravel()
-    timed = _increasing(data, None if unseen is None else unseen[0])
-    along, later = _axis(data, unseen, timed)
-    tau, own_forces = data.tau, predicted
-    if unseen is not None:
-        along = np.concatenate([along, later])
-        tau, own_forces = np.concatenate([tau, unseen[0].tau]), np.concatenate([own_forces, unseen[1]])
-    sizes = zip(rms, percents, strict=True)
-    later_percents = itertools.repeat(None) if unseen is None else unseen[2]
-    for axes, name, measured, own, (size, percent), later_percent in zip(
-        panels, names, tau.T, own_forces.T, sizes, later_percents, strict=False
-    ):
+    shown = [found] if unseen is None else [found, unseen]
+    tau, predicted = (np.concatenate(x) for x in zip(*((x.measurements.tau, x.predicted) for x in shown), strict=True))
+    times = [x.measurements.times for x in shown]
+    timed = all(each is not None for each in times) and bool((np.diff(np.concatenate(times)) > 0).all())
+    along = np.concatenate(times) if timed else np.arange(float(len(tau)))
+    for j, (axes, name) in enumerate(zip(panels, names, strict=False)):
+        measured, own, size = tau[:, j], predicted[:, j], found.rms[j]
         axes.plot(along, measured, color=MEASURED, linewidth=2.2, label="measured")
         axes.plot(along, own, color=PREDICTED, linewidth=1.2, label="predicted")
         # The residual is drawn behind the forces, which it would hide.
         axes.plot(along, measured - own, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
         band = {"color": RESIDUAL, "alpha": 0.12, "linewidth": 0, "label": "± 2 RMS of the residual"}
         axes.axhspan(-2 * size, 2 * size, **band)
+        title = f"{label(name)}: residual {size:.2g} {units[name]}, {found.relative_residuals[j]:.2g} % of the force"
         if unseen is not None:
-            axes.axvspan(later[0], later[-1], color=HELD_OUT, linewidth=0, zorder=0, label="held out")
+            axes.axvspan(along[len(data)], along[-1], color=HELD_OUT, linewidth=0, zorder=0, label="held out")
+            title += f"; held out {unseen.relative_residuals[j]:.2g} %"
         styled(axes, unit=units[name])
-        held_out = "" if later_percent is None else f"; held out {later_percent:.2g} %"
-        title = f"{label(name)}: residual {size:.2g} {units[name]}, {percent:.2g} % of the force{held_out}"
         axes.set_title(title, fontsize="medium")
     for axes in panels[len(names) :]:
         figure.delaxes(axes)
-    lowest = [panels[min(k * rows + rows, len(names)) - 1] for k in range(-(-len(names) // rows))]
-    for axes in lowest:
-        axes.set_xlabel("time (s)" if timed else "sample")
-        axes.tick_params(labelbottom=True)
-    what = f"{len(data)} samples, parameters: {how}" + ("" if unseen is None else f"; {len(unseen[0])} held out")
+    for k in range(-(-len(names) // rows)):
+        lowest = panels[min(k * rows + rows, len(names)) - 1]
+        lowest.set_xlabel("time (s)" if timed else "sample")
+        lowest.tick_params(labelbottom=True)
+    what = f"{len(data)} samples, parameters: {found.method}"
+    what += "" if unseen is None else f"; {len(unseen.measurements)} held out"
     figure.suptitle(label_of_title(f"{robot.name}: measured and predicted forces\n{what}"))
-    figure.legend(
-        *panels[0].get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3 if columns == 1 else 5,
-        frameon=False,
-    )
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if columns == 1 else 5, "frameon": False}
+    figure.legend(*panels[0].get_legend_handles_labels(), **place)
     return saved(figure, path)
-
-
-def _increasing(data: Measurements, unseen: Measurements | None) -> bool:
-    """Whether times go on through all samples, so that they are the axis of the figure."""
-    parts = [each.times for each in (data, unseen) if each is not None]
-    return all(part is not None for part in parts) and bool(
-        (np.diff(np.concatenate([part for part in parts if part is not None])) > 0).all()
-    )
-
-
-def _axis(data: Measurements, unseen: tuple[Measurements, Array, Array] | None, timed: bool) -> tuple[Array, Array]:
-    """Return where the samples, and those that were held out, are along the axis: times, or numbers of samples."""
-    count, more = len(data), 0 if unseen is None else len(unseen[0])
-    if not timed:
-        return np.arange(float(count)), count + np.arange(float(more))
-    assert data.times is not None
-    later = np.empty(0) if unseen is None or unseen[0].times is None else unseen[0].times
-    return data.times, later
 
 
 # What an identification does not determine, and why: each parameter with a reason in words.
@@ -296,7 +193,9 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
             rows.append(Unidentified(name, "regrouped", text))
         else:
             rows.append(Unidentified(name, "no effect", "no measured force depends on it, whatever the motion"))
-    rows += _weak_terms(found)
+    if found.drives is not None:
+        terms = zip(found.drives.names, found.drives.values, found.drives.deviations, strict=True)
+        rows += [_below_noise(*term) for term in terms if term[2] > abs(term[1]) > 0]
     order = list(KINDS)
     return tuple(sorted(rows, key=lambda row: order.index(row.kind)))
 
@@ -306,22 +205,17 @@ def _weak(found: Any, k: int, sizes: Array, unit: str) -> Unidentified | None:
     name, value, deviation = found.names[k], float(found.values[k]), float(found.deviations[k])
     if name not in found.undetermined:
         return None
-    ends = f"95 % interval {_interval(value, deviation)} {unit}"
-    if deviation > sizes[k]:
-        text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} ({ends}): "
-        hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may show it"
-        return Unidentified(name, "not shown", text + hint)
-    return Unidentified(name, "below noise", f"zero, or too small for the noise of the forces ({ends})")
+    if deviation <= sizes[k]:
+        return _below_noise(name, value, deviation, f" {unit}")
+    text = f"its deviation, {deviation:.2g} {unit}, exceeds its likely size, {sizes[k]:.2g} {unit} "
+    text += f"(95 % interval {_interval(value, deviation)} {unit}): "
+    hint = "torsor excite finds a motion" if is_excitable(found.prior) else "another motion may show it"
+    return Unidentified(name, "not shown", text + hint)
 
 
-def _weak_terms(found: Any) -> list[Unidentified]:
-    """Return the terms of drives whose deviations exceed their values."""
-    if found.drives is None:
-        return []
-    rows = zip(found.drives.names, found.drives.values, found.drives.deviations, strict=True)
-    weak = [(name, float(value), float(deviation)) for name, value, deviation in rows if deviation > abs(value) > 0]
-    text = "zero, or too small for the noise of the forces (95 % interval {})"
-    return [Unidentified(name, "below noise", text.format(_interval(*own))) for name, *own in weak]
+def _below_noise(name: str, value: float, deviation: float, unit: str = "") -> Unidentified:
+    text = f"zero, or too small for the noise of the forces (95 % interval {_interval(value, deviation)}{unit})"
+    return Unidentified(name, "below noise", text)
 
 
 def _interval(value: float, deviation: float) -> str:

@@ -57,25 +57,20 @@ def differentiate(
     elapsed = (times - times[0])[:, None]
     if periodic:
         trend = [np.zeros_like(samples)] * 3
+    elif one_of(ends, ("cubic", "straight"), where, "ends") == "cubic":
+        trend = _trend(elapsed, samples, cutoff)
     else:
-        curved = one_of(ends, ("cubic", "straight"), where, "ends") == "cubic"
-        trend = _trend(elapsed, samples, cutoff) if curved else _line(elapsed, samples)
+        slope = (samples[-1] - samples[0]) / elapsed[-1]
+        trend = [samples[0] + slope * elapsed, slope + 0.0 * elapsed, np.zeros_like(samples)]
     rest = samples - trend[0]
     # At the ends value and curvature of the rest are zero, so its point reflection continues both without a jump.
     whole = rest if periodic else np.concatenate([rest, -rest[-2:0:-1]])
     f = np.fft.rfftfreq(len(whole), step)[:, None]
     spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * order))
     rates = (spectrum * (2j * np.pi * f) ** k for k in range(3))
-    found = [
-        np.fft.irfft(each, len(whole), axis=0)[: len(samples)] + own for each, own in zip(rates, trend, strict=True)
-    ]
-    return found[0], found[1], found[2]
-
-
-def _line(t: Array, x: Array) -> list[Array]:
-    """Return the line over times t (T, 1) through the first and the last sample of x (T, n), and its two rates."""
-    slope = (x[-1] - x[0]) / t[-1]
-    return [x[0] + slope * t, slope + 0.0 * t, np.zeros_like(x)]
+    found = (np.fft.irfft(each, len(whole), axis=0)[: len(samples)] for each in rates)
+    x0, x1, x2 = (each + own for each, own in zip(found, trend, strict=True))
+    return x0, x1, x2
 
 
 def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:

@@ -16,40 +16,43 @@ from torsor.robot.protocols import Dynamics
 # Forces of drives beyond the parameters of a robot: friction of other laws, offsets, and motors of several joints.
 #
 # A term acts along a direction c (nv,): one coordinate, or the combination with which a motor turns. With the rate
-# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, one of
-#
-#     inertia              c . a                       (of a motor that turns with several joints)
-#     coulomb              sign(s)
-#     viscous              s
-#     offset               1                           (a sensor's, or Coulomb friction that differs between directions)
-#     asymmetric           |s|                         (viscous friction that differs between directions)
-#     cubic                s^3
-#     power                sign(s) |s|^shape
-#     stribeck             sign(s) exp(-(s / shape)^2)
-#     load                 |c . tau_rigid| sign(s)     (friction of gears, proportional to the force that they transmit)
-#     viscous_temperature  (T - T_mean) s
-#     coulomb_temperature  (T - T_mean) sign(s)
-#
-# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load); Bittencourt and
-# Gunnarsson 2012 (temperature).
+# s = c . v of this direction it adds the force c x phi(s) to tau, where x is the unknown and phi the law, see ``LAWS``.
+# Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
+# the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
 
 COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that turns with several joints
 AUTO = "auto"
 
 
-class Signals(NamedTuple):
-    """What laws depend on, along one direction, each (N,): rate, acceleration, transmitted force, temperature."""
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What terms depend on: ``v``, ``a``, forces without friction ``load``, and ``warmth`` above the mean temperature.
 
-    rate: Array
-    acceleration: Array
+    They are those of all coordinates (N, nv), or along one direction (N,).
+    """
+
+    v: Array
+    a: Array
     load: Array
     warmth: Array
 
+    def column(self, term: "Term") -> Array:
+        """Return the column phi (N,) of a term along its direction."""
+        c = np.array(term.direction)
+        along = Motion(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
+        return np.asarray(LAWS[term.law].column(along, term.shape))
+
+    def columns(self, terms: "Sequence[Term]") -> Array:
+        """Return the laws phi (N, k) of all terms."""
+        found = [self.column(term) for term in terms]
+        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
+
 
 class Law(NamedTuple):
-    """A law: its ``column`` (N,) from signals and shape, and the shapes to be tried, ``relative`` to the top speed."""
+    """A law: its ``formula``, its ``column`` (N,), and shapes that are tried, perhaps ``relative`` to the top speed."""
 
-    column: Callable[[Signals, float], Array]
+    formula: str
+    column: Callable[[Motion, float], Array]
     shapes: tuple[float, ...] = ()
     relative: bool = False
 
@@ -57,17 +60,20 @@ class Law(NamedTuple):
 STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
 POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
 LAWS: dict[str, Law] = {
-    "inertia": Law(lambda x, _: x.acceleration),
-    "coulomb": Law(lambda x, _: np.sign(x.rate)),
-    "viscous": Law(lambda x, _: x.rate),
-    "offset": Law(lambda x, _: np.ones_like(x.rate)),
-    "asymmetric": Law(lambda x, _: np.abs(x.rate)),
-    "cubic": Law(lambda x, _: x.rate**3),
-    "power": Law(lambda x, shape: np.sign(x.rate) * np.abs(x.rate) ** shape, POWERS),
-    "stribeck": Law(lambda x, shape: np.sign(x.rate) * np.exp(-((x.rate / shape) ** 2)), STRIBECK, relative=True),
-    "load": Law(lambda x, _: np.abs(x.load) * np.sign(x.rate)),
-    "viscous_temperature": Law(lambda x, _: x.warmth * x.rate),
-    "coulomb_temperature": Law(lambda x, _: x.warmth * np.sign(x.rate)),
+    "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that turns with several joints
+    "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.v)),
+    "viscous": Law("x · s", lambda x, _: x.v),
+    # Of a sensor, or Coulomb friction that differs between directions; and viscous friction that does.
+    "offset": Law("x", lambda x, _: np.ones_like(x.v)),
+    "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.v)),
+    "cubic": Law("x · s³", lambda x, _: x.v**3),
+    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWERS),
+    "stribeck": Law(
+        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK, True
+    ),
+    "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.v)),
+    "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.v),
+    "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.v)),
 }
 OFFERED = tuple(name for name in LAWS if name not in COUPLING)
 WARM = ("viscous_temperature", "coulomb_temperature")
@@ -86,30 +92,6 @@ class Term:
     def name(self) -> str:
         """The name of its parameter, such as "joint2.stribeck"."""
         return f"{self.drive}.{self.law}"
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """What the terms depend on: ``v``, ``a``, ``load`` (N, nv), and the ``warmth`` (N, nv) above the mean temperature.
-
-    ``load`` are the forces without friction.
-    """
-
-    v: Array
-    a: Array
-    load: Array
-    warmth: Array
-
-    def column(self, term: Term) -> Array:
-        """Return the column phi (N,) of a term along its direction."""
-        c = np.array(term.direction)
-        signals = Signals(self.v @ c, self.a @ c, self.load @ c, self.warmth[..., int(np.argmax(np.abs(c)))])
-        return np.asarray(LAWS[term.law].column(signals, term.shape))
-
-    def columns(self, terms: Sequence[Term]) -> Array:
-        """Return the laws phi (N, k) of all terms."""
-        found = [self.column(term) for term in terms]
-        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
 
 
 def spread(phi: Array, terms: Sequence[Term]) -> Array:
@@ -161,10 +143,8 @@ def asked_of(
     laws: dict[str, tuple[str, ...]] = {}
     for drive, given in friction.items():
         if drive not in drives:
-            text = f"of {drive!r}"
-            raise ModelError(
-                text, argument="friction", value=drive, where=where, allowed=listing(drives, like=str(drive))
-            )
+            allowed = listing(drives, like=str(drive))
+            raise ModelError(f"of {drive!r}", argument="friction", value=drive, where=where, allowed=allowed)
         wanted = several(given)
         for law in wanted if wanted != (AUTO,) else ():
             if law not in OFFERED:
@@ -230,9 +210,10 @@ class Drives:
         return np.sqrt(np.diagonal(self.covariance))
 
     @property
-    def needs_temperature(self) -> bool:
-        """Whether a term depends on the temperature."""
-        return any(term.law in WARM for term in self.terms)
+    def others(self) -> list[tuple[str, str, float]]:
+        """Laws that were tried and not chosen: drive, law, and by how much the criterion would rise with it."""
+        tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
+        return [each for each in tried if each[1] not in self.chosen(each[0])]
 
     @property
     def left_out(self) -> str:
@@ -242,8 +223,8 @@ class Drives:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
             'Chosen laws are not in the robot, whose friction is Coulomb and viscous only: joint1.offset'
         """
-        names = ", ".join(self.names)
-        return f"Chosen laws are not in the robot, whose friction is Coulomb and viscous only: {names}"
+        text = "Chosen laws are not in the robot, whose friction is Coulomb and viscous only"
+        return f"{text}: {', '.join(self.names)}"
 
     def chosen(self, drive: str) -> tuple[str, ...]:
         """Return the laws of a drive.
@@ -256,9 +237,8 @@ class Drives:
 
     def content(self) -> dict[str, Any]:
         """Return all of it as plain values, from which ``from_content`` makes it again."""
-        keys = ("drive", "law", "direction", "shape")
         return {
-            "terms": [plain({key: getattr(term, key) for key in keys}) for term in self.terms],
+            "terms": [plain(vars(term)) for term in self.terms],
             "values": plain(self.values),
             "covariance": plain(self.covariance),
             "changes": plain(self.changes),
@@ -275,20 +255,21 @@ class Drives:
             >>> Drives.from_content(made.content()).names
             ('joint1.offset',)
         """
-        rows = [(str(t["drive"]), str(t["law"]), tuple(map(float, t["direction"])), t["shape"]) for t in found["terms"]]
-        terms = tuple(Term(drive, law, direction, float(shape)) for drive, law, direction, shape in rows)
+        terms = tuple(
+            Term(str(t["drive"]), str(t["law"]), tuple(map(float, t["direction"])), float(t["shape"]))
+            for t in found["terms"]
+        )
         if any(term.law not in LAWS for term in terms):
             raise ValueError("unknown laws of friction")
         values, covariance = (np.array(found[key], dtype=float) for key in ("values", "covariance"))
         check_array(values, (len(terms),), "drives: values", "f")
         check_array(covariance, (len(terms),) * 2, "drives: covariance", "f")
-        return cls(
-            terms, values, covariance, found["changes"], str(found["criterion"]), float(found["mean_temperature"])
-        )
+        mean = float(found["mean_temperature"])
+        return cls(terms, values, covariance, found["changes"], str(found["criterion"]), mean)
 
     def forces(self, v: Array, a: Array, load: Array, temperature: Any, where: str) -> Array:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
-        if self.needs_temperature and temperature is None:
+        if temperature is None and any(term.law in WARM for term in self.terms):
             found = "the friction of this estimate depends on the temperature"
             raise ModelError(found, where=where, fix="give temperature=")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)

@@ -49,7 +49,8 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     largest = float(size.max(initial=0.0)) or 1.0
     least = ROUNDING * np.maximum(size, 1e-3 * largest)
     # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
-    triangles = [_weighted_triangle(weights[:, j], Y[:, j], tau[:, j]) for j in range(tau.shape[1])]
+    rows = (np.column_stack([Y[:, j], tau[:, j]]) * weights[:, j, None] for j in range(tau.shape[1]))
+    triangles = [np.asarray(np.linalg.qr(each, mode="r")) for each in rows]
     noise = np.ones(tau.shape[1])
     for _ in range(MAX_WEIGHT_ITERATIONS):
         stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
@@ -64,11 +65,6 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
         if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
             break
     return Fit(x, back @ back.T, previous, root, condition)
-
-
-def _weighted_triangle(weights: Array, Y: Array, tau: Array) -> Array:
-    """Return R of the QR decomposition of the weighted [Y, tau] (at most b + 1 rows)."""
-    return np.asarray(np.linalg.qr(np.column_stack([Y, tau]) * weights[:, None], mode="r"))
 
 
 def _solve(A: Array, y: Array, names: tuple[str, ...], where: str) -> tuple[Array, Array, float]:
@@ -103,29 +99,23 @@ class Influence(NamedTuple):
     slope: Callable[[Array], Array]
 
 
-def _huber(limit: float) -> Influence:
-    return Influence(
-        lambda u: np.minimum(1.0, limit / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < limit).astype(float)
-    )
-
-
-def _bisquare(limit: float) -> Influence:
-    return Influence(
-        lambda u: np.maximum(0.0, 1 - (u / limit) ** 2) ** 2,
-        lambda u: np.maximum(0.0, 1 - (u / limit) ** 2) * (1 - 5 * (u / limit) ** 2),
-    )
-
-
-INFLUENCES = {"huber": _huber(1.345), "bisquare": _bisquare(4.685)}
+HUBER, BISQUARE = 1.345, 4.685  # deviations from which on residuals count less, and not at all
+INFLUENCES = {
+    "huber": Influence(
+        lambda u: np.minimum(1.0, HUBER / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < HUBER).astype(float)
+    ),
+    "bisquare": Influence(
+        lambda u: np.maximum(0.0, 1 - (u / BISQUARE) ** 2) ** 2,
+        lambda u: np.maximum(0.0, 1 - (u / BISQUARE) ** 2) * (1 - 5 * (u / BISQUARE) ** 2),
+    ),
+}
 """Both with 95 % of the efficiency of least squares where the noise is normal (Holland and Welsch 1977)."""
 
 
 def scale_of(residuals: Array) -> Array:
     """Return the noise (n,) of residuals (N, n) from their medians; residuals of 0 are those of excluded samples."""
-    found = np.empty(residuals.shape[1])
-    for j, own in enumerate(np.abs(residuals).T):
-        found[j] = MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0
-    return found
+    sizes = np.abs(residuals).T
+    return np.array([MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in sizes])
 
 
 # Covariance of an estimate: a sandwich, for residuals that are correlated in time, robust weights and instruments.
@@ -174,10 +164,7 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
-
-    Samples that are not ``counted`` (N, n) have the residual 0.
-    """
+    """Return correlations (n, n) between coordinates of residuals (N, n), 0 if not ``counted``; None without any."""
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
@@ -284,21 +271,15 @@ def estimate(equations: Equations, method: Method) -> Fit:
     influence = None
     for name in () if method.robust is None else ("huber", method.robust):
         influence = INFLUENCES[name]
-        found = _reweighted(equations, found, influence)
+        for _ in range(MAX_ITERATIONS):  # iteratively weighted least squares
+            weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
+            previous = found
+            found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
+            if _settled(found, previous):
+                break
     if equations.Z is not None:
         found = _instrumental(equations, found, influence)
     return _with_covariance(equations, found, influence, method.noise)
-
-
-def _reweighted(equations: Equations, found: Fit, influence: Influence) -> Fit:
-    """Return the fit whose residuals have the weights of the influence function: iteratively weighted least squares."""
-    for _ in range(MAX_ITERATIONS):
-        weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
-        previous = found
-        found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
-        if _settled(found, previous):
-            break
-    return found
 
 
 def _weights(equations: Equations, x: Array, influence: Influence) -> Array:
@@ -313,10 +294,7 @@ def _settled(found: Fit, previous: Fit) -> bool:
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
-    """Return the solution of Z^T W (tau - Y x) = 0, where W has the noise and the robust weights of the fit.
-
-    Janot, Vandanjon and Gautier 2014 (IDIM-IV).
-    """
+    """Return x of Z^T W (tau - Y x) = 0, with noise and robust weights in W. Janot, Vandanjon and Gautier 2014."""
     assert equations.Z is not None
     for _ in range(MAX_ITERATIONS):
         scaled = equations.weights / found.noise
@@ -344,7 +322,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
 
 
 def _with_covariance(equations: Equations, found: Fit, influence: Influence | None, noise: str) -> Fit:
-    """Return the fit with the covariance of the head of ``covariance.py``."""
+    """Return the fit with its covariance, a sandwich; see above."""
     residuals = equations.residuals(found.values)
     lag = 0 if noise == "white" else correlation_time(residuals, equations.parts)
     if noise == "correlated":

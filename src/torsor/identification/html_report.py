@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,23 +10,10 @@ from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.base.html_report import html_list, html_table, html_text, image, in_motion, write_html
 from torsor.identification.closed_robot import whole
-from torsor.identification.contents import HALF_INTERVAL, KINDS, percent_text, short, unit_of
+from torsor.identification.contents import HALF_INTERVAL, KINDS, MARK, percent_text, short, unit_of
+from torsor.identification.drives import LAWS
 from torsor.identification.result import UNDETERMINED, UNEXPLAINED, Identified
 from torsor.mechanism.mechanism import force_units
-
-LAWS = {
-    "inertia": "x · acceleration",
-    "coulomb": "x · sign(s)",
-    "viscous": "x · s",
-    "offset": "x",
-    "asymmetric": "x · |s|",
-    "cubic": "x · s³",
-    "power": "x · sign(s) |s|^n",
-    "stribeck": "x · sign(s) exp(−(s / s₀)²)",
-    "load": "x · |f| sign(s)",
-    "viscous_temperature": "x · (T − T̄) s",
-    "coulomb_temperature": "x · (T − T̄) sign(s)",
-}
 
 
 def write_identification_report(path: str | Path, found: Identified, validated: Identified | None = None) -> Path:
@@ -50,15 +36,10 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     instance_of(found, Identified, "report", "found", allowed="a result of torsor.identify")
     if validated is not None:
         instance_of(validated, Identified, "report", "validated", allowed="a result of found.validate")
+        other = validated.prior.name
         if validated.prior.inertial.names != found.prior.inertial.names:
-            text = f"is of {validated.prior.name!r}"
-            raise ModelError(
-                text,
-                value=validated.prior.name,
-                argument="validated",
-                where="report",
-                allowed=f"a result of {found.prior.name!r}",
-            )
+            allowed = f"a result of {found.prior.name!r}"
+            raise ModelError(f"is of {other!r}", value=other, argument="validated", where="report", allowed=allowed)
     if Path(path).suffix.lower() != ".html":
         raise ModelError(f"the name is {str(path)!r}", where="report", allowed="a file that ends with .html")
     name = f"{found.prior.name}: identified parameters"
@@ -72,18 +53,14 @@ def write_identification_report(path: str | Path, found: Identified, validated: 
     parts += ["<h2>What could not be identified, and why</h2>", *_unidentified(found)]
     if found.parameters is not None:
         parts += ["<h2>The identified robot</h2>", _masses(found)]
-    parts += ["<h2>Log and settings</h2>", _notes(found), _settings(found)]
-    return write_html(Path(path), name, [*parts, *in_motion(_first_run(found), name)])
-
-
-def _first_run(found: Identified) -> Identified:
-    """Return the identification with the first run of its measurements: times of several logs may go back."""
+    notes = found.measurements.notes
+    parts += ["<h2>Log and settings</h2>", html_list(notes) if notes else "", _settings(found)]
     times = found.measurements.times
     ends = np.empty(0) if times is None else np.flatnonzero(np.diff(times) <= 0)
-    if not ends.size:
-        return found
-    first = slice(0, int(ends[0]) + 1)
-    return replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
+    if ends.size:  # the first run: times of several logs may go back
+        first = slice(0, int(ends[0]) + 1)
+        found = replace(found, measurements=found.measurements.part(first), predicted=found.predicted[first])
+    return write_html(Path(path), name, [*parts, *in_motion(found, name)])
 
 
 def _lead(found: Identified, validated: Identified | None) -> str:
@@ -92,16 +69,12 @@ def _lead(found: Identified, validated: Identified | None) -> str:
     shown = found if best is None else best
     percents = ", ".join(f"{each:.3g}" for each in shown.relative_residuals)
     what = "forces of the motion that was used" if best is None else "forces of motion that was not used"
-    duration = _duration(found)
+    times = found.measurements.times
+    steps = np.empty(0) if times is None else np.diff(times)
+    duration = f" over {float(steps[steps > 0].sum()):.3g} s" if steps.size else ""
     text = f"{len(found)} base parameters from {len(found.measurements)} samples{duration}, {found.method}. "
     text += f"Residuals in the {what}, by coordinate: {percents} %."
     return f"<p>{html_text(text)}</p>"
-
-
-def _duration(found: Identified) -> str:
-    times = found.measurements.times
-    steps = np.empty(0) if times is None else np.diff(times)
-    return f" over {float(steps[steps > 0].sum()):.3g} s" if steps.size else ""
 
 
 def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
@@ -111,11 +84,8 @@ def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
             text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED:g} % of the {what} forces: the "
             yield _remark(f"{text}model does not explain them. Check units, signs, order of columns, and delays.")
     if found.undetermined:
-        count, total = len(found.undetermined), len(found)
-        text = (
-            f"{count} of {total} base parameters have a deviation above {UNDETERMINED:g} % of their value (marked !)."
-        )
-        yield _remark(text)
+        count = f"{len(found.undetermined)} of {len(found)} base parameters"
+        yield _remark(f"{count} have a deviation above {UNDETERMINED:g} % of their value (marked !).")
     if found.drives is not None and found.parameters is not None:
         yield _remark(found.drives.left_out)
     if found.unseen is None and validated is None:
@@ -130,13 +100,9 @@ def _prediction(found: Identified, validated: Identified | None) -> str:
     units = force_units(found.prior)
     groups = [("used", found), ("held out", found.unseen), ("other motion", validated)]
     present = [(what, shown) for what, shown in groups if shown is not None]
-    head = [
-        "coordinate",
-        *(f"RMS, {what}" for what, _ in present),
-        *(f"% of force, {what}" for what, _ in present),
-        "R²",
-    ]
-    worst = max(1e-9, *(_finite(shown.relative_residuals).max(initial=0.0) for _, shown in present))
+    head = ["coordinate", *(f"{size}, {what}" for size in ("RMS", "% of force") for what, _ in present), "R²"]
+    percents = np.concatenate([shown.relative_residuals for _, shown in present])
+    worst = float(percents[np.isfinite(percents)].max(initial=1e-9))
     rows = []
     for j, name in enumerate(found.prior.coordinate_names):
         cells = [html_text(name), *(f"{shown.rms[j]:.4g} {units[name]}" for _, shown in present)]
@@ -144,10 +110,6 @@ def _prediction(found: Identified, validated: Identified | None) -> str:
         rows.append([*cells, f"{found.r_squared[j]:.5f}"])
     note = "Root mean squares of measured less predicted forces. R² is that of the samples that were used."
     return html_table(head, rows) + f'<p class="note">{note}</p>'
-
-
-def _finite(values: Any) -> Any:
-    return values[np.isfinite(values)]
 
 
 def _bar(percent: float, worst: float) -> str:
@@ -161,33 +123,28 @@ def _parameters(found: Identified) -> str:
     names, rows = found.prior.inertial.names, []
     columns = (found.names, found.base.columns, found.base.values, found.values, found.deviations, found.intervals)
     for name, column, given, value, deviation, (low, high) in zip(*columns, strict=True):
-        weak = name in found.undetermined
         percent = f"{percent_text(100 * deviation / abs(value))} %" if value else ""
         cells = [html_text(name), unit_of(whole(found.prior), names[column]), short(given), short(value)]
-        cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + (" !" if weak else "")]
+        cells += [f"{low:.4g} to {high:.4g}", f"{deviation:.2g}", percent + MARK * (name in found.undetermined)]
         rows.append(cells)
     head = ["parameter", "unit", "as given", "identified", "95 % interval", "deviation", "of the value"]
     marked = [row[-1].endswith("!") for row in rows]
-    correlated = ""
-    if found.lag:
-        correlated = f" Residuals are correlated over {found.lag} samples, which the deviations take into account."
     note = f"Intervals are ± {HALF_INTERVAL:g} standard deviations of least squares, without errors of the model."
-    return html_table(head, rows, marked) + f'<p class="note">{note}{correlated}</p>'
+    if found.lag:
+        note += f" Residuals are correlated over {found.lag} samples, which the deviations take into account."
+    return html_table(head, rows, marked) + f'<p class="note">{note}</p>'
 
 
 def _drives(found: Identified) -> str:
     drives = found.drives
     assert drives is not None
-    rows, others = [], []
+    rows = []
     for term, value, deviation in zip(drives.terms, drives.values, drives.deviations, strict=True):
         half, worth = HALF_INTERVAL * deviation, drives.changes.get(term.drive, {}).get(term.law)
-        cells = [html_text(term.drive), html_text(term.law), LAWS[term.law], short(value)]
+        cells = [html_text(term.drive), html_text(term.law), LAWS[term.law].formula, short(value)]
         cells += [f"{value - half:.4g} to {value + half:.4g}", f"{term.shape:.3g}" if term.shape else ""]
         rows.append([*cells, "" if worth is None else f"{worth:.3g}"])
-    for drive, laws in drives.changes.items():
-        for law, worth in laws.items():
-            if law not in drives.chosen(drive):
-                others.append([html_text(drive), html_text(law), LAWS[law], f"{worth:.3g}"])
+    others = [[html_text(drive), html_text(law), LAWS[law].formula, f"{x:.3g}"] for drive, law, x in drives.others]
     name = drives.criterion.upper()
     head = ["drive", "law", "force", "x (SI)", "95 % interval", "n or s₀", f"rise of {name} without it"]
     text = html_table(head, rows) if rows else "<p>No law beyond Coulomb and viscous friction was chosen.</p>"
@@ -209,9 +166,8 @@ def _unidentified(found: Identified) -> Iterable[str]:
             names = ", ".join(each.parameter for each in own)
             body = f"<p>{html_text(names)}: {html_text(whys.pop())}.</p>"
         else:
-            body = html_table(
-                ["parameter", "why"], [[html_text(each.parameter), html_text(each.why)] for each in own], words=True
-            )
+            rows = [[html_text(each.parameter), html_text(each.why)] for each in own]
+            body = html_table(["parameter", "why"], rows, words=True)
         yield f"<h3>{title} ({len(own)})</h3>{body}"
     if not found.unidentified:
         yield "<p>All parameters were identified.</p>"
@@ -234,18 +190,11 @@ def _masses(found: Identified) -> str:
     return html_table(head, rows) + f'<p class="note">{note}</p>'
 
 
-def _notes(found: Identified) -> str:
-    notes = found.measurements.notes
-    return html_list(notes) if notes else ""
-
-
 def _settings(found: Identified) -> str:
-    rows = [[html_text(name), html_text(_words(value))] for name, value in found.settings.items()]
+    rows = []
+    for name, value in found.settings.items():
+        none = value is None or value == [] or value == {}
+        words = "none" if none else ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        rows.append([html_text(name), html_text(words)])
     rows.append(["condition number of the weighted regressor", f"{found.condition:.4g}"])
     return html_table(["setting", "value"], rows, words=True)
-
-
-def _words(value: Any) -> str:
-    if value is None or value == [] or value == {}:
-        return "none"
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
 from torsor.base.checks import flag, number, one_of, positive, several, table
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
-from torsor.identification.closed_robot import MeasuredRobot, bodies_of, measured_robot
+from torsor.identification.closed_robot import MeasuredRobot, measured_robot, whole
 from torsor.identification.drives import WARM, Drives, asked_of, directions_of, warmth_of
-from torsor.identification.estimation import INFLUENCES, Fit, Method, estimate, root_of
+from torsor.identification.estimation import INFLUENCES, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
 from torsor.identification.physical import Estimate, Prior, UnphysicalError, check_distance, explained, nearest_physical
@@ -94,9 +93,7 @@ def identify(
         >>> bool(np.allclose(found.values, robot.inertial.base().values))
         True
     """
-    robot = measured_robot(robot, data)
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where="identify", allowed="a torsor.Robot")
+    robot = measured_robot(robot, data, "identify")
     where = robot.name
     physical = flag(physical, where, "physical")
     regularisation = positive(regularisation, where, "regularisation")
@@ -113,9 +110,8 @@ def identify(
     temperature = samples.temperature if temperature is None else temperature
     if temperature is None and any(law in WARM for own in laws.values() for law in own):
         raise ModelError("depends on the temperature", argument="friction", where=where, fix="give temperature=")
-    wanted = Wanted(
-        drives, tuple(couplings), laws, chosen, one_of(criterion, CRITERIA, where, "criterion"), temperature is not None
-    )
+    one_of(criterion, CRITERIA, where, "criterion")
+    wanted = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
     settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
@@ -131,27 +127,33 @@ def identify(
     equations = equations_of(model, used, through, still)
     if isinstance(instruments, str):
         one_of(instruments, (SIMULATION,), where, "instruments")
-        (whole, terms, changes), found = simulated(model, used, through, equations, wanted, method)
+        (complete, terms, changes), found = simulated(model, used, through, equations, wanted, method)
     else:
         reference = None if instruments is None else _reference(model, instruments, len(samples))
         if reference is not None:
             equations = replace(equations, Z=through(reference.Y))
-        whole, terms, changes = extended(model, reference, equations, through, wanted, method)
-        found = estimate(whole, method)
+        complete, terms, changes = extended(model, reference, equations, through, wanted, method)
+        found = estimate(complete, method)
     values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        given = Prior(robot.inertial.values, base.columns, base.unknown, bodies_of(robot))
-        near = _estimate(found, base.matrix, equations.tau)
+        given = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
+        b, size = len(base), np.sqrt(np.mean(equations.tau**2, axis=0))
+        fit = float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
+        root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root  # other unknowns are free
+        near = Estimate(base.matrix, values, fit * root)
         try:
             parameters = nearest_physical(near, given, regularisation, where, mass)
         except UnphysicalError:
             raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
-        values, own = _moved(found, base.matrix @ parameters)
+        values = base.matrix @ parameters
+        # The other unknowns are those that fit best with these.
+        gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
+        own = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
-        free, bound = ((equations.tau - whole.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        free, bound = ((equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
-    predicted = through(model.known) + whole.Y @ np.concatenate([values, own])
+    predicted = through(model.known) + complete.Y @ np.concatenate([values, own])
     b = len(base)
     fitted = values, found.covariance[:b, :b], found.condition
     forces = Drives(terms, own, found.covariance[b:, b:], changes, criterion, mean) if terms else None
@@ -169,9 +171,8 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
         return samples, None
     if not 0 < count < len(samples):
         found = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
-        raise ModelError(
-            found, argument="held_out", where="measurements", allowed="some, and not all", fix="change held_out"
-        )
+        allowed, fix = "some, and not all", "change held_out"
+        raise ModelError(found, argument="held_out", where="measurements", allowed=allowed, fix=fix)
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
@@ -185,20 +186,3 @@ def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Mo
     given = measurements_of(model.robot, (q, v, a, zeros))
     used = slice(0, len(model.v))
     return replace(model, q=given.q[used], v=given.v[used], a=given.a[used])
-
-
-def _estimate(found: Fit, M: Array, tau: Array) -> Estimate:
-    """Return the base parameters of a fit as an estimate of physical parameters; other unknowns are free."""
-    b = len(M)
-    size = np.sqrt(np.mean(tau**2, axis=0))
-    root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root
-    return Estimate(
-        M, found.values[:b], root * float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
-    )
-
-
-def _moved(found: Fit, beta: Array) -> tuple[Array, Array]:
-    """Return base parameters (b,), and the other unknowns that fit best with them."""
-    b = len(beta)
-    gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
-    return beta, found.values[b:] + gain @ (beta - found.values[:b])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Indices
 from torsor.base.checks import indices_of, real_array, several
 from torsor.base.errors import ModelError, warn
 from torsor.identification.bases import environment_forces, forces_of, wrenches_of
@@ -21,11 +21,12 @@ from torsor.identification.logs.first_look import FirstLook, first_look
 from torsor.identification.logs.log import read
 from torsor.identification.logs.log_map import LogMap, own_map
 from torsor.identification.logs.preparing import prepare
-from torsor.identification.logs.signal_checks import motionless
-from torsor.identification.units import check_radians
+from torsor.identification.logs.signal_checks import check_radians, motionless
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+
+WHERE = "measurements"  # in messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,52 +62,45 @@ class Measurements:
             object.__setattr__(self, name, _samples(getattr(self, name), name))
         samples = {name: len(getattr(self, name)) for name in ("q", "v", "a", "tau")}
         if len(set(samples.values())) > 1 or not len(self):
-            text = f"numbers of samples are {samples}"
-            raise ModelError(text, where="measurements", allowed="equal numbers, 1 or more")
+            raise ModelError(f"numbers of samples are {samples}", where=WHERE, allowed="equal numbers, 1 or more")
         if self.weights is not None:
-            weights = real_array(self.weights, "measurements", "weights")
+            weights = real_array(self.weights, WHERE, "weights")
             if weights.ndim > 1:
                 weights = weights.reshape(-1, weights.shape[-1])
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                found = f"have shape {weights.shape}"
-                raise ModelError(
-                    found, argument="weights", where="measurements", allowed=f"that of tau, {self.tau.shape}"
-                ) from None
+                found, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
+                raise ModelError(found, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
-                text = "are negative or not finite"
-                raise ModelError(text, argument="weights", where="measurements", allowed="0 or more")
+                raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")
             object.__setattr__(self, "weights", weights)
         if self.times is not None:
-            times = real_array(self.times, "measurements", "times").ravel()
+            times = real_array(self.times, WHERE, "times").ravel()
             if len(times) != len(self):
-                allowed = f"one for each of {len(self)} samples"
-                raise ModelError(f"{len(times)} times", where="measurements", allowed=allowed)
+                raise ModelError(f"{len(times)} times", where=WHERE, allowed=f"one for each of {len(self)} samples")
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
                 fix = "remove these samples, or leave out times"
                 found = f"the time of sample {k} is {times[k]}"
-                raise ModelError(found, where="measurements", allowed="finite numbers, in s", fix=fix)
+                raise ModelError(found, where=WHERE, allowed="finite numbers, in s", fix=fix)
             object.__setattr__(self, "times", times)
-        if self.temperature is not None:
-            object.__setattr__(self, "temperature", _temperature(self.temperature, *self.tau.shape))
-        if self.external is not None:
-            object.__setattr__(self, "external", _external(self.external, len(self)))
+        for name, check in (("temperature", _temperature), ("external", _external)):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check(getattr(self, name), *self.tau.shape))
 
     def __len__(self) -> int:
         return len(self.tau)
 
-    def part(self, own: slice) -> Measurements:
+    def part(self, own: slice | Indices) -> Measurements:
         """Return some of the samples.
 
         Example:
             >>> len(Measurements(*np.zeros((4, 9, 2))).part(slice(0, 5)))
             5
         """
-        names = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
-        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[own] for name in names}
-        return Measurements(**cut, notes=self.notes)
+        cut: dict[str, Any] = {name: x[own] for name, x in vars(self).items() if isinstance(x, np.ndarray)}
+        return replace(self, **cut)
 
     @classmethod
     def of(
@@ -138,11 +132,12 @@ class Measurements:
             >>> data.weights[0].tolist() == [1.0] * 6 + [0.0] * 12
             True
         """
-        _check_robot(robot, "measurements")
+        if not isinstance(robot, MeasuredRobot):
+            raise ModelError(argument="robot", value=robot, where=WHERE, allowed="a Robot")
         positions = _samples(q, "q")
         at = None if measured is None else indices_of(measured, robot.coordinate_names, f"{robot.name}: measured")
         forces, weights = forces_of(robot, len(positions), tau, at)
-        sample_times = None if times is None else real_array(times, "measurements", "times")
+        sample_times = None if times is None else real_array(times, WHERE, "times")
         known = None if (weights > 0).all() else weights
         made = cls(positions, _samples(v, "v"), _samples(a, "a"), forces, known, sample_times)
         measurements_of(robot, made)
@@ -195,7 +190,7 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        own = _check_robot(measured_robot(robot), str(path))
+        own = measured_robot(robot, where=str(path))
         paths = [Path(each) for each in several(path)]
         if not paths:
             raise ModelError("no log", where=own.name, allowed="one file or more")
@@ -222,9 +217,7 @@ class Measurements:
             >>> data.measured(robot)[5:], len(robot.inertial.base(measured=data.measured(robot)))
             (['root/vz', 'fl_knee'], 97)
         """
-        if not isinstance(robot, MeasuredRobot | ParallelRobot):
-            raise ModelError(argument="robot", value=robot, where="measurements", allowed="a Robot or ParallelRobot")
-        shown = measured_robot(robot)
+        shown = measured_robot(robot, where=WHERE)
         known = drives_of(shown, "weights", np.ones_like(self.tau) if self.weights is None else self.weights)
         if known.shape[1] != shown.nv:
             raise ModelError(f"has {known.shape[1]} columns", argument="tau", where=shown.name, allowed=str(shown.nv))
@@ -243,7 +236,7 @@ class Measurements:
             ('constant',)
         """
         if self.times is None:
-            raise ModelError("no times", where="measurements", fix="give times, or look at the log: first_look")
+            raise ModelError("no times", where=WHERE, fix="give times, or look at the log: first_look")
         own = measured_robot(robot, self)
         return first_look(own, measurements_of(own, self))
 
@@ -274,8 +267,8 @@ class Measurements:
             >>> len(data), bool(np.allclose(data.a, -(2 * np.pi) ** 2 * data.q, atol=1e-2))
             (950, True)
         """
-        forces = real_array(tau, "Measurements.from_positions", "tau")
         where = "Measurements.from_positions"
+        forces = real_array(tau, where, "tau")
         if robot is None:
             filtered, v, a = differentiate(t, q, cutoff, periodic=periodic, where=where)
         else:
@@ -283,58 +276,47 @@ class Measurements:
         if forces.shape != v.shape:
             found = f"velocities have shape {v.shape} and tau {forces.shape}"
             raise ModelError(found, where=where, allowed="the same", fix="give robot=, where positions are quaternions")
-        times = real_array(t, "Measurements.from_positions", "t")
+        times = real_array(t, where, "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
         if 2 * ends >= len(times):
             fix = "measure longer, or raise the cutoff"
-            found = f"all {len(times)} samples are within 1 / cutoff of an end"
-            raise ModelError(found, where="Measurements.from_positions", fix=fix)
+            raise ModelError(f"all {len(times)} samples are within 1 / cutoff of an end", where=where, fix=fix)
         kept = slice(ends, len(times) - ends)
         return cls(filtered[kept], v[kept], a[kept], forces[kept], times=times[kept])
 
 
 def _samples(value: Any, name: str) -> Array:
     """Return finite samples (N, n) from (..., n)."""
-    array = real_array(value, "measurements", name)
+    array = real_array(value, WHERE, name)
     if array.ndim < 2:
-        allowed = "(samples, coordinates)"
-        raise ModelError(f"has shape {array.shape}", argument=name, where="measurements", allowed=allowed)
+        raise ModelError(f"has shape {array.shape}", argument=name, where=WHERE, allowed="(samples, coordinates)")
     array = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
     if not np.isfinite(array).all():
         bad = int(np.count_nonzero(~np.isfinite(array).all(axis=1)))
         fix = "remove these samples, or give the forces any number and the weight 0"
-        text = f"has numbers that are not finite in {bad} samples"
-        raise ModelError(text, argument=name, where="measurements", fix=fix)
+        raise ModelError(f"has numbers that are not finite in {bad} samples", argument=name, where=WHERE, fix=fix)
     return array
 
 
-def _external(value: Any, count: int) -> Array:
+def _external(value: Any, count: int, drives: int) -> Array:
     """Return wrenches (N, L, 6) from (..., L, 6); which links there are is checked with the robot."""
     if isinstance(value, Mapping):
         fix = "Measurements.of(robot, q, v, a, tau, external={...}), which knows the links"
-        raise ModelError("external has names", where="measurements", allowed="(samples, links, 6)", fix=fix)
-    array = real_array(value, "measurements", "external")
+        raise ModelError("external has names", where=WHERE, allowed="(samples, links, 6)", fix=fix)
+    array = real_array(value, WHERE, "external")
     if array.ndim < 3 or array.shape[-1] != 6 or math.prod(array.shape[:-2]) != count:
-        allowed = f"({count} samples, links, 6)"
-        raise ModelError(f"external has shape {array.shape}", where="measurements", allowed=allowed)
+        raise ModelError(f"external has shape {array.shape}", where=WHERE, allowed=f"({count} samples, links, 6)")
     return array.reshape(count, *array.shape[-2:])
 
 
 def _temperature(value: Any, count: int, drives: int) -> Array:
     """Return temperatures (N,) or (N, nv)."""
-    array = real_array(value, "measurements", "temperature")
+    array = real_array(value, WHERE, "temperature")
     array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
     if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
         found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
-        raise ModelError(found, where="measurements", allowed=f"({count},) or ({count}, {drives}), finite")
+        raise ModelError(found, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
     return array
-
-
-def _check_robot(robot: object, where: str) -> MeasuredRobot:
-    """Return a robot, or raise ModelError for anything else."""
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where=where, allowed="a Robot")
-    return robot
 
 
 def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:

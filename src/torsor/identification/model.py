@@ -1,25 +1,20 @@
 """The equations of an identification: filtered measurements, the columns of a robot's base parameters, and of terms."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
-from torsor.identification.drives import Motion, Term, frictional, spread
+from torsor.identification.drives import Motion, frictional
 from torsor.identification.estimation import Equations
 from torsor.identification.measurements import Measurements
 from torsor.robot.base_parameters import BaseParameters
-
-# The parallel filter: forces and regressor pass the same low-pass filter, and few samples of them are left.
-#
-# tau = Y x holds for filtered tau and Y as well. Beyond the band of the motion there is only noise, which the filter
-# removes from both sides, so that what is left is nearly white at the lower rate. Gautier 1997 (the "parallel decimate
-# filter" of the IDIM method).
 
 LOBES = 4  # zero crossings of the filter on each side of its centre
 ROLL_OFF = 0.4  # of the filter: half the width of its edge over its cutoff
@@ -36,65 +31,8 @@ def stretches(times: Array | None, count: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), count])]
 
 
-def factor_of(times: Array | None, bandwidth: float, where: str) -> int:
-    """Return every which sample is kept for a ``bandwidth`` (Hz) of half the rate that is left."""
-    if times is None:
-        fix = "give the times of the samples: Measurements(..., times=t)"
-        raise ModelError("a bandwidth without times of the samples", where=where, fix=fix)
-    step = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    if not step > 0:
-        raise ModelError("the times of the samples do not increase", where=where, allowed="equal steps")
-    return max(1, round(1 / (2 * bandwidth * step)))
-
-
-def decimated(x: Array, parts: list[slice], factor: int) -> Array:
-    """Return samples x (N, ...) after the filter, every ``factor``-th of each part (M, ...).
-
-    The filter is a root-raised cosine: white noise is white after it too. Its gain is 0.71 at half the rate that is
-    left. Each part loses ``LOBES`` samples of the new rate at both of its ends.
-    """
-    if factor == 1:
-        return np.concatenate([x[part] for part in parts])
-    h = _taps(factor)
-    found = []
-    for part in parts:
-        own = x[part]
-        blocks = len(own) // factor
-        if blocks >= len(h):
-            split = own[: blocks * factor].reshape(blocks, factor, -1)
-            count = blocks - len(h) + 1
-            # Rows of h times blocks of samples: a product for each lobe half.
-            whole = sum(np.matmul(h[p], split[p : p + count]) for p in range(len(h)))
-            found.append(np.asarray(whole).reshape(count, *x.shape[1:]))
-    return np.concatenate(found) if found else np.empty((0, *x.shape[1:]))
-
-
-def kept(weights: Array, parts: list[slice], factor: int) -> Array:
-    """Return the weights (M, nv) of the decimated samples: 0 where any sample of the filter has the weight 0."""
-    if factor == 1:
-        return decimated(weights, parts, 1)
-    size, found = 2 * LOBES, []
-    for part in parts:
-        own = weights[part]
-        blocks = len(own) // factor
-        if blocks >= size:
-            least = own[: blocks * factor].reshape(blocks, factor, -1)
-            windows = np.lib.stride_tricks.sliding_window_view(least.min(axis=1), size, axis=0)
-            means = np.lib.stride_tricks.sliding_window_view(least.mean(axis=1), size, axis=0)
-            found.append(np.where(windows.min(axis=-1) > 0, means.mean(axis=-1), 0.0))
-    return np.concatenate(found) if found else np.empty((0, weights.shape[1]))
-
-
-def decimated_parts(parts: list[slice], factor: int) -> list[slice]:
-    """Return where the samples of each part are after ``decimated``."""
-    lost = 2 * LOBES - 1 if factor > 1 else 0
-    counts = [max(0, (part.stop - part.start) // factor - lost) for part in parts]
-    ends = np.concatenate([[0], np.cumsum(counts)]).tolist()
-    return [slice(start, stop) for start, stop in pairwise(ends) if stop > start]
-
-
 def _taps(factor: int) -> Array:
-    """Return the filter as rows (2 LOBES, factor), with the sum 1."""
+    """Return the filter as rows (2 LOBES, factor), with the sum 1: a root-raised cosine."""
     count = 2 * LOBES * factor
     t = (np.arange(count) - (count - 1) / 2) / factor
     edge = np.abs(np.abs(4 * ROLL_OFF * t) - 1) < 1e-9  # 0 / 0 there and at t = 0
@@ -106,6 +44,86 @@ def _taps(factor: int) -> Array:
     limit = ROLL_OFF / np.sqrt(2) * ((1 + 2 / np.pi) * np.sin(angle) + (1 - 2 / np.pi) * np.cos(angle))
     h = np.where(t == 0, 1 - ROLL_OFF + 4 * ROLL_OFF / np.pi, np.where(edge, limit, ordinary))
     return np.asarray((h / h.sum()).reshape(2 * LOBES, factor))
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """The parallel filter of samples in ``parts`` of equal steps: it keeps every ``factor``-th sample of each part.
+
+    tau = Y x holds for filtered tau and Y as well. Beyond the band of the motion there is only noise, which the filter
+    removes from both sides, so that what is left is nearly white at the lower rate: the "parallel decimate filter" of
+    the IDIM method, Gautier 1997.
+
+    It is a root-raised cosine: white noise is white after it too. Its gain is 0.71 at half the rate that is left. Each
+    part loses ``LOBES`` samples of the new rate at both of its ends.
+    """
+
+    parts: list[slice]
+    factor: int
+
+    @classmethod
+    def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
+        """Return the filter of measurements, to a ``bandwidth`` in Hz, half the rate that is left, or none."""
+        factor = 1
+        if bandwidth is not None:
+            if data.times is None:
+                fix = "give the times of the samples: Measurements(..., times=t)"
+                raise ModelError("a bandwidth without times of the samples", where=where, fix=fix)
+            step = float(np.median(np.diff(data.times))) if len(data) > 1 else 0.0
+            if not step > 0:
+                raise ModelError("the times of the samples do not increase", where=where, allowed="equal steps")
+            factor = max(1, round(1 / (2 * bandwidth * step)))
+        made = cls(stretches(data.times, len(data)), factor)
+        if not made.after:
+            found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
+            fix = f"measure longer than {8 * factor} samples in a row, or raise the bandwidth"
+            raise ModelError(found, where=where, fix=fix)
+        return made
+
+    @property
+    def after(self) -> list[slice]:
+        """The parts of the samples that are left."""
+        lost = 2 * LOBES - 1 if self.factor > 1 else 0
+        counts = [max(0, (part.stop - part.start) // self.factor - lost) for part in self.parts]
+        ends = np.concatenate([[0], np.cumsum(counts)]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(ends) if stop > start]
+
+    def _blocks(self, x: Array) -> Iterator[Array]:
+        """Yield the samples of each part that is long enough, in blocks (blocks, factor, ...)."""
+        for part in self.parts:
+            count = (part.stop - part.start) // self.factor
+            if count >= 2 * LOBES:
+                yield x[part][: count * self.factor].reshape(count, self.factor, -1)
+
+    def __call__(self, x: Array) -> Array:
+        """Return filtered samples (M, ...) of samples (N, ...)."""
+        if self.factor == 1:
+            return x
+        h, found = _taps(self.factor), []
+        for blocks in self._blocks(x):
+            count = len(blocks) - len(h) + 1
+            # Rows of h times blocks of samples: a product for each lobe half.
+            whole = sum(np.matmul(h[p], blocks[p : p + count]) for p in range(len(h)))
+            found.append(np.asarray(whole).reshape(count, *x.shape[1:]))
+        return np.concatenate(found)
+
+    def kept(self, weights: Array) -> Array:
+        """Return the weights (M, nv) of the samples that are left: 0 where a sample of the filter has the weight 0."""
+        if self.factor == 1:
+            return weights
+        found = []
+        for blocks in self._blocks(weights):
+            least, mean = (sliding_window_view(x, 2 * LOBES, axis=0) for x in (blocks.min(axis=1), blocks.mean(axis=1)))
+            found.append(np.where(least.min(axis=-1) > 0, mean.mean(axis=-1), 0.0))
+        return np.concatenate(found)
+
+    def measurements(self, data: Measurements) -> Measurements:
+        """Return filtered measurements; positions, velocities and accelerations are those in the middle of each."""
+        if self.factor == 1:
+            return data
+        at = np.round(self(np.arange(float(len(data))))).astype(int)
+        weights = None if data.weights is None else self.kept(data.weights)
+        return replace(data.part(at), tau=self(data.tau), weights=weights)
 
 
 LARGEST = 1e100  # of forces, N m and N: sums of squares stay finite
@@ -149,11 +167,8 @@ class Model:
 
     def changed(self, parameters: Array) -> Array:
         """Return the forces (N, nv) of the robot with other parameters (p,)."""
-        return np.asarray(self.known + self.Y @ self.base.values + self._regressor @ (parameters - self._given))
-
-    @cached_property
-    def _given(self) -> Array:
-        return self.robot.inertial.values
+        moved = self._regressor @ (parameters - self.robot.inertial.values)
+        return np.asarray(self.known + self.Y @ self.base.values + moved)
 
     def load(self, values: Array) -> Array:
         """Return the forces (N, nv) without friction, for base parameters (b,): what gears transmit."""
@@ -167,79 +182,19 @@ class Model:
         return Motion(self.v, self.a, load, np.zeros_like(load) if self.warmth is None else self.warmth)
 
 
-@dataclass(frozen=True, eq=False)
-class Filter:
-    """The parallel filter of samples with these ``times``: it keeps every ``factor``-th sample of each part."""
-
-    parts: list[slice]
-    factor: int
-
-    @classmethod
-    def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
-        """Return the filter of measurements, to a ``bandwidth`` in Hz, or none."""
-        factor = 1 if bandwidth is None else factor_of(data.times, bandwidth, where)
-        made = cls(stretches(data.times, len(data)), factor)
-        if not made.after:
-            found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
-            fix = f"measure longer than {8 * factor} samples in a row, or raise the bandwidth"
-            raise ModelError(found, where=where, fix=fix)
-        return made
-
-    @property
-    def after(self) -> list[slice]:
-        """The parts of the samples that are left."""
-        return decimated_parts(self.parts, self.factor)
-
-    def __call__(self, x: Array) -> Array:
-        """Return filtered samples (M, ...) of samples (N, ...)."""
-        return x if self.factor == 1 else decimated(x, self.parts, self.factor)
-
-    def measurements(self, data: Measurements) -> Measurements:
-        """Return filtered measurements; positions, velocities and accelerations are those in the middle of each."""
-        if self.factor == 1:
-            return data
-        at = np.round(decimated(np.arange(float(len(data))), self.parts, self.factor)).astype(int)
-        weights = None if data.weights is None else kept(data.weights, self.parts, self.factor)
-        times, warm, external = (None if x is None else x[at] for x in (data.times, data.temperature, data.external))
-        moved = {"q": data.q[at], "v": data.v[at], "a": data.a[at], "tau": self(data.tau)}
-        return replace(data, **moved, weights=weights, times=times, temperature=warm, external=external)
-
-
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
-    """Return the equations of measurements that pass a filter, without those of coordinates at rest; see ``identify``.
-
-    ``model`` is along the motion of the ``data``.
-    """
+    """Return the filtered equations of the ``data`` of a model, without coordinates at rest; see ``identify``."""
     robot = model.robot
     tau = data.tau - model.known
     _check_size(robot, tau)
-    weights = np.ones_like(tau) if data.weights is None else data.weights
-    if through.factor > 1:
-        weights = kept(weights, through.parts, through.factor)
-    resting = _near_rest(robot, through(np.abs(model.v)), model.base.unknown, still)
-    weights = np.where(resting, 0.0, weights)
-    return Equations(through(model.Y), through(tau), weights, model.base.names, through.after, robot.name)
-
-
-def with_terms(equations: Equations, phi: Array, terms: Sequence[Term], instruments: Array | None = None) -> Equations:
-    """Return equations with the columns of terms of the laws phi (N, k), and those of ``instruments`` (N, k)."""
-    if not terms:
-        return equations
-    Z = equations.Z
-    if Z is not None and instruments is not None:
-        Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
-    names = (*equations.names, *(term.name for term in terms))
-    return replace(equations, Y=np.concatenate([equations.Y, spread(phi, terms)], axis=-1), Z=Z, names=names)
-
-
-def _near_rest(robot: MeasuredRobot, speed: Array, unknown: Flags, still: float) -> Flags:
-    """Return which forces (N, nv) have unknown, discontinuous Coulomb friction at a speed near zero."""
-    names = dict(zip(robot.inertial.names, unknown.tolist(), strict=True))
-    unknowns = [names.get(f"{name}.coulomb", False) for name in robot.coordinate_names]
+    weights = through.kept(np.ones_like(tau) if data.weights is None else data.weights)
+    # Unknown, discontinuous Coulomb friction at a speed near zero.
+    unknown = dict(zip(robot.inertial.names, model.base.unknown.tolist(), strict=True))
     smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
-    exact = np.array(unknowns) & ~np.isin(robot.coordinate_names, list(smooth))
-    slow = speed < still * speed.max(axis=0, initial=0.0)
-    return np.asarray(slow & exact)
+    exact = [unknown.get(f"{name}.coulomb", False) and name not in smooth for name in robot.coordinate_names]
+    speed = through(np.abs(model.v))
+    weights = np.where((speed < still * speed.max(axis=0, initial=0.0)) & exact, 0.0, weights)
+    return Equations(through(model.Y), through(tau), weights, model.base.names, through.after, robot.name)
 
 
 def _check_size(robot: MeasuredRobot, values: Array) -> None:

@@ -30,7 +30,7 @@ from torsor.identification.differentiation import uniform_step
 from torsor.identification.estimation import root_of
 from torsor.identification.physical import Estimate, Prior, nearest_physical
 from torsor.identification.result import Identified
-from torsor.identification.simulated_instruments import EstimatedDynamics, symbolic_forces
+from torsor.identification.simulated_instruments import estimated_dynamics, symbolic_forces
 from torsor.robot.robot import Robot
 
 SMOOTH = 0.01  # of the top speed: the width of sign(v) in Coulomb friction, which is simulated smoothly
@@ -63,16 +63,13 @@ def output_error(
     robot, where = start.prior, start.prior.name
     other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
     if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
-        allowed = (
-            "robots with plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
-        )
+        allowed = "plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
         fix = 'start from an estimate without them, or use `instruments="simulation"`'
         raise ModelError("output error of another model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")
     step = uniform_step(times, where)
-    measured, forces = (
-        frozen_array(each, (len(times), robot.nv), where, name) for each, name in ((q, "q"), (tau, "tau"))
-    )
+    shape = len(times), robot.nv
+    measured, forces = frozen_array(q, shape, where, "q"), frozen_array(tau, shape, where, "tau")
     window = whole_number(window, where, "window", least=2 * robot.nv + 2)
     count = (len(times) - 1) // window
     if count < 2 + 2 * len(start) // (window * robot.nv):
@@ -172,8 +169,8 @@ class _Problem:
         return np.concatenate([place[0], place[1]], axis=-1)
 
     @cached_property
-    def _dynamics(self) -> EstimatedDynamics:
-        return EstimatedDynamics(self.robot, self.start.base.columns.tolist())
+    def _dynamics(self) -> AnyKernel:
+        return estimated_dynamics(self.robot, self.start.base.columns.tolist())
 
     @cached_property
     def _kernel(self) -> AnyKernel:
@@ -188,7 +185,7 @@ class _Problem:
         """Return x' (W, 2 n) and its derivatives (W, 2 n, 2 n + b), for those of x, D."""
         n = self.robot.nv
         q, v = x[:, :n], x[:, n:]
-        bias, M = self._dynamics.terms(q, v, d)
+        bias, M = self._dynamics(q, v, d)
         a = np.linalg.solve(M, (tau - bias)[..., None])[..., 0]
         tau_q, tau_v = self._kernel(q, v, a, d)
         change = -(tau_q @ D[:, :n] + tau_v @ D[:, n:])

@@ -20,7 +20,7 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import inertial, parameter_basis
 from torsor.identification.bases import environment_forces
-from torsor.identification.closed_robot import MeasuredRobot, bodies_of
+from torsor.identification.closed_robot import MeasuredRobot, whole
 from torsor.identification.logs.force_model import ForceModel, Motion
 from torsor.identification.logs.model_checks import column_findings, scale_findings, sign_findings
 from torsor.identification.measurements import Measurements
@@ -50,10 +50,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The given robot: all ``parameters`` (p,), which of them are ``unknown`` (p,), and the number of its ``links``.
-
-    ``columns`` are the indices of the parameters that represent the base parameters.
-    """
+    """The given robot: ``parameters`` (p,), ``columns`` of base parameters, the ``unknown`` (p,), its ``links``."""
 
     parameters: Array
     columns: Indices
@@ -165,9 +162,8 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
             B[16 * n : 16 * n + 16, [where[k] for k in own]] = moved.reshape(-1, 16).T
         for n, k in enumerate(problem.scalars):
             B[16 * len(L) + n, where[int(k)]] = 1 / x[n]
-        pull = np.concatenate(
-            [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)] + [x / problem.scales]
-        )
+        pulls = [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)]
+        pull = np.concatenate([*pulls, x / problem.scales])
         rest = np.concatenate([np.tile(np.eye(4).ravel(), len(L)), np.ones(len(x))]) - pull
         miss = problem.c - problem.A @ pi[problem.unknown]
         J = np.concatenate([problem.A, root * B])
@@ -211,12 +207,8 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-MOST = 3  # findings that are named
+MAX_FINDINGS = 3  # that are named
 MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
-FIX = (
-    "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer to the "
-    "measured one"
-)
 
 
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
@@ -228,7 +220,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     where = robot.name
     if mass is not None:
         try:
-            total = float(without()[: 10 * bodies_of(robot) : 10].sum())
+            total = float(without()[: 10 * len(whole(robot).links) : 10].sum())
         except UnphysicalError:
             pass
         else:
@@ -240,13 +232,13 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
-        return ModelError(FOUND, where=where, fix=FIX)
-    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MOST])
-    more = f", and {len(findings) - MOST} more" * (len(findings) > MOST)
-    fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MOST]))
-    return ModelError(
-        f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=f"{fixes} (in the map of the log, or in the arrays)"
-    )
+        fix = "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer "
+        return ModelError(FOUND, where=where, fix=f"{fix}to the measured one")
+    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
+    more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
+    fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
+    fix = f"{fixes} (in the map of the log, or in the arrays)"
+    return ModelError(f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=fix)
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:

@@ -1,5 +1,6 @@
 """The result of an identification: parameters, their standard deviations, and the residuals of the forces."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -9,32 +10,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.archive import Archive, reading_archive, register_result
+from torsor.base.archive import Archive, as_bytes, as_text, reading_archive, register_result
 from torsor.base.arrays import Array, Flags
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
+from torsor.base.files import check_array
 from torsor.base.result import Result
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary
+from torsor.base.summary import as_text as tables_as_text
 from torsor.base.tables import Column
-from torsor.identification import contents, files
+from torsor.identification import contents
 from torsor.identification.bases import environment_forces, free_coordinates, wrenches_of
-from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, driven_motion
-from torsor.identification.contents import (
-    HALF_INTERVAL,
-    Unidentified,
-    drive_table,
-    others_note,
-    parameter_table,
-    plot,
-    residual_table,
-    unidentified,
-)
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, closed_robot, driven_motion, whole
 from torsor.identification.drives import Drives
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model
+from torsor.mechanism.mechanism import robot_facts, state_units
+from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
+from torsor.robot.parallel.files import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
+from torsor.simulation.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +40,12 @@ if TYPE_CHECKING:
 UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
 ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
+SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
+# Arrays of a file: of the result, of its base parameters and of its measurements; kinds of those that are no numbers.
+OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
+BASE = ("columns", "matrix", "values", "unknown", "by_rule")
+MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
+KINDS = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +116,7 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Names of parameters whose deviation exceeds their value: they are zero, or the measurements do not show them.
-
-        The report marks them with "!".
-        """
+        """Parameters whose deviation exceeds their value, marked "!" in the report: they are zero, or are not shown."""
         return tuple(
             name
             for name, each in zip(self.names, self.relative_deviations, strict=True)
@@ -135,13 +136,13 @@ class Identified(Result):
     @property
     def intervals(self) -> Array:
         """Lower and upper ends (b, 2) of the 95 % intervals of the base parameters: values ∓ 1.96 deviations."""
-        half = HALF_INTERVAL * self.deviations
+        half = contents.HALF_INTERVAL * self.deviations
         return np.stack([self.values - half, self.values + half], axis=1)
 
     @cached_property
-    def unidentified(self) -> tuple[Unidentified, ...]:
+    def unidentified(self) -> tuple[contents.Unidentified, ...]:
         """The parameters that are not determined on their own, each with the reason in words."""
-        return unidentified(self)
+        return contents.unidentified(self)
 
     @cached_property
     def residuals(self) -> Array:
@@ -191,20 +192,12 @@ class Identified(Result):
 
     @cached_property
     def robot(self) -> Robot | ParallelRobot:
-        """The robot with the identified parameters, for an estimate with ``physical=True``.
-
-        A ``Robot``, or a ``ParallelRobot`` where one was given.
-        """
+        """The ``Robot`` or ``ParallelRobot`` with the identified parameters, for an estimate with ``physical=True``."""
         if self.parameters is None:
-            found = (
-                "base parameters do not determine a robot, and without constraints none may be physically consistent"
-            )
+            found = "base parameters determine no robot, and without constraints none may be physically consistent"
             raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
         made = self.prior.inertial.replaced(self.parameters)
-        if not isinstance(made, ClosedRobot):
-            return made
-        assert made.given is not None
-        return made.given
+        return made.given if isinstance(made, ClosedRobot) else made
 
     def predict(
         self,
@@ -291,36 +284,27 @@ class Identified(Result):
             >>> "link1.Jzz" in torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).report()
             True
         """
-        words = {"physically consistent": "physical", "weighted least squares": "least squares"}
-        how = words.get(self.method, self.method)
-        title = f"{self.prior.name}: {len(self)} base parameters ({how}), condition number {self.condition:.4g}"
-        values = (self.base.values, self.values, self.deviations, self.relative_deviations)
-        tables = [parameter_table(title, zip(self.names, *values, strict=True), self.undetermined)]
+        tables = [contents.parameter_table(self)]
         if self.drives is not None:
-            tables.append(drive_table(self.drives))
+            tables.append(contents.drive_table(self.drives))
         chosen = self.settings.get("friction") == "auto" and (self.drives is None or not self.drives.terms)
         measured: Flags = np.asarray(self._counted.any(axis=0))
-        sizes = (self.rms[measured], self.relative_residuals[measured], self.r_squared[measured])
-        names = [name for name, known in zip(self.prior.coordinate_names, measured, strict=True) if known]
-        residuals = zip(names, *sizes, strict=True)
-        unseen = None if self.held_out is None else self.held_out[measured].tolist()
-        tables.append(residual_table(len(self.measurements), residuals, self.unexplained, unseen))
+        tables.append(contents.residual_table(self, measured))
         notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
-        notes += [] if self.drives is None or not others_note(self.drives) else [others_note(self.drives)]
+        if self.drives is not None and (others := contents.others_note(self.drives)):
+            notes.append(others)
         if self.undetermined:
-            notes.append(
-                f"! deviation above {UNDETERMINED:g} % of the value: it is zero, or the measurements do not show it"
-            )
+            text = "of the value: it is zero, or the measurements do not show it"
+            notes.append(f"! deviation above {UNDETERMINED:g} % {text}")
         if self.unexplained:
-            notes.append(
-                f"! residual above {UNEXPLAINED:g} % of the force: the model does not explain it; check units and signs"
-            )
+            text = "of the force: the model does not explain it; check units and signs"
+            notes.append(f"! residual above {UNEXPLAINED:g} % {text}")
         if not measured.all():
-            left = ", ".join(name for name in self.prior.coordinate_names if name not in names)
+            left = ", ".join(self.prior.coordinate_names[k] for k in np.flatnonzero(~measured))
             notes.append(f"forces of {left} were not measured: parameters that only these show are not identified")
         if self.lag:
             notes.append(f"residuals are correlated over {self.lag} samples, which the deviations take into account")
-        text = as_text(*tables, *notes, width=120, separator="\n" if notes else "")
+        text = tables_as_text(*tables, *notes, width=120, separator="\n" if notes else "")
         return "\n".join(line.rstrip() for line in text.splitlines())
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -334,13 +318,7 @@ class Identified(Result):
             >>> len(torsor.identify(robot, (q, v, a, robot.inverse_dynamics(q, v, a))).plot().axes)
             2
         """
-        own = (self.measurements, self.predicted, self.rms, self.relative_residuals)
-        unseen = (
-            None
-            if self.unseen is None
-            else (self.unseen.measurements, self.unseen.predicted, self.unseen.relative_residuals)
-        )
-        return plot(self.prior, *own, self.method, path, unseen)
+        return contents.plot(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Identified":
@@ -357,10 +335,31 @@ class Identified(Result):
             True
         """
         with reading_archive(Path(path), cls.kind) as found:
-            fields = files.fields_of(found)
-            unseen = fields.pop("unseen")
-            made = cls(**fields)
-            return made if unseen is None else replace(made, unseen=replace(made, **unseen, held_out=None))
+            arrays, robot = found.arrays, _archived_robot(found)
+            names = tuple(as_text(arrays["base_names"]).split("\n"))
+            data, b, p = _measured(found, robot, "measured"), len(names), len(robot.inertial.names)
+            shapes = {"values": (b,), "covariance": (b, b), "condition": (), "base_values": (b,), "base_matrix": (b, p)}
+            shapes |= {"base_columns": (b,), "base_unknown": (p,), "base_by_rule": (), "predicted": data.tau.shape}
+            optional = {"held_out": (robot.nv,), "parameters": (p,)}
+            for name, shape in (shapes | {key: own for key, own in optional.items() if key in arrays}).items():
+                check_array(arrays[name], shape, name, KINDS.get(name, "f"))
+            columns = arrays["base_columns"]
+            if ((columns < 0) | (columns >= p)).any():
+                raise ValueError(f"base_columns are outside of 0 to {p - 1}")
+            given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
+            base = BaseParameters(names, columns.astype(np.intp), *given)
+            own: dict[str, Any] = {name: arrays.get(name) for name in OWN}
+            own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
+            if "drives" in arrays:
+                own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
+            if "notes" in arrays:
+                data = replace(data, notes=tuple(map(str, json.loads(as_text(arrays["notes"])))))
+            made = cls(robot, base, measurements=data, settings=found.settings, **own)
+            if "unseen_q" not in arrays:
+                return made
+            later, predicted = _measured(found, robot, "unseen"), arrays["unseen_predicted"]
+            check_array(predicted, later.tau.shape, "unseen_predicted", "f")
+            return replace(made, unseen=replace(made, measurements=later, predicted=predicted, held_out=None))
 
     @property
     def method(self) -> str:
@@ -373,16 +372,104 @@ class Identified(Result):
         return "physically consistent" + f", {estimator}" * (estimator != "weighted least squares")
 
     def _archive(self) -> Archive:
-        return files.archive(self.prior, self.base, self.measurements, self.settings, vars(self))
+        robot, data = self.prior, self.measurements
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in OWN}
+        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE}
+        arrays["base_names"] = as_bytes("\n".join(self.base.names))
+        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASURED}
+        arrays["robot"] = as_bytes(robot_text(whole(robot)))
+        if isinstance(robot, ClosedRobot):
+            arrays["start"] = robot.closing.start
+            if isinstance(robot.given, ParallelRobot):
+                arrays["parallel_robot"] = as_bytes(parallel_text(robot.given))
+        if self.drives is not None:
+            arrays["drives"] = as_bytes(json.dumps(self.drives.content()))
+        if data.notes:
+            arrays["notes"] = as_bytes(json.dumps(data.notes))
+        if self.unseen is not None:
+            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASURED}
+            arrays["unseen_predicted"] = self.unseen.predicted
+        arrays = {name: each for name, each in arrays.items() if each is not None}
+        units = state_units(robot)
+        measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
+        own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+        return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
-        return contents.columns(self)
+        """Return the table of the .csv file: parameters, as given and identified, with deviations."""
+        values = (self.base.values, self.values, self.deviations)
+        rows = zip(("as given", "identified", "deviation"), values, strict=True)
+        return [Column("parameter", "", list(self.names)), *(Column(name, "SI", each) for name, each in rows)]
 
     def _content(self) -> dict[str, Any]:
-        return contents.document(self)
+        rows = zip(self.names, self.base.values, self.values, self.deviations, strict=True)
+        residuals = zip(self.prior.coordinate_names, self.rms, self.relative_residuals, self.r_squared, strict=True)
+        parameters = [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
+        keys = ("coordinate", "rms", "percent", "r_squared")
+        return {
+            "units": {"parameters": SI, "rms": "N m, N", "percent": "%"},
+            "robot": robot_facts(self.prior),
+            "settings": plain(self.settings),
+            "method": self.method,
+            "condition": plain(self.condition),
+            "samples": len(self.measurements),
+            "base_parameters": plain(parameters),
+            "parameters": plain(self.parameters),
+            "parameter_names": list(self.prior.inertial.names),
+            "residuals": plain([dict(zip(keys, row, strict=True)) for row in residuals]),
+            "drives": None if self.drives is None else self.drives.content(),
+            "lag": self.lag,
+            "held_out": plain(self.held_out),
+            "unidentified": [each._asdict() for each in self.unidentified],
+            "notes": list(self.measurements.notes),
+        }
 
     def _summary(self) -> Summary:
-        return contents.summary(self)
+        percents = zip(self.prior.coordinate_names, self.relative_residuals, strict=True)
+        facts = {
+            "method": self.method,
+            "samples": str(len(self.measurements)),
+            "condition number": f"{self.condition:.4g}",
+            "residuals": ", ".join(f"{name} {percent:.3g} %" for name, percent in percents if not np.isnan(percent)),
+        }
+        values = zip(self.names, self.values, self.deviations, strict=True)
+        rows = [(name, contents.short(value), f"{deviation:.2g}") for name, value, deviation in values]
+        return Summary(f"Identified {self.prior.name}", facts, ("parameter (SI)", "value", "deviation"), rows)
 
 
 register_result("identification", Identified, "identified parameters")
+
+
+def _archived_robot(found: Archive) -> MeasuredRobot:
+    """Return the robot of a file; raise ValueError or KeyError where the arrays are none."""
+    tree = archived_robot(found)
+    if "start" not in found.arrays:
+        return tree
+    robot: Robot | ParallelRobot = tree
+    if "parallel_robot" in found.arrays:
+        robot = ParallelRobot(**parallel_fields(as_text(found.arrays["parallel_robot"])))
+    made = closed_robot(robot, np.asarray(found.arrays["start"]))
+    check_array(found.arrays["start"], (made.mechanism.nq,), "start", "f")
+    return made
+
+
+def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
+    """Return the measurements of a file that were used, "measured", or held out, "unseen"."""
+    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
+    for name in ("q", "v", "a", "tau"):
+        if arrays[name] is None:
+            raise KeyError(f"{which}_{name}")
+    return measurements_of(robot, Measurements(**arrays))
+
+
+@timeline_of.register
+def _(result: Identified) -> Timeline:
+    """Return the measured motion for viewers, with measured less predicted forces."""
+    measured, robot = result.measurements, result.prior
+    times = np.arange(len(measured), dtype=float) if measured.times is None else measured.times
+    motion, tau, residuals = (measured.q, measured.v, measured.a), measured.tau, result.residuals
+    if isinstance(robot, ClosedRobot):
+        motion, tau, residuals = robot.whole(*motion), robot.spread(tau), robot.spread(residuals)
+        robot = robot.mechanism
+    states = (times, *motion, tau)
+    return Timeline(robot, f"{robot.name}, measured", *states, robot.coordinate_names, residuals=residuals)

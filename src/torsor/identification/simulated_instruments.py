@@ -22,7 +22,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError, warn
-from torsor.compiler import compile
+from torsor.compiler import AnyKernel, compile
 from torsor.identification.choice import Wanted, extended
 from torsor.identification.closed_robot import ClosedRobot
 from torsor.identification.differentiation import differentiate
@@ -47,22 +47,13 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
     return [q, v, a, d], ca.cse(tau + robot.function("regressor")(q, v, a)[:, list(columns)] @ d)
 
 
-class EstimatedDynamics:
-    """Bias forces and mass matrices of a robot with changed parameters in some ``columns`` (b) of its regressor."""
-
-    def __init__(self, robot: Robot, columns: Sequence[int]) -> None:
-        n, b = robot.nv, len(columns)
-        inputs, tau = symbolic_forces(robot, columns)
-        a = inputs[2]
-        found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
-        inputs = [inputs[0], inputs[1], inputs[3]]
-        function = ca.Function("estimated_dynamics", inputs, [ca.densify(each) for each in found])
-        self._kernel = compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
-
-    def terms(self, q: Array, v: Array, d: Array) -> tuple[Array, Array]:
-        """Return h (W, n) and M (W, n, n) for states q, v (W, n) and the change d (b,) of the parameters."""
-        h, M = self._kernel(q, v, d)
-        return h, M
+def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
+    """Return the function of q, v (W, n) and d (b,) with the bias forces h (W, n) and mass matrices M (W, n, n)."""
+    n, b = robot.nv, len(columns)
+    (q, v, a, d), tau = symbolic_forces(robot, columns)
+    found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
+    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(each) for each in found])
+    return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
 CANDIDATES, RATIO = 8, 0.6  # bandwidths that are compared, and each over the one before
@@ -79,7 +70,7 @@ Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A simulated robot that follows measurements: ``reference`` q, v, a (N, n) of a ``bandwidth`` (Hz).
+    """A simulated robot that follows measurements: ``reference`` q, v, a (3, N, n) of a ``bandwidth`` (Hz).
 
     ``parts`` are stretches of equal steps of ``step`` s, ``first`` (b,) are the base parameters of the controller.
     """
@@ -89,7 +80,7 @@ class Tracking:
     parts: list[slice]
     step: float
     bandwidth: float
-    reference: tuple[Array, Array, Array]
+    reference: Array
 
     @classmethod
     def of(cls, model: Model, data: Measurements, parts: list[slice], first: Array) -> "Tracking":
@@ -109,20 +100,17 @@ class Tracking:
             found = f"{len(longest.q)} samples at equal steps to simulate"
             raise ModelError(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
-        reference = tuple(np.zeros_like(data.v) for _ in range(3))
+        reference = np.zeros((3, *data.v.shape))
         for part in parts:
             if part.stop - part.start >= 8:
-                for whole, each in zip(
-                    reference, differentiate(data.times[part], data.q[part], bandwidth, where=where), strict=True
-                ):
-                    whole[part] = each
-        return cls(model, first, parts, step, bandwidth, (reference[0], reference[1], reference[2]))
+                reference[:, part] = differentiate(data.times[part], data.q[part], bandwidth, where=where)
+        return cls(model, first, parts, step, bandwidth, reference)
 
     @cached_property
-    def _dynamics(self) -> EstimatedDynamics:
+    def _dynamics(self) -> AnyKernel:
         robot = self.model.robot
         assert isinstance(robot, Robot)  # ``of`` refuses others
-        return EstimatedDynamics(robot, self.model.base.columns.tolist())
+        return estimated_dynamics(robot, self.model.base.columns.tolist())
 
     @cached_property
     def _inside(self) -> Flags:
@@ -142,7 +130,7 @@ class Tracking:
 
         It is at rest near the ends of each part. Where it does not follow, it is the reference itself.
         """
-        q, v, a = (np.array(each) for each in self.reference)
+        q, v, a = self.reference.copy()
         try:
             for part in self.parts:
                 q[part], v[part], a[part] = self._simulated(part, values)
@@ -160,28 +148,23 @@ class Tracking:
         rows = np.arange(part.start, part.stop, self._every)
         starts = np.arange(0, len(rows), WINDOW)
         at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING, WINDOW), 0), len(rows) - 1)
-        q_d, v_d, a_d = (each[rows][at] for each in self.reference)  # (W, SETTLING + WINDOW, n)
+        wanted = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
         # Before the first sample and after the last, the reference stands still.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
-        v_d, a_d = np.where(still, 0.0, v_d), np.where(still, 0.0, a_d)
-        found = np.empty((3, *q_d.shape))
-        q, v = q_d[:, 0], v_d[:, 0]
+        wanted[1:] = np.where(still, 0.0, wanted[1:])
+        found, (q, v) = np.empty_like(wanted), wanted[:2, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(q_d.shape[1]):
-                now = q_d[:, k], v_d[:, k], a_d[:, k]
-                after = now if k + 1 == q_d.shape[1] else (q_d[:, k + 1], v_d[:, k + 1], a_d[:, k + 1])
-                middle = tuple((one + two) / 2 for one, two in zip(now, after, strict=True))
+            for k in range(at.shape[1]):
+                now, after = wanted[:, :, k], wanted[:, :, min(k + 1, at.shape[1] - 1)]
                 a = self._acceleration(q, v, now, values)
                 found[:, :, k] = q, v, a
-                q, v = self._stepped(q, v, a, middle, after, values)
-        wanted = np.arange(float(part.start), part.stop)
-        kept = found[:, :, SETTLING:].reshape(3, -1, q_d.shape[-1])[:, : len(rows)]
-        q, v, a = (linear(rows.astype(float), each, wanted) for each in kept)
+                q, v = self._stepped(q, v, a, (now + after) / 2, after, values)
+        instants = np.arange(float(part.start), part.stop)
+        kept = found[:, :, SETTLING:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
+        q, v, a = (linear(rows.astype(float), each, instants) for each in kept)
         return q, v, a
 
-    def _stepped(
-        self, q: Array, v: Array, a: Array, middle: tuple[Array, ...], after: tuple[Array, ...], values: Array
-    ) -> tuple[Array, Array]:
+    def _stepped(self, q: Array, v: Array, a: Array, middle: Array, after: Array, values: Array) -> tuple[Array, Array]:
         """Return the states (W, n) after a step of the Runge-Kutta method, whose first acceleration is a."""
         h = self._every * self.step
         v2 = v + h / 2 * a
@@ -192,11 +175,11 @@ class Tracking:
         a4 = self._acceleration(q + h * v3, v4, after, values)
         return q + h / 6 * (v + 2 * v2 + 2 * v3 + v4), v + h / 6 * (a + 2 * a2 + 2 * a3 + a4)
 
-    def _acceleration(self, q: Array, v: Array, wanted: tuple[Array, ...], values: Array) -> Array:
+    def _acceleration(self, q: Array, v: Array, wanted: Array, values: Array) -> Array:
         """Return the accelerations (W, n) of the controlled estimate; see the head of this file."""
         given, w = self.model.base.values, 2 * np.pi * self.bandwidth
-        h0, M0 = self._dynamics.terms(q, v, self.first - given)
-        h, M = self._dynamics.terms(q, v, values - given)
+        h0, M0 = self._dynamics(q, v, self.first - given)
+        h, M = self._dynamics(q, v, values - given)
         q_d, v_d, a_d = wanted
         command = a_d + 2 * w * (v_d - v) + w**2 * (q_d - q)
         tau = (M0 @ command[..., None])[..., 0] + h0
@@ -228,7 +211,7 @@ def simulated(
 
 def _bandwidth(robot: Robot, segment: Segment) -> float:
     """Return the cutoff (Hz) with which the motion of a segment explains its forces best."""
-    t, step, model = segment.times, segment.step, ForceModel(robot)
+    t, step = segment.times, segment.step
     highest = 0.4 / step
     a = segment.motion(highest)[2]
     power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
@@ -238,11 +221,4 @@ def _bandwidth(robot: Robot, segment: Segment) -> float:
     cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
     if not cutoffs.size:
         return highest
-    lost = int(np.ceil(1 / (cutoffs[-1] * step)))
-    inside = slice(lost, len(t) - lost, model.step(len(t) - 2 * lost))
-
-    def score(cutoff: float) -> float:
-        q, v, a = segment.motion(cutoff)
-        return model.fit(q[inside], v[inside], a[inside], segment.tau[inside]).score
-
-    return float(cutoffs[int(np.argmin([score(float(each)) for each in cutoffs]))])
+    return float(cutoffs[int(np.argmin(ForceModel(robot).scores(segment, cutoffs)))])

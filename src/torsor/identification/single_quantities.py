@@ -36,10 +36,7 @@ from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Identified masses: ``values`` (L,) in kg of the links ``names``, with their ``covariance`` (L, L).
-
-    ``prior`` is the given robot.
-    """
+    """Identified masses ``values`` (L,) in kg of the links ``names`` of ``prior``, with their ``covariance`` (L, L)."""
 
     prior: Robot
     values: Array
@@ -92,7 +89,12 @@ def identify_masses(
     weightless = [link.name for link in robot.links if not link.mass > 0]
     if weightless:
         raise ModelError(f"link {weightless[0]!r} has no mass", where=where, allowed="shapes of all links")
-    model = Model(robot, _unknowns(robot), samples.q, samples.v, samples.a, external=samples.external)
+    unknown = frictional(robot)
+    unknown[: 10 * count] = True
+    columns = np.flatnonzero(unknown)
+    matrix, own = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
+    each_alone = BaseParameters(own, columns, matrix, matrix @ robot.inertial.values, unknown, False)
+    model = Model(robot, each_alone, samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
     parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)
@@ -105,16 +107,6 @@ def identify_masses(
         values = values + gain * (positive(total, where, "total") - values.sum())
         covariance = covariance - np.outer(gain, covariance.sum(axis=0))
     return Masses(robot, values, covariance)
-
-
-def _unknowns(robot: Robot) -> BaseParameters:
-    """Return all parameters of links and all friction, each a base parameter of its own."""
-    unknown = frictional(robot)
-    unknown[: 10 * len(robot.links)] = True
-    columns = np.flatnonzero(unknown)
-    names = tuple(robot.inertial.names[k] for k in columns)
-    matrix = np.eye(len(unknown))[columns]
-    return BaseParameters(names, columns, matrix, matrix @ robot.inertial.values, unknown, False)
 
 
 def _bodies(robot: Robot) -> Array:
@@ -180,11 +172,9 @@ def identify_gravity(
     # Regressors (N, nv, p) without gravity, and of each of its components; forces of springs and motors are subtracted.
     none = robot.with_gravity([0.0, 0.0, 0.0]).inertial.regressor(*motion)
     along = [through(robot.with_gravity(axis).inertial.regressor(*motion) - none) for axis in np.eye(3)]
-    other = (
-        robot.inverse_dynamics(*motion, samples.external) - robot.inertial.regressor(*motion) @ robot.inertial.values
-    )
-    without, rest = through(none), through(samples.tau - other)
     pi, g = robot.inertial.values, np.array(robot.gravity, dtype=float)
+    other = robot.inverse_dynamics(*motion, samples.external) - robot.inertial.regressor(*motion) @ pi
+    without, rest = through(none), through(samples.tau - other)
     for _ in range(STEPS):
         axes = np.linalg.svd(g[None])[2][1:]
         Y = without + sum(g[k] * along[k] for k in range(3))
@@ -260,18 +250,16 @@ def identify_elasticity(
     samples, count = arrays["q"].shape
     parts = stretches(instants, samples)
     bent, rate = arrays["theta"] - arrays["q"], arrays["theta_rate"] - arrays["v"]
-    found = []
+    values, deviations, rms = np.empty((count, 3)), np.empty((count, 3)), np.empty(count)
     for j in range(count):
         Y = np.stack([bent[:, j], rate[:, j], np.ones(samples)], axis=-1)[:, None, :]
         names = tuple(f"joint {j + 1}.{each}" for each in ("stiffness", "damping", "offset"))
         tau = arrays["force"][:, j, None]
         own = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
-        rms = float(np.sqrt(np.mean((tau - Y @ own.values) ** 2)))
-        found.append((own.values, np.sqrt(np.diagonal(own.covariance)), rms))
-    values = np.array([each[0] for each in found]).reshape(count, 3)
-    deviations = np.array([each[1] for each in found]).reshape(count, 3)
+        values[j], deviations[j] = own.values, np.sqrt(np.diagonal(own.covariance))
+        rms[j] = np.sqrt(np.mean((tau - Y @ own.values) ** 2))
     stiffness, damping, offset = values.T
-    return Elasticity(stiffness, damping, offset, deviations, np.array([each[2] for each in found]))
+    return Elasticity(stiffness, damping, offset, deviations, rms)
 
 
 GYRATION = 0.05  # m: the radius of gyration of a load of which nothing is measured
@@ -333,20 +321,15 @@ def identify_payload(
         load = through(carries * robot.inertial.regressor(samples.q, samples.v, samples.a)[..., ten])
         both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))
     load_names = [f"load.{name.split('.')[-1]}" for name in robot.inertial.names[ten]]
-    found = estimate(_together(both[0], both[1], load_names), Method())
+    first, second = both
+    count = len(first.tau)
+    parts = [*first.parts, *(slice(part.start + count, part.stop + count) for part in second.parts)]
+    Y, tau, weights = (np.concatenate([getattr(x, name) for x in both]) for name in ("Y", "tau", "weights"))
+    names_of_both = (*first.names, *load_names)
+    found = estimate(replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=names_of_both), Method())
     values, covariance = found.values[-10:], found.covariance[-10:, -10:]
     mass, com, inertia = _body(values, covariance, robot.name)
     return Payload(names[at], mass, com, inertia, values, covariance)
-
-
-def _together(first: Equations, second: Equations, load: Sequence[str]) -> Equations:
-    """Return the equations of both runs, whose last unknowns are those of the load."""
-    count = len(first.tau)
-    parts = [*first.parts, *(slice(part.start + count, part.stop + count) for part in second.parts)]
-    Y, tau, weights = (
-        np.concatenate([getattr(first, name), getattr(second, name)]) for name in ("Y", "tau", "weights")
-    )
-    return replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=(*first.names, *load))
 
 
 def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, Array]:

@@ -1,6 +1,6 @@
 """The mechanism: links, joints, drives, loops, frames and coordinates. Frozen, and validated when it is made."""
 
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.mechanism.build import build
 from torsor.mechanism.drives import Motor, Spring
 from torsor.mechanism.joints import KINDS, JointKind

@@ -385,7 +385,7 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
 
 STRAINS = {"y": 2, "z": 1, "x": 0, "s": 3}
 """The strains by the letters in names of coordinates: bending along y and z, torsion, stretch; and their components."""
-MOST_MODES = 100  # of one strain
+MAX_MODES = 100  # of one strain
 
 
 def strain_basis(counts: tuple[int, ...], length: float, s: float) -> Array:
@@ -476,7 +476,7 @@ class RodSection(Flexible):
         if len(self.counts) != len(STRAINS):
             raise ModelError(f"are {self.counts}", argument="counts", where="rod", allowed=f"{len(STRAINS)} numbers")
         for count in self.counts:
-            whole_number(count, "rod", "one of its counts", least=0, most=MOST_MODES)
+            whole_number(count, "rod", "one of its counts", least=0, most=MAX_MODES)
 
     @cached_property
     def kind(self) -> JointKind:

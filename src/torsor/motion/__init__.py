@@ -20,7 +20,7 @@ statement (the data of a problem and its nonlinear program); terms and transcrip
 from typing import TYPE_CHECKING, Any
 
 from torsor.base.errors import MotionError
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.motion.multistart import Multistart
 from torsor.motion.problem import MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.problems import PROBLEMS

@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
-MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
+MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
 TOP = (
     "torsor",
     "name",
@@ -186,7 +186,7 @@ class _Reader:
 
 def _check_size(table: Table, where: str) -> None:
     """Raise ModelError where a count or a list is too long."""
-    for key, most in MOST.items():
+    for key, most in MAX_COUNTS.items():
         value = table.get(key)
         if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
             raise error(where, f"{key} is {short(value)}", f"{most} or fewer")

@@ -17,8 +17,8 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 from torsor.optimisation import row_violations
 
-MOST = 8  # rounds
-MOST_NODES, MOST_POINTS = 10, 4  # times as many nodes and control points as in the given problem
+MAX_ROUNDS = 8  # rounds
+MAX_NODES, MAX_POINTS = 10, 4  # times as many nodes and control points as in the given problem
 SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without any
 
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
@@ -106,13 +106,13 @@ def _limit(
     nodes, points = _size(problem)
     if result.is_stopped:
         return result.status
-    if rounds > MOST:
-        return f"after {MOST} rounds"
+    if rounds > MAX_ROUNDS:
+        return f"after {MAX_ROUNDS} rounds"
     if left < 1:
         return "at the iteration limit"
     if slow >= SLOWS:
         return f"no progress in {SLOWS} rounds"
-    if nodes > MOST_NODES * first[0] or points > MOST_POINTS * first[1]:
+    if nodes > MAX_NODES * first[0] or points > MAX_POINTS * first[1]:
         return f"{nodes} nodes and {points} control points would follow {first[0]} and {first[1]}"
     return ""
 

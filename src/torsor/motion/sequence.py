@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
-MOST = 100_000  # results in a file
+MAX_RESULTS = 100_000  # results in a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,7 +84,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
         """
         with reading_archive(Path(path), cls.kind) as found:
             values, parameter = found.settings["values"], found.settings["parameter"]
-            if not isinstance(values, list) or not 0 < len(values) <= MOST or parameter not in (VALUE, WEIGHT):
+            if not isinstance(values, list) or not 0 < len(values) <= MAX_RESULTS or parameter not in (VALUE, WEIGHT):
                 raise ValueError("its header has no list of values")
             problems = [problem(each) if callable(problem) else problem for each in values]
             solutions = files.unpacked(found, problems, load_problem)

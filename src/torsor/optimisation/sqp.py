@@ -32,7 +32,7 @@ LIMITED = "max iterations reached"  # PIQP's words
 SAMPLE = 5  # iterations of the QP whose time tells how long an iteration takes
 FLATTEST = 1e-8  # least eigenvalue of the convex Hessian, relative to the largest
 SHORTEST = 1e-6  # fraction of a step at which the line search gives up
-RELAXED, MOST_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
+RELAXED, MAX_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
 WIDE = 1e-3  # t above which rows count as relaxed
 FINEST = 1e-8  # least tolerance: QPs are not solved more precisely
 STILL, STILLS = 1e-14, 3  # relative change of x that counts as 0, and how many such steps are accepted
@@ -231,7 +231,7 @@ class _Search:
         """Shorten the step until the merit function falls, and take it."""
         x, violation = self.x, float(self._violations(self.x).sum())
         if step.relaxation > WIDE:
-            self.weight = min(10 * self.weight, MOST_RELAXED)
+            self.weight = min(10 * self.weight, MAX_RELAXED)
         self.penalty = max(self.penalty, 1.5 * float(np.abs(step.multipliers).max(initial=0.0)))
         slope = float(self.evaluations.jacobian(x)[0] @ step.x) - self.penalty * (1 - step.relaxation) * violation
         here, length = self._merit(x), 1.0

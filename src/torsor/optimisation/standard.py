@@ -18,7 +18,7 @@ from torsor.optimisation.record import Record
 # The rows of a motion at the nodes between two knots depend on the same few control points. Products with such blocks
 # take a fraction of the operations of a dense matrix, at the speed of dense ones.
 
-MOST = 600  # kinds of rows: with more, one block holds all rows
+MAX_KINDS = 600  # kinds of rows: with more, one block holds all rows
 CALL = 3e5  # operations that take as long as one more block
 ADD = 25.0  # operations that take as long as adding an entry of a block's product to the whole matrix
 
@@ -40,7 +40,7 @@ class RowBlocks:
         kind = kind.reshape(-1)
         firsts = np.unique(kind, return_index=True)[1]
         whole = [(np.arange(self.shape[0]), np.arange(self.shape[1]))]
-        if not 1 < len(counts) <= MOST:
+        if not 1 < len(counts) <= MAX_KINDS:
             return whole
         groups, kinds = _merged(is_entry[firsts], counts.astype(float)), is_entry[firsts]
         found = [(np.flatnonzero(np.isin(kind, group)), np.flatnonzero(kinds[group].any(axis=0))) for group in groups]

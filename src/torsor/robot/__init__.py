@@ -1,6 +1,6 @@
 """Robot: a mechanism with its compiled dynamics."""
 
-from torsor.base.lazy import subpackages
+from torsor.base.registry import subpackages
 from torsor.robot.robot import Robot
 
 __all__ = ["Robot"]

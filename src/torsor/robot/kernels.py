@@ -37,14 +37,14 @@ Loops = str | None  # "open" for the tree that is left when the loops are cut
 T = TypeVar("T")
 
 # Rates of one request: each adds a recursion as long as all before it, and nobody measures the tenth.
-MOST_RATES = 64
+MAX_RATES = 64
 
 # Algorithms that solve with the mass matrix.
 SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
 SOLVING |= {f"{name}_derivatives" for name in SOLVING}
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
-MOST_KEPT = 512
+MAX_KEPT = 512
 
 
 class Kernels:
@@ -120,7 +120,7 @@ class Kernels:
                     stored = recall(name) if waited and self.target.device != "casadi" else None
                     found = made(self.function(key, trace) if stored is None else stored)
             self._kernels[key] = found
-            if len(self._kernels) > MOST_KEPT:
+            if len(self._kernels) > MAX_KEPT:
                 oldest = next(iter(self._kernels))
                 self._kernels.pop(oldest, None)  # another thread may have removed it
                 self._functions.pop(oldest, None)
@@ -348,7 +348,7 @@ class RobotKernels(Kernels):
         request = Request(name, loads, place, forced=driven, **options)
         if options.keys() & {"axes", "point", "rows"}:
             check_axes(algorithm, request, where)
-        most = MOST_RATES if algorithm.rates else 1
+        most = MAX_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
             raise ModelError(f"order of {name} is {reprlib.repr(request.order)}", where=where, allowed=allowed)

@@ -152,7 +152,7 @@ def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Ar
 
 # Fixed steps without Python between them: many in one call of machine code, where nothing in Python is asked.
 
-MOST = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
+MAX_STEPS = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
 
 
 def can_march(setup: Setup, kernel: AnyKernel | None, detector: EventDetector) -> bool:
@@ -165,7 +165,7 @@ def can_march(setup: Setup, kernel: AnyKernel | None, detector: EventDetector) -
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     count, robot, law = math.prod(setup.batch), setup.robot, python_controller(setup)
-    most = max(1, MOST // count)
+    most = max(1, MAX_STEPS // count)
     q, v = (np.empty((most + 1, count, size)) for size in (robot.nq, robot.nv))
     q[0], v[0], done = setup.q.reshape(count, -1), setup.v.reshape(count, -1), 0
     tau, external = setup.controller.array, setup.external.array

@@ -26,7 +26,7 @@ from torsor.simulation.trajectory import forward_dynamics
 # Tolerance within which a quotient of two times is a whole number: in floating point, 0.3 / 0.1 is not 3.
 WHOLE = 1e-9
 # More steps would take days, and more samples do not fit into memory.
-MOST_STEPS, MOST_SAMPLES = 1e11, 1e8
+MAX_STEPS, MAX_SAMPLES = 1e11, 1e8
 # A speed above that of light (m/s; for angles, rad/s) means that the integration has diverged.
 FASTEST = 3e8
 # An eigenvalue of the mass matrix below this fraction of the largest is rounding.
@@ -53,7 +53,7 @@ class Settings:
         names += [name for name in ("record", "control_period") if getattr(self, name) is not None]
         numbers: dict[str, Any] = {name: positive(getattr(self, name), where, name) for name in names}
         found = replace(self, **numbers, delay=number(self.delay, where, "delay", least=0.0))
-        for name, length, most in (("step", found.step, MOST_STEPS), ("record", found.record, MOST_SAMPLES)):
+        for name, length, most in (("step", found.step, MAX_STEPS), ("record", found.record, MAX_SAMPLES)):
             if length is not None and found.duration / length > most:
                 text = f"{found.duration:g} s with a {name} of {length:g} s"
                 raise ModelError(text, where=where, allowed=f"at most {most:g} of them")

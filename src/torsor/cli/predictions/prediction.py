@@ -79,10 +79,7 @@ class Prediction:
         prepare: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
         **own: Any,
     ) -> Self:
-        """Return the prediction of a declared problem, with ``more`` options of the command line.
-
-        ``prepare`` is called with the options and the values of arguments that are given, and returns the values.
-        """
+        """Return the prediction of a declared problem; ``prepare(options, values)`` returns the values."""
         declared = {option_of(each): each for each in named.arguments if each.kind is not list}
 
         def problem(given: Mapping[str, Any]) -> MotionProblem:
@@ -187,22 +184,11 @@ def _in_radians(name: str, value: Any) -> Any:
     return tuple(map(math.radians, value)) if isinstance(value, tuple) else math.radians(value)
 
 
-ERGONOMICS = Option(
-    "--ergonomics",
-    type=Path,
-    metavar="FILE",
-    help="write an ergonomic report to this .html file: loads of the back, lifting equation, percent capable",
-)
-
-
+_TEXT = "write an ergonomic report to this .html file: loads of the back, lifting equation, percent capable"
+ERGONOMICS = Option("--ergonomics", type=Path, metavar="FILE", help=_TEXT)
 MOVIES = (".gif", ".mp4")
 
 
 def movies(result: MotionResult) -> dict[str, Callable[[Path], object]]:
     """Return what writes a motion of a body as a movie, by suffix."""
     return dict.fromkeys(MOVIES, partial(animate, result))
-
-
-def chosen(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return those of the given options that have one of the names."""
-    return {name: given[name] for name in names if name in given}

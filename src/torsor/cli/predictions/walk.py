@@ -11,21 +11,12 @@ from rich.console import RenderableType
 
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
-from torsor.cli.predictions.prediction import (
-    ERGONOMICS,
-    MOVIES,
-    Option,
-    Prediction,
-    Report,
-    chosen,
-    movies,
-    plain_report,
-)
+from torsor.cli.predictions.prediction import ERGONOMICS, MOVIES, Option, Prediction, Report, movies, plain_report
 from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import SUFFIXES
 from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.gait.near_optimal import MOST_STARTS
+from torsor.human.gait.near_optimal import MAX_STARTS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.problems import PERSON, PROBLEMS, body_of
 from torsor.human.terms.problem import walk_of
@@ -38,24 +29,15 @@ ONE_START = (
 LET_FREE = "or --version free: the times of the contacts, which are given here, are then results as well"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 
+COMPARE = "compare with recorded people: files of one recording (.mot, .sto, .csv, .npz: angles, moments, ground "
+COMPARE += 'forces), or a built-in reference, such as "Schwartz 2008"; may be repeated'
+STARTS = "search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)"
 OPTIONS = (
     ERGONOMICS,
-    Option(
-        "--compare",
-        nargs="+",
-        action="append",
-        metavar="FILE",
-        help="compare with recorded people: files of one recording (.mot, .sto, .csv, .npz: angles, moments, ground "
-        'forces), or a built-in reference, such as "Schwartz 2008"; may be repeated',
-    ),
+    Option("--compare", nargs="+", action="append", metavar="FILE", help=COMPARE),
     Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
     Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
-    Option(
-        "--starts",
-        type=int,
-        metavar="N",
-        help="search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)",
-    ),
+    Option("--starts", type=int, metavar="N", help=STARTS),
     Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
 )
 
@@ -63,7 +45,10 @@ OPTIONS = (
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of arguments, after checks of the options."""
     given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
-    _check_starts(given)
+    for name in {"starts", "workers"} & given.keys():
+        whole_number(given[name], "walk", name, most=MAX_STARTS)
+    if "workers" in given and given.get("starts", 1) == 1:
+        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
     if "backpack" in given and "box" in given:
         raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
     return _free_step(values) | _checked_body("walk", given, values)
@@ -71,9 +56,8 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
 
 def _free_step(given: dict[str, Any]) -> dict[str, Any]:
     """Return the values; those of a step are free on stairs, with --version free, and with a speed alone."""
-    is_alone = (
-        "speed" in given and not {"length", "version", "box", "planar"} & given.keys() and given.get("steps") != 2
-    )
+    others = {"length", "version", "box", "planar"} & given.keys()
+    is_alone = "speed" in given and not others and given.get("steps") != 2
     if given.get("rise") == 0:
         raise ModelError("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
     if "rise" in given:
@@ -85,7 +69,7 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body; an error about the ranges of frozen joints is in degrees, as the option is."""
-    body = body_of(**chosen(values, *(each.name for each in PERSON)))
+    body = body_of(**{each.name: values[each.name] for each in PERSON if each.name in values})
     degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):
         low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
@@ -108,13 +92,6 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
         recorded_walk(*names, mass=mass) if names in recorded else names[0] if len(names) == 1 else tuple(names)
         for names in named
     ]
-
-
-def _check_starts(given: Mapping[str, Any]) -> None:
-    for name in chosen(given, "starts", "workers"):
-        whole_number(given[name], "walk", name, most=MOST_STARTS)
-    if "workers" in given and given.get("starts", 1) == 1:
-        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
 
 
 def _search(

@@ -251,9 +251,9 @@ FEWEST = 12  # iterations for which a search has time at least
 PATIENT, QUICK = 1.2, 1.8  # steps for a search over those with one piece in each of them, and with the most pieces
 LAST = 0.2  # of the expected pieces of a search: as many may still come when all of them were computed
 ADOPTION = 6  # pieces of work from the check of a plan to its use
-MOST_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
+MAX_KEPT = 0.6  # of a plan, since its end brakes: the rest is planned anew
 MORE_PATIENT, LESS_PATIENT = 1.2, 0.9  # factors of the expected pieces after a search that was too late, and in time
-MOST_PATIENT = 4.0  # the largest number of expected pieces over the least one
+MAX_PATIENT = 4.0  # the largest number of expected pieces over the least one
 ROUNDING = 1 + 1e-9
 BETWEEN = 0.2  # of the margin: the part that a check leaves for what happens between the checked points
 ATTEMPTS = 4  # searches in one window, each with tighter bounds where the one before broke them between samples
@@ -394,7 +394,7 @@ class OnlineScaling:
         if self._began and m < plan.reach:  # after the search, and such that the window is no shorter than the plan
             first = m
             quickly = plan.ahead(first, QUICK * self._patience / self.pieces * self.period)
-            m = max(first + int(MOST_KEPT * (plan.reach - first)), quickly)
+            m = max(first + int(MAX_KEPT * (plan.reach - first)), quickly)
             m = min(plan.ahead(first, PATIENT * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
@@ -455,7 +455,7 @@ class OnlineScaling:
                 window.take(window.feasible)  # little time is left, so a plan that is not the best one is taken
                 break
             if given and self._k >= m:
-                self._patience = min(MORE_PATIENT * self._patience, MOST_PATIENT * self._least_patience)
+                self._patience = min(MORE_PATIENT * self._patience, MAX_PATIENT * self._least_patience)
                 return False
             if given:
                 missing, left = max(self._patience - self._spent, LAST * self._patience), self._limit - self._elapsed

@@ -26,7 +26,7 @@ from torsor.mechanism.names import unused_name
 from torsor.spatial import inverse_pose, to_quaternion
 
 Color = tuple[float, float, float, float]
-_MOST_TRIANGLES = 200_000  # of an .stl file in MuJoCo
+_MAX_TRIANGLES = 200_000  # of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
 _FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
 
@@ -75,7 +75,7 @@ def _is_for_mujoco(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             count = int.from_bytes(file.read(84)[80:], "little")
-        return 0 < count <= _MOST_TRIANGLES and path.stat().st_size >= 84 + 50 * count
+        return 0 < count <= _MAX_TRIANGLES and path.stat().st_size >= 84 + 50 * count
     except OSError:
         return False
 
@@ -189,7 +189,7 @@ def placed(T: Array) -> dict[str, Any]:
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base
 _LEAST = 1e-14  # kg and kg m^2: MuJoCo refuses moving bodies with less than 1e-15
-_MOST_DOFS = 6  # of one body in MuJoCo
+_MAX_DOFS = 6  # of one body in MuJoCo
 
 
 def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
@@ -473,7 +473,7 @@ class _Writer:
 def _fit_one_body(joints: tuple[Joint, ...], after: Joint) -> bool:
     """Whether one body can have these joints and one more: a ball joint must be the last, a free joint the only one."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
-    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MOST_DOFS
+    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MAX_DOFS
 
 
 def _unless_zero(p: Array) -> Array | None:

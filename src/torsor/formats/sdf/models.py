@@ -248,8 +248,8 @@ def _product(A: Array, B: Array) -> Array:
 
 
 OLDEST = (1, 4)
-MOST_PARTS = 20_000  # links, joints and frames, those of included files counted each time
-MOST_INCLUDES = 1000
+MAX_PARTS = 20_000  # links, joints and frames, those of included files counted each time
+MAX_INCLUDES = 1000
 DEEPEST = 40  # nested and included models
 _GRAVITY = (0.0, 0.0, -9.8)  # SDF's default for a world
 _EARTH = (0.0, 0.0, -9.81)
@@ -392,8 +392,8 @@ class _Collector:
                 self._nested(each, scope, finder, depth + 1)
             elif each.tag in kinds:
                 kinds[each.tag].append(Part(each, getattr(self, f"_{each.tag}")(each, scope), scope, finder))
-                if sum(map(len, kinds.values())) > MOST_PARTS:
-                    allowed = f"{MOST_PARTS} links, joints and frames"
+                if sum(map(len, kinds.values())) > MAX_PARTS:
+                    allowed = f"{MAX_PARTS} links, joints and frames"
                     raise ModelError("too many parts", where=self.path.name, allowed=allowed)
 
     def _name(self, element: Any, source: str) -> str:
@@ -432,8 +432,8 @@ class _Collector:
         """Return the model that an <include> names, the version of its file, and the finder of that file."""
         uri, where = text_of(element, "uri"), where_of(element, around.source)
         self.includes += 1
-        if self.includes > MOST_INCLUDES:
-            raise ModelError("too many <include>", where=where, allowed=f"{MOST_INCLUDES} in all")
+        if self.includes > MAX_INCLUDES:
+            raise ModelError("too many <include>", where=where, allowed=f"{MAX_INCLUDES} in all")
         if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
             raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files of this machine")
         found = finder.find(uri) if uri else None

@@ -28,7 +28,7 @@ from torsor.human.body.strength import (
     strength_factors,
     with_strength,
 )
-from torsor.human.body.strength import MOST as STRONGEST
+from torsor.human.body.strength import MAX_FACTOR as STRONGEST
 from torsor.library.anthropometry import AGES as JENSEN_AGES
 from torsor.library.anthropometry import BODY_TABLES, OLDEST, YOUNGEST
 from torsor.library.anthropometry import Body as Segments
@@ -43,7 +43,7 @@ SEGMENTS: dict[str, tuple[str, ...]] = {
     "trunk": ("pelvis", "spine1", "spine2", "spine3", "spine4"), "shoulders": ("clavicle",),
     "upper_arm": ("upper_arm",), "forearm": ("forearm",), "hand": ("hand",), "head": ("neck", "head"),
 }  # fmt: skip
-LEAST, MOST = 0.4, 2.0  # factors that a person may have
+MIN_FACTOR, MAX_FACTOR = 0.4, 2.0  # factors that a person may have
 # Segments of both sides, with the two points between which their length is measured.
 LIMBS: dict[str, tuple[str, str]] = {
     "thigh": ("thigh", "shank"), "shank": ("shank", "foot"), "foot": ("heel", "toe"),
@@ -152,9 +152,10 @@ def with_lengths(body: Robot, lengths: Mapping[str, float], where: str = "length
     usual = segment_lengths(body)
     for name, length in given.items():
         factor = positive(length, where, f"length of {name} (m)") / usual[name]
-        if not LEAST <= factor <= MOST:
+        if not MIN_FACTOR <= factor <= MAX_FACTOR:
             found = f"length of {name} is {length:.4g} m"
-            allowed = f"from {LEAST * usual[name]:.3g} to {MOST * usual[name]:.3g} m, for a person of this height"
+            least, most = MIN_FACTOR * usual[name], MAX_FACTOR * usual[name]
+            allowed = f"from {least:.3g} to {most:.3g} m, for a person of this height"
             raise ModelError(found, where=where, allowed=allowed, fix="give it in metres, between joints")
     return resized(body, {name: length / usual[name] for name, length in given.items()})
 
@@ -173,7 +174,7 @@ def _factors(factors: Mapping[str, float], where: str) -> dict[str, float]:
     given = table(factors, where, "factors")
     _check_names(given, where)
     for name, factor in given.items():
-        number(factor, where, f"factor of {name}", least=LEAST, most=MOST)
+        number(factor, where, f"factor of {name}", least=MIN_FACTOR, most=MAX_FACTOR)
     return {name: given.get(name, given.get(name.split("_", 1)[-1], 1.0)) for name in NAMES} | {
         name: given.get(name, 1.0) for name in SEGMENTS
     }

@@ -51,7 +51,7 @@ from torsor.spatial.vectors import is_symbolic
 # Strengths of a person as inputs: factors or torques of single joints, of a side, or of the whole body.
 
 ALL = "all"
-MOST = 5.0  # largest factor: more is a mistake in the units
+MAX_FACTOR = 5.0  # largest factor: more is a mistake in the units
 
 
 def coordinates_of(name: str, names: tuple[str, ...], where: str) -> list[str]:
@@ -74,7 +74,7 @@ def strength_factors(given: Mapping[str, float], names: tuple[str, ...], where: 
     """Return the factor of each coordinate; where several words name one, their factors are multiplied."""
     found: dict[str, float] = {}
     for word, value in table(given, where, "strength").items():
-        factor = number(value, where, f"strength of {word}", above=0.0, most=MOST)
+        factor = number(value, where, f"strength of {word}", above=0.0, most=MAX_FACTOR)
         for name in coordinates_of(word, names, where):
             found[name] = found.get(name, 1.0) * factor
     return found

@@ -31,7 +31,7 @@ from torsor.human.body.strength import SEXES, smooth_ramp
 
 UPRIGHT, FLEXED, FORWARD = 0.16, 0.27, 0.11  # c0, c1, c2 of men
 WOMEN = 0.81  # factor of women
-LEAST, MOST = np.radians(-20.0), np.radians(72.0)  # flexion between which the strength changes
+MIN_FLEXION, MAX_FLEXION = np.radians(-20.0), np.radians(72.0)  # flexion between which the strength changes
 VARIATION = 0.25  # standard deviation between people of one sex, divided by the mean
 SPINE = ("spine1_flexion", "spine2_flexion", "spine3_flexion", "spine4_flexion")  # coordinates whose sum is the flexion
 
@@ -68,7 +68,7 @@ class TrunkStrength:
     @property
     def coefficients(self) -> Array:
         """Extension upright, its slope (1/rad) and flexion (N m): the numbers of ``extension`` and ``flexion`` (3,)."""
-        return self._unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MOST, FORWARD])
+        return self._unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MAX_FLEXION, FORWARD])
 
     def extend(self, flexion: Any) -> Any:
         """Return the largest moment (N m) that extends the trunk, at a flexion of the spine (rad)."""
@@ -81,5 +81,5 @@ class TrunkStrength:
 
 def extension(coefficients: Any, flexion: Any) -> Any:
     """Return the largest extension moment for ``coefficients`` of ``TrunkStrength``, numbers or symbols."""
-    within = LEAST + smooth_ramp(flexion - LEAST) - smooth_ramp(flexion - MOST)
+    within = MIN_FLEXION + smooth_ramp(flexion - MIN_FLEXION) - smooth_ramp(flexion - MAX_FLEXION)
     return coefficients[0] + coefficients[1] * within

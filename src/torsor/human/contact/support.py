@@ -278,7 +278,7 @@ class Sitting(Standing):
 
 # The support polygon: the convex hull of the points of the soles that are in contact with the ground.
 
-SIDES_MOST = 6  # sides of the polygon of the forefoot of one foot and the heel of the other
+MAX_SIDES = 6  # sides of the polygon of the forefoot of one foot and the heel of the other
 NO_SIDE = (0.0, 0.0, 1.0)  # a side that every point is inside of
 
 
@@ -324,7 +324,7 @@ def support_sides(body: Robot, support: Support, s: Array) -> Array:
     (a, b) is the unit normal that points inwards, so that a x + b z + c is the distance (m) of a point (x, z) from the
     side. Where there are fewer than six sides, the last ones are (0, 0, 1).
     """
-    found = np.tile(NO_SIDE, (len(s), SIDES_MOST, 1))
+    found = np.tile(NO_SIDE, (len(s), MAX_SIDES, 1))
     for k, each in enumerate(s.tolist()):
         corners = convex_hull(support_points(body, support, each))
         along = np.roll(corners, -1, axis=0) - corners

@@ -150,7 +150,7 @@ SHOWN = (
 TITLES = {"list": "pelvis list", "yaw": "pelvis yaw"} | {name: f"{name} force" for name in SHOWN[12:15]}
 COLUMNS, ROWS = 4, 6  # of panels
 POSTURES, APART = 9, 0.75  # number of postures and their distance (m)
-WIDE, MOST = 78, 6  # letters of a line of the legend, and sources from which on it has two columns
+WIDE, MAX_SOURCES = 78, 6  # letters of a line of the legend, and sources from which on it has two columns
 
 
 def plot(
@@ -247,7 +247,7 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
             words += f"\n    r2 {mean.r2:.2f}{sd}, mean of {mean.curves} sagittal curve{'s' * (mean.curves > 1)}"
         axes.plot([], [], "--" if source in dashed else ":", color=colour, linewidth=1.3, label=label_of_title(words))
     axes.axis("off")
-    axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MOST else 2)
+    axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MAX_SOURCES else 2)
 
 
 def _off(axes: Any, stride: StrideCurves) -> None:

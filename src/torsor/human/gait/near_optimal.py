@@ -41,7 +41,7 @@ from torsor.motion.results.report import titled_table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_STARTS = 1000
+MAX_STARTS = 1000
 WHERE = "near-optimal walks"
 
 
@@ -62,7 +62,7 @@ class NearOptimalWalks(MotionMultistart):
     side: str = "right"
 
     def __post_init__(self) -> None:
-        whole_number(self.starts, WHERE, "starts", most=MOST_STARTS)
+        whole_number(self.starts, WHERE, "starts", most=MAX_STARTS)
         whole_number(self.seed, WHERE, "seed", least=0)
         number(self.within, WHERE, "within", least=0.0)
         one_of(self.side, SIDES, WHERE, "side")
@@ -219,7 +219,7 @@ def near_optimal_walks(
         >>> found.plot("walks.png")  # doctest: +SKIP
     """
     walk_of(problem)  # raises ModelError if the problem is no walk
-    starts = whole_number(starts, WHERE, "starts", most=MOST_STARTS)
+    starts = whole_number(starts, WHERE, "starts", most=MAX_STARTS)
     seed = whole_number(seed, WHERE, "seed", least=0)
     number(within, WHERE, "within", least=0.0)  # mistakes are told before the searches
     one_of(side, SIDES, WHERE, "side")

@@ -29,7 +29,7 @@ from torsor.human.gait.walking import walking
 from torsor.human.terms.problem import who
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
-from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outcome_arrays
+from torsor.motion.results.files import LONGEST, MAX_ITERATIONS, archive, of_archive, outcome_arrays
 from torsor.motion.results.report import titled_table
 from torsor.optimisation.program import Iteration, Outcome
 from torsor.robot.robot import Robot
@@ -70,7 +70,8 @@ def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
         ("log", log, (len(log), len(Iteration._fields))),
     ):
         check_array(array, shape, prefix + name)
-    if not np.isfinite(figures[[0, 1, 3]]).all() or not 0 <= figures[3] <= MOST or (np.abs(log[:, 0]) > MOST).any():
+    counts = np.append(np.abs(log[:, 0]), figures[3])
+    if not np.isfinite(figures[[0, 1, 3]]).all() or figures[3] < 0 or (counts > MAX_ITERATIONS).any():
         raise ValueError(f"{prefix}figures are not those of a search")
     if len(status) > LONGEST or not status.isprintable():
         raise ValueError("a status that is too long or not printable")

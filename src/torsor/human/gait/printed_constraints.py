@@ -16,7 +16,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
-from torsor.human.contact.support import SIDES_MOST, support_sides
+from torsor.human.contact.support import MAX_SIDES, support_sides
 from torsor.human.gait.settings import WalkSettings
 from torsor.human.terms.feet import Stands, contacts
 from torsor.human.terms.forces import ARM, Grounded, Torques
@@ -31,7 +31,7 @@ from torsor.optimisation import Outcome, Settings, Watch, row_violations, solve_
 
 # Constraints of walking as Barman 2020 prints them: the zero-moment point (5.5) and the arm-leg coupling (5.6).
 
-POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(SIDES_MOST)})
+POLYGON = VectorLayout({f"side {k + 1}": 3 for k in range(MAX_SIDES)})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,7 +53,7 @@ class InSupport(Grounded, Constraint):
         f, n = contact.level
         moments = ca.vertcat(n[2], -n[0], f[1]) / (ARM * contact.weight)
         rows = ca.vertcat(*(ca.dot(side, moments) for side in sides.values()))
-        return Rows(rows, np.zeros(SIDES_MOST), np.full(SIDES_MOST, np.inf), tuple(sides))
+        return Rows(rows, np.zeros(MAX_SIDES), np.full(MAX_SIDES, np.inf), tuple(sides))
 
 
 def pendulums(node: Node) -> ca.SX:

@@ -39,7 +39,7 @@ from torsor.robot.robot import Robot
 
 SIDEWAYS = ("tx", "yaw", "list", "adduction", "rotation", "inversion", "lateral", "axial", "pronation")
 CLEARANCE = 0.005  # m: the swing foot of a free step is above the ground by this or more
-MOST = 100  # control points of a step: a search takes minutes with 30
+MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
 FEWEST = 8  # control points of a free step: it has a knot at each change of contact
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
@@ -74,10 +74,10 @@ class Version:
                 number(getattr(self, name), "walk", name, least=0.0)
             else:
                 positive(getattr(self, name), "walk", name)
-        whole_number(self.points, "walk", "points", most=MOST)
+        whole_number(self.points, "walk", "points", most=MAX_POINTS)
         whole_number(self.order, "walk", "order", least=0)
         if not isinstance(self.nodes, (list, tuple, np.ndarray)):
-            whole_number(self.nodes, "walk", "nodes", least=2, most=10 * MOST)
+            whole_number(self.nodes, "walk", "nodes", least=2, most=10 * MAX_POINTS)
 
     def phase(self, walk: Walk) -> Phase:
         """Return the motion phase of a walk; each step has nodes at its own start and end."""

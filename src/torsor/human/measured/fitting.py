@@ -28,11 +28,11 @@ from torsor.robot.target import Target
 
 RIDGE = 1e-11  # m^2, of the sum of weights, on the diagonal: levers of 3 um, below what markers measure
 HOLD = 1e9  # stiffness, of the diagonal, that holds a variable
-MOST_HELD = 8  # rounds in which variables are held at bounds or released
+MAX_HELD = 8  # rounds in which variables are held at bounds or released
 LONGEST = 1.0  # rad, m: of a step
-MOST_STEPS = 60  # from a standing posture to any other one it takes about ten
+MAX_STEPS = 60  # from a standing posture to any other one it takes about ten
 GROWTH, NOTHING = 1e-13, 1e-24  # by which rounding may raise a cost: a fraction, and m^2 of the sum of weights
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
+FIRST_DAMPING, LEAST_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the diagonal
 
 # Near a minimum, after a step below NEAR (rad, m) with a damping below EXACT, the Hessian is exact: convergence is then
 # quadratic. Further away it may have a negative direction.
@@ -180,7 +180,7 @@ def _bounded_step(
 
     held = np.asarray((y <= fit.lower) | (y >= fit.upper))
     cost, following, change, pivot = solved(slice(None), held, np.zeros(y.shape[1]))
-    for _ in range(MOST_HELD):
+    for _ in range(MAX_HELD):
         wanted = beyond(following)
         frames = np.flatnonzero((wanted != held).any(axis=1))
         if not len(frames):
@@ -224,13 +224,13 @@ def fit_frames(
         return [y, cost, following, change, pivot, damped, nothing, small]
 
     def finished(_k: int, state: State, _: NDArray[np.intp]) -> Mask:
-        return np.asarray(state[7] | ~(state[5] < MOST_DAMPING))
+        return np.asarray(state[7] | ~(state[5] < MAX_DAMPING))
 
     first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
     small = np.zeros(count, dtype=bool)
     state = [y, *first, np.full(count, damping), NOTHING * weights.sum(axis=1), small]
     found, cost, pivot, converged = np.empty_like(y), np.empty(count), np.empty(count), np.zeros(count, dtype=bool)
-    advance(state, step, finished, MOST_STEPS, {0: found, 1: cost, 4: pivot, 7: converged})
+    advance(state, step, finished, MAX_STEPS, {0: found, 1: cost, 4: pivot, 7: converged})
     return Fitted(found, cost, converged, pivot > DETERMINED)
 
 
@@ -276,7 +276,7 @@ def fit_smoothly(fit: Fit, start: Fitted, measured: Array, weights: Array, smoot
     y = min(starts, key=lambda each: evaluate(each, 0.0)[0])
     whole, cost, gradient, hessian = evaluate(y, 0.0)
     damping, exact, converged, each = 0.0, False, False, np.arange(n)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         blocks = hessian.copy()
         blocks[:, each, each] = blocks[:, each, each] * (1 + damping) + RIDGE * total
         try:
@@ -314,7 +314,7 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
     stiff = HOLD * float(blocks[:, each, each].max())
     held = (y <= fit.lower) | (y >= fit.upper)
     goal = np.zeros_like(y)
-    for _ in range(MOST_HELD):
+    for _ in range(MAX_HELD):
         firm = blocks.copy()
         firm[:, each, each] += np.where(held, stiff, 0.0)
         following = y + _banded_solve(firm, diagonals, np.where(held, stiff * goal, 0.0) - gradient)

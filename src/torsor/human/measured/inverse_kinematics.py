@@ -233,7 +233,7 @@ WHERE = "inverse kinematics"
 STRIDE = 16  # frames between those that are fitted first, from the standing posture; others start between them
 # A frame is doubtful if its RMS is this many times the median, plus a bit of rounding (m); a cost is better below this
 # fraction; better frames start others, for so many waves.
-WORSE, TINY, BETTER, MOST_WAVES = 1.5, 1e-6, 0.95, 8
+WORSE, TINY, BETTER, MAX_WAVES = 1.5, 1e-6, 0.95, 8
 JUMP = 1.2  # rad, m: second differences of coordinates above it are looked at again
 SPAN = 10.0  # m: markers of one frame that are further apart are not in m
 
@@ -347,7 +347,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
     else:
         y = standing_start(fit, measured, weights)
     found = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
-    for _ in range(MOST_WAVES):
+    for _ in range(MAX_WAVES):
         following = _from_neighbours(fit, found, measured, weights, tolerance)
         if following is None:
             break

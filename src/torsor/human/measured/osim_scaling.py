@@ -24,7 +24,7 @@ from torsor.human.recordings import Markers, OsimModel
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
-LEAST, MOST = 0.3, 3.0  # factors of people, from a small child to a giant beside an adult skeleton
+MIN_FACTOR, MAX_FACTOR = 0.3, 3.0  # factors of people, from a small child to a giant beside an adult skeleton
 ANCHORS = 1000.0  # weight of fixed markers beside movable ones, when these are put where they were measured
 
 
@@ -88,10 +88,10 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
     for name, each in table(factors, WHERE, "factors").items():
         known_name(name, by_body, f"{model.source}: factors", "body")
         given = finite_vector(np.broadcast_to(np.asarray(each, dtype=float), (3,)) if np.ndim(each) == 0 else each)
-        if given is None or given.shape != (3,) or given.min() < LEAST or given.max() > MOST:
+        if given is None or given.shape != (3,) or given.min() < MIN_FACTOR or given.max() > MAX_FACTOR:
             text = f"the factor of {name} is {each}"
             fix = "check the pairs of markers and their unit"
-            raise ModelError(text, where=WHERE, allowed=f"{LEAST:g} to {MOST:g}, or three of them", fix=fix)
+            raise ModelError(text, where=WHERE, allowed=f"{MIN_FACTOR:g} to {MAX_FACTOR:g}, or three of them", fix=fix)
         by_body[name] = given
     ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
     bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}

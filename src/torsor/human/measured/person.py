@@ -41,7 +41,7 @@ from torsor.robot.robot import Robot
 NOISE, INDEPENDENT = 0.005, 4.0
 PLAY = 1.0  # rad: walking postures may be anything; this only keeps what no marker tells near zero
 STILL = 0.09  # rad, 5 degrees: how well a person stands in the standing posture
-MOST_STEPS, TOLERANCE, MOST_DAMPING = 60, 1e-6, 1e6
+MAX_STEPS, TOLERANCE, MAX_DAMPING = 60, 1e-6, 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
 
     person, damping, each = expected.copy(), 1e-3, np.arange(n)
     cost, off, by_y, turns = evaluate(y, person)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         by_person = _by_person(fit, turns, known, chains)
         weighed = np.swapaxes(w[..., None] * by_y, 1, 2)
         A, B = weighed @ by_y, weighed @ by_person
@@ -119,7 +119,7 @@ def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowle
             cost, off, by_y, turns = found
         else:
             damping = max(10 * damping, 1e-6)
-        if max(np.abs(change).max(), np.abs(step).max()) < TOLERANCE or damping > MOST_DAMPING:
+        if max(np.abs(change).max(), np.abs(step).max()) < TOLERANCE or damping > MAX_DAMPING:
             break
     errors = np.linalg.norm(off.reshape(count, M, 3), axis=2)
     return Calibrated(person[:F], _on_links(person, known), y, errors)

@@ -17,7 +17,7 @@ from torsor.base.number_tables import check_size
 from torsor.human.recordings.guesses import likely_axes
 from torsor.human.recordings.recording import MAX_BYTES, UNITS, Event, GroundForces, Markers, Recording, unique_names
 
-MOST_RATE = 1e6  # Hz
+MAX_RATE = 1e6  # Hz
 
 
 class Parameters:
@@ -32,8 +32,8 @@ class Parameters:
         self.first_frame = max(1, int(reader.header.first_frame))
         self.frames = self._frames()
         for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
-            if not 0 < value < MOST_RATE:
-                allowed = f"above 0, below {MOST_RATE:g}"
+            if not 0 < value < MAX_RATE:
+                allowed = f"above 0, below {MAX_RATE:g}"
                 raise ModelError(f"is {value:g}", argument=what, value=value, where=source, allowed=allowed)
         self.samples_per_frame = self._samples_per_frame() if self.channels else 0
         self.unsigned = bool(reader.analog_format_unsigned)

@@ -22,7 +22,7 @@ from torsor.human.recordings.guesses import (
 )
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
 
-MOST = 5  # places that one finding names
+MAX_PLACES = 5  # places that one finding names
 
 
 class Finding(NamedTuple):
@@ -46,8 +46,8 @@ def finding(
     """Return one finding about several places, the first of them named, or none without places."""
     if not places:
         return []
-    more = f"; ... {len(places)} in all" if len(places) > MOST else ""
-    text = f"{before}{'; '.join(places[:MOST])}{more}{after}"
+    more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
+    text = f"{before}{'; '.join(places[:MAX_PLACES])}{more}{after}"
     return [Finding(kind, describe(text, where=source, fix=fix))]
 
 

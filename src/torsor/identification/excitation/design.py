@@ -1,9 +1,17 @@
 """The optimal design of a periodic motion: a criterion of how well it excites the base parameters, and its limits.
 
-With Y_t (n x b) the regressor of the base parameters at sample t, each row divided by its coordinate's noise, G is the
-mean of Y_t^T Y_t, plus what is known from earlier measurements for each sample of the new motion; see ``criteria``. A
-function of G with the gradient D has the gradient 2 Y_t D with respect to Y_t, and the traced regressor gives those
-with respect to q, v and a. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997.
+The criteria are functions of the information matrix G (b, b): the mean over all samples of Y_t^T Y_t, with Y_t (n, b)
+the regressor of the base parameters, each row divided by the noise of its coordinate, plus what is known from earlier
+measurements for each sample of the new motion. With the eigenvalues l of G, the sizes s of the parameters, and
+r_p = (G^-1)_pp / s_p^2, they are
+
+    determinant   -(sum of log l) / b                                (volume of the confidence ellipsoid)
+    condition     log of (sum of l^8)^(1/8) (sum of l^-8)^(1/8) / 2  (about log of the condition number of Y)
+    uncertainty   log of (sum of r^8)^(1/8) / 2                      (about log of the largest relative deviation)
+
+The power of 8 makes the largest of all numbers smooth. A function of G with the gradient D has the gradient 2 Y_t D
+with respect to Y_t, and the traced regressor gives those with respect to q, v and a. Swevers, Ganseman, Tukel, De
+Schutter and Van Brussel 1997.
 """
 
 import re
@@ -21,18 +29,6 @@ from torsor.geometry.distances import DistanceModel
 from torsor.geometry.pairs import Pairs, distance_model
 from torsor.identification.excitation.fourier import Series
 from torsor.robot.robot import Robot
-
-# Criteria of how well a motion shows the base parameters, as functions of the information matrix G (b, b).
-#
-# G is the sum over all samples of Y_t^T Y_t, with Y_t (n, b) the regressor of the base parameters, each row divided by
-# the noise of its coordinate, plus the information of earlier measurements; covariance = G^-1. With its eigenvalues l:
-#
-# determinant -(sum of log l) / b (volume of the confidence ellipsoid) condition log of (sum of l^8)^(1/8) (sum of
-# l^-8)^(1/8) / 2 (about log of the condition number of Y) uncertainty log of (sum of r^8)^(1/8), r_p = (G^-1)_pp /
-# s_p^2, / 2 (about log of the largest relative deviation)
-#
-# where s are the sizes of the parameters. Swevers, Ganseman, Tukel, De Schutter and Van Brussel 1997 (determinant and
-# condition); the power of 8 makes the largest of all numbers smooth.
 
 CRITERIA = ("condition", "determinant", "uncertainty")
 POWER = 8
@@ -298,10 +294,8 @@ class Design:
             by_C = by_C + barrier / count * (F.T @ (1 / slacks[k] - 1 / slacks[k + 1]) * size)
         if bounded:
             by_tau = barrier / len(tau) * (1 / effort[0] - 1 / effort[1]) / self.limits.effort
-            parts = self.robot.derivatives.inverse_dynamics(*motion)
-            by_C = by_C + sum(
-                F.T @ np.einsum("ti,tij->tj", by_tau, part) for F, part in zip(self._features, parts, strict=True)
-            )
+            parts = zip(self._features, self.robot.derivatives.inverse_dynamics(*motion), strict=True)
+            by_C = by_C + sum(F.T @ np.einsum("ti,tij->tj", by_tau, part) for F, part in parts)
         return value, np.asarray(self.series.basis.T @ (by_C * self.half)).ravel()
 
     def information(self, coefficients: Array) -> Array:
@@ -314,10 +308,7 @@ class Design:
         return float(np.exp(criterion_of(self.criterion, self.information(coefficients) + self.known, self.sizes)[0]))
 
     def condition(self, coefficients: Array) -> float:
-        """Return the condition number of the base regressor along a motion, its rows divided by the noise.
-
-        Earlier measurements are rows of it.
-        """
+        """Return the condition number of the base regressor over the noise; earlier measurements are rows of it."""
         values, U = np.linalg.eigh(self.known)
         before = np.sqrt(np.maximum(values, 0.0) * self.samples)[:, None] * U.T
         return float(np.linalg.cond(np.concatenate([self._rows(coefficients), before[values > 0]])))

@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, number, one_of, positive, several, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, shortened
 from torsor.base.progress import Bar
 from torsor.geometry.pairs import Pairs
-from torsor.identification.closed_robot import ClosedRobot
+from torsor.identification.bases import environment_forces
+from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
 from torsor.identification.excitation.design import CRITERIA, FINE, MARGIN, Clearance, Descent, Design, Limits, sizes_of
 from torsor.identification.excitation.fourier import Excitation, Series
-from torsor.identification.excitation.information import Known, Measured, deviations_of, known_of, samples_of
-from torsor.identification.measurements import Measurements
+from torsor.identification.logs.force_model import ForceModel
+from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.result import Identified
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
@@ -33,6 +34,33 @@ PERIODS = (1e-3, 1e6)  # s, from the shortest to the longest
 RATES = (1e-3, 1e9)  # Hz, from the least to the greatest
 NOISES = (1e-12, 1e12)  # N m and N, from the least to the greatest
 FINER = 8  # times as many instants for the last check as for the search
+
+# What earlier measurements tell of the base parameters: their information matrix, their noise and their rate.
+#
+#     information = sum over samples of Y_t^T Y_t,       rows of Y_t weighted, and divided by the noise of a coordinate
+#
+# The noise is that of the estimate (``Identified``), or what a model of any parameters leaves of the forces
+# (``Measurements``): the latter need not show all parameters.
+
+CHUNK = 4096  # samples at a time
+RATE = 100.0  # Hz, of measurements without times
+NULL = 1e-13  # eigenvalues of the information of unit parameters, relative to the largest, that count as zero
+PART = 1e-3  # of a parameter in directions that no sample shows
+LEAST_NOISE = 1e-4  # as a fraction of the forces: measurements without noise do not count as perfect
+
+
+class Measured(NamedTuple):
+    """Samples of a robot: all that is ``acting`` (N, n), with wrenches, its ``weights``, and ``residuals`` if known."""
+
+    data: Measurements
+    acting: Array
+    weights: Array
+    residuals: Array | None
+
+    @property
+    def measured(self) -> Flags:
+        """Which forces (n,) were measured."""
+        return np.asarray((self.weights > 0).any(axis=0))
 
 
 def excite(
@@ -101,62 +129,46 @@ def excite(
     iterations = whole_number(iterations, where, "iterations", least=0)
     given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
     limits = _limits(robot, given, where)
-    sigma = None if noise is None else _noise(noise, robot.nv, where)
+    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISES
+    if sigma is not None and not ((sigma >= least) & (sigma <= most)).all():
+        found = f"noise is {shortened(np.asarray(noise, dtype=float))}"
+        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
     robot = robot.to(dtype="float64")
-    earlier = [] if measured is None else samples_of(robot, measured)
-    base = robot.inertial.base(among=among, measured=_measured(robot, earlier, sigma))
+    each_measured = measured if isinstance(measured, list | tuple) else [measured]
+    earlier = [] if measured is None else [_samples(robot, each) for each in each_measured]
+    flags = np.any([each.measured for each in earlier], axis=0) if earlier and sigma is None else np.array(True)
+    names = None if flags.all() else [robot.coordinate_names[k] for k in np.flatnonzero(flags)]
+    base = robot.inertial.base(among=among, measured=names)
     if not len(base):
         raise ModelError("no motion excites any of the parameters", where=where)
-    known = _known(robot, base, earlier, sigma)
-    count = (known.rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
+    known, sigma, usual_rate = _known(robot, base, earlier, sigma)
+    count = (usual_rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
-    apart = _clearance(robot, clearance, pairs, where)
-    problem = (limits, series, samples, criterion, known.information / count, sizes, apart)
-    design = Design(robot, base.columns, known.noise, *problem)
+    if clearance is None and pairs is not None:
+        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
+    apart = None if clearance is None else Clearance.of(robot, clearance, pairs, where)
+    problem = (limits, series, samples, criterion, known / count, sizes, apart)
+    design = Design(robot, base.columns, sigma, *problem)
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
-    settings |= {"noise": known.noise.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
+    settings |= {"noise": sigma.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
         nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
         settings |= {"clearance": apart.least, "distance": float(nearest)}
     if measured is not None:
-        after = deviations_of(known.information + count * design.information(last))
+        after = deviations_of(known + count * design.information(last))
         settings |= {"rate": count / series.period}
-        settings["expected"] = {"parameters": base.names, "before": deviations_of(known.information), "after": after}
+        settings["expected"] = {"parameters": base.names, "before": deviations_of(known), "after": after}
     settings["reached"] = [design.reached(last), design.reached(first)]
     conditions = design.condition(last), design.condition(first)
     return Excitation(robot, series.period, last, *conditions, status, plain(settings))
 
 
-def _known(robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None) -> Known:
-    """Return what is known from earlier measurements: nothing without them."""
-    if not samples:
-        return Known(np.zeros((len(base),) * 2), np.ones(robot.nv) if noise is None else noise, 1.0)
-    return known_of(robot, base, samples, noise)
-
-
-def _measured(robot: Robot, samples: Sequence[Measured], noise: Array | None) -> list[str] | None:
-    """Return the coordinates whose forces are measured in the new motion; None for all of them."""
-    if not samples or noise is not None:
-        return None
-    flags = np.any([each.measured for each in samples], axis=0)
-    return None if flags.all() else [name for name, own in zip(robot.coordinate_names, flags, strict=True) if own]
-
-
-def _clearance(robot: Robot, least: float | None, pairs: Pairs, where: str) -> Clearance | None:
-    if least is None and pairs is not None:
-        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
-    return None if least is None else Clearance.of(robot, least, pairs, where)
-
-
 def check_excitable(robot: Any) -> None:
-    """Raise ModelError if ``excite`` has no motions for a robot.
-
-    of the drives yourself, and look at them with first_look
-    """
+    """Raise ModelError if ``excite`` has no motions for a robot."""
     if not isinstance(robot, Robot | ParallelRobot):
         raise ModelError(argument="robot", value=robot, where="excite", allowed="a torsor.Robot")
     where = f"{robot.name}: excite"
@@ -173,15 +185,6 @@ def check_excitable(robot: Any) -> None:
 
 def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
     return number(positive(value, where, name), where, name, least=ends[0], most=ends[1])
-
-
-def _noise(value: ArrayLike, n: int, where: str) -> Array:
-    """Return the noise (n,) from one number or n of them."""
-    noise, (least, most) = _sizes(value, n, where, "noise"), NOISES
-    if not ((noise >= least) & (noise <= most)).all():
-        found = f"noise is {shortened(np.asarray(value, dtype=float))}"
-        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
-    return noise
 
 
 def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
@@ -298,3 +301,89 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
             return D
     found = "the limits of effort or the clearance are exceeded between the samples"
     raise ModelError(found, where=where, fix="more harmonics")
+
+
+def _known(
+    robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None
+) -> tuple[Array, Array, float]:
+    """Return the information (b, b) of earlier samples, their noise (n,), infinite where none is, and their rate (Hz).
+
+    A ``noise`` that is given replaces the estimated one.
+    """
+    total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
+    if not samples:
+        return total, np.ones(robot.nv) if noise is None else noise, 1.0
+    for each in samples:
+        own, data = _estimated_noise(robot, base, each) if noise is None else noise, each.data
+        for k in range(0, len(data), CHUNK):
+            some = slice(k, k + CHUNK)
+            Y = robot.inertial.regressor(data.q[some], data.v[some], data.a[some])[..., base.columns]
+            rows = (Y * (each.weights[some] / own)[..., None]).reshape(-1, len(base))
+            total += rows.T @ rows
+        squares += len(each.data) * np.where(each.measured, own, 0.0) ** 2
+        count += len(each.data) * each.measured
+    mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
+    times = samples[-1].data.times
+    steps = np.empty(0) if times is None else np.diff(times)
+    rate = 1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else RATE  # the usual number of samples a second
+    return total, mean if noise is None else noise, rate
+
+
+def _samples(robot: Robot, given: Any) -> Measured:
+    """Return the samples of an ``Identified``, ``Measurements`` or a ``Trajectory``."""
+    if not isinstance(given, Identified | Measurements | Trajectory):
+        allowed = "results of identify, Measurements or trajectories"
+        raise ModelError(f"measured has {given!r:.60}", where=f"{robot.name}: excite", allowed=allowed)
+    if not isinstance(given, Measurements):
+        _check_same(robot, given.prior if isinstance(given, Identified) else given.robot)
+    data = measurements_of(robot, given.measurements if isinstance(given, Identified) else given)
+    weights = np.ones_like(data.tau) if data.weights is None else data.weights
+    # Weights are relative: those of a coordinate have the mean square 1 where they are positive.
+    weights = weights / np.maximum(weights.max(axis=0), 1e-300)
+    squares = (weights**2).sum(axis=0) / np.maximum((weights > 0).sum(axis=0), 1)
+    weights = weights / np.sqrt(np.where(squares > 0, squares, 1.0))
+    residuals = given.residuals if isinstance(given, Identified) else None
+    return Measured(data, data.tau + environment_forces(robot, data.q, data.external), weights, residuals)
+
+
+def _check_same(robot: Robot, other: MeasuredRobot) -> None:
+    """Raise ModelError if measurements are of a robot with other parameters, geometry or gravity."""
+    same = robot.inertial.names == other.inertial.names and (robot.nq, robot.nv) == (other.nq, other.nv)
+    if same:
+        q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
+        own, others = (each.to(dtype="float64").inertial.regressor(q, 0 * a, a) for each in (robot, other))
+        same = np.allclose(own, others, rtol=1e-6, atol=1e-6 * np.abs(own).max(initial=0.0))
+    if not same:
+        found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
+        fix = "give the robot that was measured, or measurements of this one"
+        raise ModelError(found, where=f"{robot.name}: excite", fix=fix)
+
+
+def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:
+    """Return the noise (n,) of the forces: of weighted residuals, and infinite where nothing was measured."""
+    model, data = ForceModel(robot), given.data
+    some = slice(None, None, model.step(len(data)))
+    q, v, a, tau = data.q[some], data.v[some], data.a[some], given.acting[some]
+    if given.residuals is not None:
+        squares = ((given.weights * given.residuals) ** 2).sum(axis=0)
+        own = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
+    else:
+        fit = model.of(q, v, a, given.weights[some] > 0)
+        free = fit.chosen.sum(axis=0) - [row.basis.shape[1] for row in fit.rows]
+        squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
+        own = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
+    # Forces of all parameters, which may add up to nothing: the measured ones are zero in a free fall.
+    parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
+    size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
+    least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
+    return np.where(given.measured, np.maximum(own, least), np.inf)
+
+
+def deviations_of(information: Array) -> Array:
+    """Return the standard deviations (b,) of parameters with this information; infinite where it shows nothing."""
+    sizes = np.sqrt(np.diagonal(information))
+    scale = np.where(sizes > 0, sizes, 1.0)
+    values, U = np.linalg.eigh(information / np.outer(scale, scale))
+    shown = values > NULL * max(float(values[-1]), 1e-300)
+    deviations = np.sqrt((U[:, shown] ** 2 / values[shown]).sum(axis=1)) / scale
+    return np.where((U[:, ~shown] ** 2).sum(axis=1) > PART**2, np.inf, deviations)

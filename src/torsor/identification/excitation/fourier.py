@@ -17,10 +17,9 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
-from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
-from torsor.base.tables import Column, columns_of, write_table
+from torsor.base.tables import Column, check_rate, columns_of, instants, write_points, write_table
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
@@ -43,12 +42,6 @@ def features(t: ArrayLike, period: float, harmonics: int) -> tuple[Array, Array,
     return value, rate, np.concatenate([nothing, -(w**2) * s, -(w**2) * c], -1)
 
 
-def resting(harmonics: int) -> Array:
-    """Return an orthonormal basis (2 H + 1, 2 H - 1) of the series that start and end at rest: v = 0 and a = 0."""
-    _, rate, second = features(0.0, 2 * np.pi, harmonics)
-    return np.asarray(np.linalg.svd(np.stack([rate, second]))[2][2:].T)
-
-
 @dataclass(frozen=True, eq=False)
 class Series:
     """The Fourier series of a search: ``period`` in s, number of ``harmonics`` H, at ``rest`` at both ends or not."""
@@ -59,8 +52,11 @@ class Series:
 
     @cached_property
     def basis(self) -> Array:
-        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate."""
-        return resting(self.harmonics) if self.rest else np.eye(2 * self.harmonics + 1)
+        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate; at rest: v = a = 0 at both ends."""
+        if not self.rest:
+            return np.eye(2 * self.harmonics + 1)
+        _, rate, second = features(0.0, 2 * np.pi, self.harmonics)
+        return np.asarray(np.linalg.svd(np.stack([rate, second]))[2][2:].T)
 
     def sampled(self, count: int) -> tuple[Array, Array, Array]:
         """Return ``features`` (count, 2 H + 1) at equally spaced times of one period."""
@@ -70,6 +66,7 @@ class Series:
 DRAWN = 401  # instants of one period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
+FORCES_TITLE = "Forces of the robot as given"
 
 
 class ExcitationInstants:
@@ -173,18 +170,12 @@ class Excitation(Result):
         times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
         names, (q, v, a) = self.robot.coordinate_names, self(times)
         forces = self.robot.inverse_dynamics(q, v, a)
+        bounds, force_units = [self._bounds(*each) for each in LIMITS], [FORCES[unit] for unit in rates]
         drawn = [
-            Quantity("Positions", names, rates, q, self._bounds(*LIMITS[0])),
-            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, self._bounds(*LIMITS[1])),
-            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, self._bounds(*LIMITS[2])),
-            Quantity(
-                "Forces of the robot as given",
-                names,
-                [FORCES[unit] for unit in rates],
-                forces,
-                self._bounds(*LIMITS[3]),
-                friction_jumps(self.robot, v),
-            ),
+            Quantity("Positions", names, rates, q, bounds[0]),
+            Quantity("Velocities", names, [f"{unit}/s" for unit in rates], v, bounds[1]),
+            Quantity("Accelerations", names, [f"{unit}/s²" for unit in rates], a, bounds[2]),
+            Quantity(FORCES_TITLE, names, force_units, forces, bounds[3], friction_jumps(self.robot, v)),
         ]
         how = f"{self.harmonics} harmonics of {self.period:g} s, condition number {self.condition:.4g}, {self.status}"
         return plot_quantities(drawn, times, f"{self.robot.name}: motion that excites the parameters, {how}", path)
@@ -217,10 +208,8 @@ class Excitation(Result):
             super().save(path)
             return
         if path.suffix.lower() != ".csv":
-            found = f"a rate, and the suffix {path.suffix!r}"
-            raise ModelError(
-                found, value=path.suffix, where=path.name, allowed=".csv", fix="points for a controller: save_points"
-            )
+            found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
+            raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
@@ -270,12 +259,8 @@ class Excitation(Result):
             return made
 
     def _archive(self) -> Archive:
-        figures = [self.period, self.condition, self.start_condition]
-        arrays: dict[str, Any] = {
-            "coefficients": self.coefficients,
-            "figures": np.array(figures, dtype=float),
-            "status": self.status,
-        }
+        figures = np.array([self.period, self.condition, self.start_condition], dtype=float)
+        arrays: dict[str, Any] = {"coefficients": self.coefficients, "figures": figures, "status": self.status}
         arrays["robot"] = as_bytes(robot_text(self.robot))
         own = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
         return Archive(self.kind, arrays, plain(self.settings), own)
@@ -303,17 +288,12 @@ class Excitation(Result):
             "coefficients": plain(self.coefficients),
         }
 
-    def _reached(self) -> dict[str, str]:
-        """Return what was optimised, with the value that it reached unless that is the condition number."""
-        name, reached = self.settings.get("criterion"), self.settings.get("reached")
-        if name is None:
-            return {}
-        if name == "condition" or reached is None or None in reached:
-            return {"criterion": str(name)}
-        return {"criterion": f"{name}: {reached[0]:.4g} (initial guess: {reached[1]:.4g}; less is better)"}
-
     def _summary(self) -> Summary:
-        facts = self._reached() | {
+        name, reached = self.settings.get("criterion"), self.settings.get("reached")
+        facts = {} if name is None else {"criterion": str(name)}
+        if facts and name != "condition" and reached is not None and None not in reached:
+            facts["criterion"] += f": {reached[0]:.4g} (initial guess: {reached[1]:.4g}; less is better)"
+        facts |= {
             "period": f"{self.period:g} s",
             "harmonics": str(self.harmonics),
             "condition number": f"{self.condition:.4g} (initial guess: {self.start_condition:.4g})",

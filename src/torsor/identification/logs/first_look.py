@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.markup import escape
-from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.checks import several
+from torsor.base.checks import instance_of, several
 from torsor.base.documents import header, plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label, label_of_title, new_figure, saved, styled
+from torsor.base.html_report import html_list, html_table, html_text, image, write_html
 from torsor.base.summary import as_text, titled_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import (
@@ -60,12 +60,21 @@ class Signal(NamedTuple):
     left: float
 
 
+HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
+
+
 @dataclass(frozen=True, eq=False)
-class Look:
+class FirstLook:
     """What a log shows: ``findings`` that are suspicious, ``notes`` of what was done, ``signals`` of each coordinate.
 
     ``excited`` are the base parameters with the deviations to expect, ``delay`` that of the forces (s). They are None
     where a mistake must be corrected first. ``fit`` (T, n) are forces of the model at the times of the longest segment.
+
+    Example:
+        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
+        >>> q = np.sin(2 * np.pi * t)[:, None]
+        >>> first_look(robot, (t, q, 0 * q), cutoff=20.0).kinds
+        ('constant',)
     """
 
     robot: MeasuredRobot
@@ -83,34 +92,83 @@ class Look:
         """The kinds of the findings, each once."""
         return tuple(dict.fromkeys(each.kind for each in self.findings))
 
+    @property
+    def sources(self) -> str:
+        """The names of the logs."""
+        return ", ".join(log.source for log in self.logs)
+
+    @property
+    def length(self) -> str:
+        """The samples and seconds of all logs, in words."""
+        times = [log.times[np.isfinite(log.times)] for log in self.logs]
+        seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
+        return f"{sum(map(len, self.logs))} samples, {seconds:.4g} s"
+
+    def __repr__(self) -> str:
+        return f"<FirstLook at {self.sources}: {len(self.findings)} suspicious>"
+
+    def report(self) -> str:
+        """Return the look as text: findings, signals, and what can be identified."""
+        parts = [f"{self.sources} for {self.robot.name}: {self.length}", *(f"- {note}" for note in self.notes), ""]
+        parts.append(f"{len(self.findings)} suspicious:" if self.findings else "Nothing suspicious.")
+        parts += [*(f"! {each.kind}: {each}" for each in self.findings), ""]
+        if self.signals:
+            table = titled_table("Signals (SI units)", *HEADS)
+            for name, *cells in signal_rows(self):
+                table.add_row(escape(name), *cells)
+            parts += [*(line.rstrip() for line in as_text(table, width=118).splitlines()), ""]
+        return "\n".join([*parts, *identifiable(self)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the look as plain numbers, lists and strings, as for JSON."""
+        prepared, shown = self.prepared, self.excited
+        parameters = []
+        if shown is not None:
+            columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
+            parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
+        return {
+            "torsor": header("first_look"),
+            "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
+            "robot": robot_facts(self.robot),
+            "logs": [log.source for log in self.logs],
+            "samples": None if prepared is None else len(prepared.samples.q),
+            "cutoff": None if prepared is None else prepared.cutoff,
+            "delay": None if self.delay is None else plain(self.delay.value),
+            "notes": list(self.notes),
+            "findings": plain([each._asdict() for each in self.findings]),
+            "signals": plain([each._asdict() for each in self.signals]),
+            "condition": None if shown is None else plain(shown.condition),
+            "base_parameters": plain(parameters),
+        }
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
+
+        Suspicious coordinates have a red title. Needs matplotlib: ``torsor[plot]``.
+        """
+        names = self.robot.coordinate_names
+        drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
+        panels = drawn.subplots(len(names), 3, squeeze=False)
+        for j, name in enumerate(names):
+            kinds = [each.kind for each in self.findings if repr(name) in each.place]
+            _position(panels[j, 0], self, j)
+            _force(panels[j, 1], self, j)
+            _spectrum(panels[j, 2], self, j)
+            title = f"{label(name)}: {', '.join(dict.fromkeys(kinds))}" if kinds else label(name)
+            panels[j, 0].set_title(title, fontsize="medium", loc="left", color=MARK if kinds else "black")
+        for k, text in enumerate(("time (s)", "time (s)", "frequency (Hz)")):
+            panels[-1, k].set_xlabel(text)
+        heading = f"{self.robot.name}: {self.sources}\n{len(self.findings)} suspicious: "
+        drawn.suptitle(label_of_title(heading + (", ".join(self.kinds) or "nothing")))
+        return saved(drawn, path)
+
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
 POINTS = 2000  # of a curve over time
 LINES = 400  # of a spectrum
 
 
-def figure(look: Look, path: str | Path | None) -> Figure:
-    """Return the figure, and save it where a path is given; suspicious coordinates have a red title."""
-    robot = look.robot
-    names = robot.coordinate_names
-    drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
-    panels = drawn.subplots(len(names), 3, squeeze=False)
-    for j, name in enumerate(names):
-        kinds = [each.kind for each in look.findings if repr(name) in each.place]
-        _position(panels[j, 0], look, j)
-        _force(panels[j, 1], look, j)
-        _spectrum(panels[j, 2], look, j)
-        title = f"{label(name)}: {', '.join(dict.fromkeys(kinds))}" if kinds else label(name)
-        panels[j, 0].set_title(title, fontsize="medium", loc="left", color=MARK if kinds else "black")
-    for k, text in enumerate(("time (s)", "time (s)", "frequency (Hz)")):
-        panels[-1, k].set_xlabel(text)
-    sources = ", ".join(log.source for log in look.logs)
-    heading = f"{robot.name}: {sources}\n{len(look.findings)} suspicious: {', '.join(look.kinds) or 'nothing'}"
-    drawn.suptitle(label_of_title(heading))
-    return saved(drawn, path)
-
-
-def _position(axes: Any, look: Look, j: int) -> None:
+def _position(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
         if log.q.shape[1] == len(look.robot.coordinate_names):
             thin = slice(None, None, max(1, len(log) // POINTS))
@@ -119,7 +177,7 @@ def _position(axes: Any, look: Look, j: int) -> None:
     styled(axes, unit=f"q ({units(look.robot)[1][j]})")
 
 
-def _force(axes: Any, look: Look, j: int) -> None:
+def _force(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
         thin = slice(None, None, max(1, len(log) // POINTS))
         axes.plot(log.times[thin], log.tau[thin, j], color=MEASURED, linewidth=1.0, label="measured")
@@ -134,7 +192,7 @@ def _force(axes: Any, look: Look, j: int) -> None:
         axes.legend(fontsize="x-small", loc="upper right")
 
 
-def _spectrum(axes: Any, look: Look, j: int) -> None:
+def _spectrum(axes: Any, look: FirstLook, j: int) -> None:
     if look.prepared is None or look.prepared.segments[0].q.shape[1] <= j:
         return
     longest = max(look.prepared.segments, key=lambda each: len(each.q))
@@ -158,74 +216,19 @@ def _gaps(axes: Any, times: Any) -> None:
 
 
 LONGEST = 8  # names of parameters in a line
-HEADS = ("coordinate", "q from", "to", "|v|", "|a|", "|force|", "encoder step", "noise of q", "left by the model %")
 
 
-def text_of(look: Look) -> str:
-    """Return findings, signals and what can be identified as text."""
-    parts = [f"{', '.join(log.source for log in look.logs)} for {look.robot.name}: {length_of(look)}"]
-    parts += [f"- {note}" for note in look.notes]
-    parts += ["", f"{len(look.findings)} suspicious:" if look.findings else "Nothing suspicious."]
-    parts += [f"! {each.kind}: {each}" for each in look.findings]
-    tables = (
-        "\n".join(line.rstrip() for line in as_text(_signal_table(look), width=118).splitlines())
-        if look.signals
-        else ""
-    )
-    return "\n".join([*parts, "", *([tables, ""] if tables else []), *identifiable(look)])
-
-
-def document(look: Look) -> dict[str, Any]:
-    """Return the look as plain values."""
-    prepared, shown = look.prepared, look.excited
-    parameters = []
-    if shown is not None:
-        columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
-        parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
-    return {
-        "torsor": header("first_look"),
-        "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
-        "robot": robot_facts(look.robot),
-        "logs": [log.source for log in look.logs],
-        "samples": None if prepared is None else len(prepared.samples.q),
-        "cutoff": None if prepared is None else prepared.cutoff,
-        "delay": None if look.delay is None else plain(look.delay.value),
-        "notes": list(look.notes),
-        "findings": plain([each._asdict() for each in look.findings]),
-        "signals": plain([each._asdict() for each in look.signals]),
-        "condition": None if shown is None else plain(shown.condition),
-        "base_parameters": plain(parameters),
-    }
-
-
-def length_of(look: Look) -> str:
-    """Return the samples and seconds of all logs, in words."""
-    count = sum(len(log) for log in look.logs)
-    times = [log.times[np.isfinite(log.times)] for log in look.logs]
-    seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
-    return f"{count} samples, {seconds:.4g} s"
-
-
-def _signal_table(look: Look) -> Table:
-    table = titled_table("Signals (SI units)", *HEADS)
-    for name, *cells in signal_rows(look):
-        table.add_row(escape(name), *cells)
-    return table
-
-
-def signal_rows(look: Look) -> list[list[str]]:
+def signal_rows(look: FirstLook) -> list[list[str]]:
     """Return the signals as rows of text, with the columns ``HEADS``."""
     found = []
     for each in look.signals:
-        numbers = ["-" if math.isnan(value) else f"{value:.4g}" for value in each[1:6]]
-        step = f"{each.step:.3g}" if each.step else "-"
-        left = "-" if math.isnan(each.left) else f"{each.left:.3g}"
-        noise = "-" if math.isnan(each.noise) else f"{each.noise:.2g}"
-        found.append([each.name, *numbers, step, noise, left])
+        texts = [f"{x:.4g}" for x in each[1:6]]
+        texts += [f"{each.step:.3g}" if each.step else "-", f"{each.noise:.2g}", f"{each.left:.3g}"]
+        found.append([each.name, *("-" if text == "nan" else text for text in texts)])
     return found
 
 
-def identifiable(look: Look) -> list[str]:
+def identifiable(look: FirstLook) -> list[str]:
     """Return lines of text: what can be identified from the logs, and what not."""
     shown = look.excited
     if shown is None and not look.findings:
@@ -233,57 +236,40 @@ def identifiable(look: Look) -> list[str]:
     if shown is None:
         return ["What can be identified is computed when the mistakes above are corrected."]
     good, weak, none = shown.graded()
-    lines = [
-        f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}. With all {shown.forces} forces:"
-    ]
-    for words, own in (
-        ("to 10 % or better", good),
-        ("to 10 to 100 %", weak),
-        ("not shown, or zero (deviation above the value)", none),
-    ):
+    count = f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}"
+    lines = [f"{count}. With all {shown.forces} forces:", f"- to 10 % or better: {len(good)}"]
+    for words, own in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
         lines.append(f"- {words}: {len(own)}")
-        if words != "to 10 % or better" and own:
-            order = sorted(own, key=lambda k: -shown.percents[k])
-            names = [f"{shown.names[k].split(' ')[0]} ({_percent(float(shown.percents[k]))})" for k in order[:LONGEST]]
-            lines.append("    " + ", ".join(names) + (f", and {len(own) - LONGEST} more" if len(own) > LONGEST else ""))
+        names = []
+        for k in sorted(own, key=lambda k: -shown.percents[k])[:LONGEST]:
+            x = float(shown.percents[k])
+            percent = f"{x:.3g} %" if x < 1e4 else "not excited" if math.isinf(x) else "> 10000 %"
+            names.append(f"{shown.names[k].split(' ')[0]} ({percent})")
+        if names:
+            lines.append("    " + ", ".join(names) + f", and {len(own) - LONGEST} more" * (len(own) > LONGEST))
     if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
         lines.append(f"{how} finds a motion that shows more.")
     return lines
 
 
-def _percent(value: float) -> str:
-    return f"{value:.3g} %" if value < 1e4 else "not excited" if math.isinf(value) else "> 10000 %"
-
-
-class FirstLook(Look):
-    """What a log shows, see ``Look`` for its fields: ``report`` as text, ``plot``, ``to_dict`` for JSON.
-
-    Example:
-        >>> robot, t = torsor.library.planar_chain(1), np.arange(2000) * 1e-3
-        >>> q = np.sin(2 * np.pi * t)[:, None]
-        >>> first_look(robot, (t, q, 0 * q), cutoff=20.0).kinds
-        ('constant',)
-    """
-
-    def __repr__(self) -> str:
-        names = ", ".join(log.source for log in self.logs)
-        return f"<FirstLook at {names}: {len(self.findings)} suspicious>"
-
-    def report(self) -> str:
-        """Return the look as text: findings, signals, and what can be identified."""
-        return text_of(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the look as plain numbers, lists and strings, as for JSON."""
-        return document(self)
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw positions, forces and spectra of each coordinate, and return the figure; with ``path``, save it too.
-
-        Needs matplotlib: ``torsor[plot]``.
-        """
-        return figure(self, path)
+def write_look_report(path: str | Path, look: FirstLook) -> Path:
+    """Write the report of a first look at a log: one page (HTML) that opens offline, with all signals and findings."""
+    instance_of(look, FirstLook, "report", "look", allowed="a result of torsor.identification.first_look")
+    name = f"First look: {look.sources}"
+    parts = [f"<h1>{html_text(name)}</h1>", f"<p>{html_text(look.robot.name)}: {look.length}</p>"]
+    parts += [html_list(look.notes)]
+    parts += [f"<h2>{len(look.findings)} suspicious</h2>" if look.findings else "<p>Nothing suspicious.</p>"]
+    if look.findings:
+        rows = [[html_text(x) for x in (each.kind, each.place, each.found, each.fix)] for each in look.findings]
+        parts.append(html_table(["kind", "where", "found", "fix"], rows, words=True))
+    if look.signals:
+        rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]
+        parts += ["<h2>Signals (SI units)</h2>", html_table(HEADS, rows)]
+    # Lines that are indented, names of parameters, follow the line before.
+    lines = "\n".join(identifiable(look)).replace("\n    ", ". ").split("\n")
+    parts += ["<h2>What can be identified</h2>", html_list(line.removeprefix("- ") for line in lines)]
+    return write_html(Path(path), name, [*parts, image(look.plot())])
 
 
 def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = None, **settings: Any) -> FirstLook:
@@ -305,9 +291,7 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         >>> first_look(robot, (data.times, data.q, tau[:, ::-1]), cutoff=20.0).kinds
         ('swapped',)
     """
-    robot = measured_robot(robot, logs)
-    if not isinstance(robot, MeasuredRobot):
-        raise ModelError(argument="robot", value=robot, where="first_look", allowed="a torsor.Robot")
+    robot = measured_robot(robot, logs, "first_look")
     read_logs, given = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
@@ -332,36 +316,24 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
             found = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
             findings.append(_unclosed(robot, clean[0].source, error))
-    return replace(
-        whole,
-        findings=(*findings, *found.findings),
-        notes=(
-            *prepared.notes,
-            *notes_of(robot),
-            *_encoders(robot, clean),
-            *_acting(robot, prepared, found.rest),
-            *_coupled(robot, given),
-        ),
-        signals=_signals(robot, clean, prepared, found.left),
-        prepared=prepared,
-        excited=found.excited,
-        delay=found.delay,
-        fit=found.fit,
-    )
+    notes = [*prepared.notes, *notes_of(robot)]
+    steps = {name: quantum(clean[0].q[:, j]) for j, name in enumerate(robot.position_names)}
+    if any(steps.values()):
+        coarse = ", ".join(f"{name} {step:.3g}" for name, step in steps.items() if step)
+        notes.append(f"positions come in steps (rad, m): {coarse}")
+    notes += _acting(robot, prepared, found.rest)
+    if motors := given.couplings(robot):
+        text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
+        notes.append(f"{', '.join(motors)} {text}")
+    signals = _signals(robot, clean, prepared, found.left)
+    shown = (signals, prepared, found.excited, found.delay, found.fit)
+    return FirstLook(robot, tuple(read_logs), (*findings, *found.findings), tuple(notes), *shown)
 
 
 def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFinding:
     """Return the finding of a sample whose loops cannot be closed."""
     what = str(error.but(where=error.where.removeprefix(f"{robot.name}: "), fix=""))
     return LogFinding("closure", source, what, error.fix, float(error.sample))
-
-
-def _encoders(robot: MeasuredRobot, logs: Sequence[Log]) -> Iterator[str]:
-    """Yield a note where positions come in steps."""
-    steps = {name: quantum(logs[0].q[:, j]) for j, name in enumerate(robot.position_names)}
-    shown = [f"{name} {step:.3g}" for name, step in steps.items() if step]
-    if shown:
-        yield f"positions come in steps (rad, m): {', '.join(shown)}"
 
 
 def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Iterator[str]:
@@ -372,20 +344,13 @@ def _acting(robot: MeasuredRobot, prepared: Prepared, rest: Array | None) -> Ite
     text = "forces are all that acts along a coordinate: those of the drives, and of the measured wrenches"
     drives = np.sqrt(np.mean((samples.tau - environment_forces(robot, samples.q, samples.external)) ** 2, axis=0))
     drives[free_coordinates(robot)] = 0.0
-    percents = (
-        np.zeros(robot.nv) if rest is None else np.divide(100 * rest, drives, np.zeros(robot.nv), where=drives > 0)
-    )
+    percents = np.zeros(robot.nv)
+    if rest is not None:
+        np.divide(100 * rest, drives, percents, where=drives > 0)
     if percents.any():
         k = int(np.argmax(percents))
         text += f"; of the drives alone, the model leaves {percents[k]:.3g} % at most, of {robot.coordinate_names[k]!r}"
     yield text
-
-
-def _coupled(robot: MeasuredRobot, given: LogMap) -> Iterator[str]:
-    """Yield what the model of a look has not: motors that turn with several joints."""
-    if motors := given.couplings(robot):
-        text = "turns with several joints: a look leaves out its inertia and friction, which torsor identify finds"
-        yield f"{', '.join(motors)} {text}"
 
 
 def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any]) -> tuple[list[Log], LogMap]:
@@ -394,7 +359,11 @@ def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any
     if isinstance(logs, Trajectory):
         return [of_trajectory(logs, "trajectory", robot)], none
     if hasattr(logs, "tau") and hasattr(logs, "times"):  # Measurements
-        return [_of_measurements(logs, robot)], none
+        q, tau, v, a = (drives_of(robot, name, getattr(logs, name)) for name in ("q", "tau", "v", "a"))
+        log = of_arrays("measurements", logs.times, q, tau, v, a, robot, logs.external)
+        if logs.weights is not None:  # forces without a weight were not measured
+            log = replace(log, saturated=drives_of(robot, "weights", logs.weights) == 0)
+        return [log], none
     if isinstance(logs, tuple) and len(logs) == 3 and not isinstance(logs[0], (str, Path)):
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
         q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
@@ -409,33 +378,17 @@ def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any
     return [read(each, robot, given, look=True) for each in paths], given
 
 
-def _of_measurements(data: Any, robot: MeasuredRobot) -> Log:
-    """Return measurements as a log: forces without a weight were not measured."""
-    q, tau, v, a = (drives_of(robot, name, getattr(data, name)) for name in ("q", "tau", "v", "a"))
-    log = of_arrays("measurements", data.times, q, tau, v, a, robot, data.external)
-    return log if data.weights is None else replace(log, saturated=drives_of(robot, "weights", data.weights) == 0)
-
-
 def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
-    samples, found, places = prepared.samples, [], _places(robot)
+    samples, found = prepared.samples, []
+    plain_joints = [at for joint, at in zip(robot.joints, robot.coordinates, strict=True) if joint.nq == joint.nv]
+    places = {k: at.q.start + k - at.v.start for at in plain_joints for k in range(at.v.start, at.v.stop)}
     noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
-        at = places[j]
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
-        own = (math.nan, math.nan), 0.0, math.nan  # of a coordinate without a position of its own
-        if at is not None:
-            q = np.concatenate([log.q[:, at] for log in logs])
-            own = (float(q.min()), float(q.max())), quantum(q), float(noise[at])
-        ends, step, deviation = own
+        ends, step, deviation = (math.nan, math.nan), 0.0, math.nan  # of a coordinate without a position of its own
+        if j in places:
+            q = np.concatenate([log.q[:, places[j]] for log in logs])
+            ends, step, deviation = (float(q.min()), float(q.max())), quantum(q), float(noise[places[j]])
         found.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
     return tuple(found)
-
-
-def _places(robot: MeasuredRobot) -> list[int | None]:
-    """Return for each coordinate (nv) the index of its position; None where a quaternion has several."""
-    found: list[int | None] = [None] * robot.nv
-    for joint, at in zip(robot.joints, robot.coordinates, strict=True):
-        if joint.nq == joint.nv:
-            found[at.v] = range(at.q.start, at.q.stop)
-    return found

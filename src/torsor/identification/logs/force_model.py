@@ -12,6 +12,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Flags
 from torsor.identification.closed_robot import MeasuredRobot
+from torsor.identification.logs.sampling import Segment
 
 SAMPLES = 2000  # that are compared
 RANK = 1e-11  # eigenvalues of the normal equations with unit columns, relative to the largest, that count as zero
@@ -72,11 +73,15 @@ class ForceModel:
         """Return the fits for motions q (N, nq), v, a (N, n) and forces tau (N, n); ``used`` (N, n) selects forces."""
         return self.of(q, v, a, used).fit(tau)
 
-    def inertia_rows(self, q: Array) -> Array:
-        """Return (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q), the own inertia.
+    def scores(self, segment: Segment, cutoffs: Array) -> Array:
+        """Return the scores of a segment, differentiated with each cutoff (Hz), the lowest of which is the last."""
+        lost, count = int(np.ceil(1 / (cutoffs[-1] * segment.step))), len(segment.q)
+        inside = slice(lost, count - lost, self.step(count - 2 * lost))
+        motions = ((x[inside] for x in segment.motion(float(cutoff))) for cutoff in cutoffs)
+        return np.array([self.fit(q, v, a, segment.tau[inside]).score for q, v, a in motions])
 
-        M_jj is positive for every robot.
-        """
+    def inertia_rows(self, q: Array) -> Array:
+        """Return (n, b + 1) whose product with a fit is the mean of M_jj(q), positive for every robot."""
         n = self.robot.nv
         still = np.zeros((len(q), n))
         rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
@@ -86,10 +91,7 @@ class ForceModel:
         return found
 
     def friction_rows(self, v: Array) -> Array:
-        """Return (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
-
-        It is positive for every robot.
-        """
+        """Return (n, b + 1) whose product with a fit is the friction at the usual speed, positive for every robot."""
         names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
         own = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import frozen_array, is_whole, number, one_of, real_array, rows, table
+from torsor.base.checks import frozen_array, is_whole, number, one_of, positive_vector, real_array, rows, table
 from torsor.base.decoding import check_keys
 from torsor.base.errors import ModelError, describe
 from torsor.base.files import check_file
 from torsor.base.number_tables import Head, read_columns, read_table
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, drives_of
-from torsor.identification.logs.log_map import Gears, LogMap, saturation_of
+from torsor.identification.logs.log_map import Gears, LogMap
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, unit_scales, wanted_columns
@@ -39,13 +39,7 @@ WRENCHES = "wrenches"
 
 
 def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
-    """Return the columns of all wrenches of a map: moment, then force, of one place after the other.
-
-    Example:
-        >>> plate = {"force": [8, 9, 10], "moment": ["mx", "my", "mz"]}
-        >>> wrench_columns(LogMap({}, wrenches={"fl_foot": plate}), torsor.library.quadruped())
-        ['mx', 'my', 'mz', 8, 9, 10]
-    """
+    """Return the columns of all wrenches of a map: moment, then force, of one place after the other."""
     if isinstance(robot, ClosedRobot):
         fix = "give them as arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
         raise ModelError("wrenches in a log of a robot with closed loops", where=given.source, fix=fix)
@@ -55,7 +49,7 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
         where = f"{given.source}: wrenches: {place}"
         if "force" not in own:
             raise ModelError("no columns of the force", where=where, fix="force = [x, y, z]")
-        for part in _parts(own):
+        for part in [each for each in ("moment", "force") if each in own]:
             heads = rows(own[part], where, part, "three columns")
             if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
                 raise ModelError(f"{part} is {heads!r}", value=heads, where=where, allowed="three heads, or numbers")
@@ -63,11 +57,6 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
     if len(set(found)) < len(found):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
     return found
-
-
-def _parts(own: Mapping[str, Any]) -> list[str]:
-    """Return which parts of a wrench have columns, in their order."""
-    return [part for part in ("moment", "force") if part in own]
 
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
@@ -83,14 +72,6 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
     """Return wrenches (N, L, 6) as in ``inverse_dynamics``, of columns (N, k) in SI units at positions q (N, nq).
 
     Rows without a number are NaN.
-
-    Example:
-        >>> robot = torsor.library.quadruped()
-        >>> plate = {"force": [8, 9, 10], "moment": [11, 12, 13], "axes": "world", "origin": [0.2, 0.13, 0.0]}
-        >>> given = LogMap({}, wrenches={"fl_foot": plate})
-        >>> weight = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 30.0]])
-        >>> external_of(robot, robot.neutral()[None], weight, given)[0, 3].round(9).tolist()
-        [0.0, 0.0, 0.0, 0.0, 0.0, 30.0]
     """
     assert isinstance(robot, Robot)  # ``wrench_columns`` refuses others
     whole = np.isfinite(q).all(axis=1) & np.isfinite(values).all(axis=1)
@@ -114,10 +95,7 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
 
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
-    """Return the coordinates (k) that the columns of forces are of, and which forces (nv,) are known.
-
-    Those of a free base are zero and known; without columns of tau, nothing else is.
-    """
+    """Return the coordinates (k) of columns of forces, and which forces (nv,) are known: of a free base, zero, too."""
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
     driven = [k for k in range(robot.nv) if heads is not None and (len(heads) == robot.nv or k not in base)]
@@ -212,15 +190,6 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
     """Return the log in a file (or several files of one run), as the map says; a saved trajectory (.npz) needs no map.
 
     Errors name the line. With ``look``, missing numbers become NaN, and times may go back.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "log.csv")
-        ...     np.savetxt(file, np.zeros((9, 4)), delimiter=",")
-        ...     log = read(file, torsor.library.two_link(), LogMap({"q": [0, 1], "tau": [2, 3]}, rate=100.0))
-        >>> len(log), log.times[:3].tolist(), log.line(0)
-        (9, [0.0, 0.01, 0.02], 'line 1')
     """
     path = Path(path)
     if path.suffix.lower() == ".npz":
@@ -249,15 +218,12 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
             raise ModelError(f"scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
         scales[name] = scales.get(name, 1.0) * each
     found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
-    bases = {
-        name: base.in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
-        for name, base in bases.items()
-    }
-    for name, base in bases.items():
+    for name in bases:
+        base = bases[name] = bases[name].in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
         _check_size(found[name], columns[name], base)
-    if not look:
-        for base in bases.values():
-            check_increasing(base.times[np.isfinite(base.times)], base.lines[np.isfinite(base.times)], base.source)
+        if not look:
+            known_times = np.isfinite(base.times)
+            check_increasing(base.times[known_times], base.lines[known_times], base.source)
     main = bases["q"]
     on_main = {name: _at_main(found[name], bases[name], main) for name in found}
     forces = np.zeros((len(main.times), robot.nv))
@@ -266,39 +232,23 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
         forces[:, driven] = on_main[force]
         heads = [columns[force][driven.index(k)] if k in driven else "none" for k in range(robot.nv)]
     measured = {"q": on_main["q"], "tau": forces}
-    motor = drives.motor_forces(forces) if force == "current" else forces
-    full = saturation_of(given.saturation, robot, given.source)
-    with np.errstate(invalid="ignore"):
-        saturated = drives.driven(np.abs(measured["tau"]) >= full) | ~known
-    log = Log(
-        path.name,
-        main.times,
-        drives.positions(on_main["q"]),
-        drives.forces(motor),
-        drives.rates(on_main["v"], "v") if "v" in found else None,
-        drives.rates(on_main["a"], "a") if "a" in found else None,
-        main.lines,
-        measured,
-        {"q": columns["q"], "tau": heads},
-        saturated,
-        on_main.get("temperature"),
-    )
-    log = replace(log, whole=_whole(path, robot, given, log.q))
-    if WRENCHES not in on_main:
-        return log
-    external = external_of(robot, log.q, on_main[WRENCHES], given)
-    tau = log.tau + environment_forces(robot, log.q, external)
-    return replace(log, tau=tau, external=external)
+    motor = forces * drives.constants if force == "current" and drives.constants is not None else forces
+    saturated = np.tile(~known, (len(forces), 1))
+    if given.saturation is not None:
+        full = positive_vector(given.saturation, robot.nv, given.source, "saturation")
+        with np.errstate(invalid="ignore"):
+            saturated |= drives.driven(np.abs(forces) >= full)
+    q, tau = drives.positions(on_main["q"]), drives.forces(motor)
+    v, a = (drives.rates(on_main[name], name) if name in found else None for name in ("v", "a"))
+    external = external_of(robot, q, on_main[WRENCHES], given) if WRENCHES in on_main else None
+    tau = tau + environment_forces(robot, q, external)
+    all_heads = {"q": columns["q"], "tau": heads}
+    more = on_main.get("temperature"), external, _whole(path, robot, given, q)
+    return Log(path.name, main.times, q, tau, v, a, main.lines, measured, all_heads, saturated, *more)
 
 
 def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:
-    """Return a saved or simulated motion of a robot as a log.
-
-    Example:
-        >>> pendulum = torsor.library.planar_chain(1)
-        >>> len(of_trajectory(torsor.simulate(pendulum, duration=0.01), "fall", pendulum))
-        11
-    """
+    """Return a saved or simulated motion of a robot as a log."""
     if motion.q.ndim != 2:
         found = f"positions have shape {motion.q.shape}"
         raise ModelError(found, where=source, allowed="one motion", fix="select one: trajectory[0]")
@@ -482,7 +432,12 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         raise ModelError(found, where=own.source, allowed="as many rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
-    _check_overlap(own, main)
+    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    common = min(last for _, last in ends) - max(first for first, _ in ends)
+    if common < OVERLAP * max(last - first for first, last in ends):
+        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
+        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
+        raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)
     columns = []
     for x in values.T:
         known = np.isfinite(own.times) & np.isfinite(x)
@@ -492,13 +447,3 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
         columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
     return np.stack(columns, axis=1)
-
-
-def _check_overlap(own: _Base, main: _Base) -> None:
-    """Raise ModelError where two clocks have little time in common: another unit, or another zero."""
-    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
-    common = min(last for _, last in ends) - max(first for first, _ in ends)
-    if common < OVERLAP * max(last - first for first, last in ends):
-        spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
-        fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or set both clocks to the same zero'
-        raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)

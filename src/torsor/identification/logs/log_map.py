@@ -5,28 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import (
-    frozen_array,
-    indices_of,
-    number,
-    one_of,
-    positive,
-    positive_vector,
-    real_array,
-    rows,
-    table,
-    whole_number,
-)
+from torsor.base.checks import frozen_array, indices_of, number, one_of, positive, real_array, rows, table, whole_number
 from torsor.base.decoding import check_keys, file_table, filled
 from torsor.base.errors import ModelError, listing
-from torsor.base.files import check_file
+from torsor.base.files import check_file, check_suffix
 from torsor.base.number_tables import read_table
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.mechanism.mechanism import FORCES
@@ -89,35 +77,22 @@ class Gears:
             raise ModelError(what, where=place, fix='write side = "motor" and ratios (1 without a gear), or neither')
         return made
 
-    @cached_property
-    def _inverse(self) -> Array:
-        return np.asarray(np.linalg.inv(self.matrix))
-
     def positions(self, measured: Array) -> Array:
         """Return the positions (N, n) of the joints."""
         return np.asarray(self.rates(measured, "q") + self.offsets) if self.offsets.any() else self.rates(measured, "q")
 
     def rates(self, measured: Array, what: str) -> Array:
         """Return the velocities or accelerations (N, n) of the joints; ``what`` is "v" or "a"."""
-        return np.asarray(measured @ self._inverse.T) if self.sides[what] == "motor" else measured
+        return np.asarray(measured @ np.linalg.inv(self.matrix).T) if self.sides[what] == "motor" else measured
 
     def forces(self, measured: Array) -> Array:
         """Return the forces (N, n) of the joints."""
         return np.asarray(measured @ self.matrix) if self.sides["tau"] == "motor" else measured
 
-    def motor_forces(self, currents: Array) -> Array:
-        """Return the forces (N, n) of currents (N, n), in A."""
-        return np.asarray(currents * (1.0 if self.constants is None else self.constants))
-
     def couplings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the motors that turn with several joints, as ``identify(couplings=...)`` has them.
 
         Each has the rates of the joints ``names`` (n), relative to its own joint: R[k, j] / R[k, k].
-
-        Example:
-            >>> table = {"side": "motor", "ratios": [50.0, 40.0], "coupling": [["joint2", "joint1", 20.0]]}
-            >>> Gears.of(table, torsor.library.two_link(), "map.toml").couplings(["joint1", "joint2"])
-            {'motor of joint2': {'joint1': 0.5, 'joint2': 1.0}}
         """
         found = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
@@ -172,25 +147,9 @@ def _sides(given: Any, where: str) -> dict[str, str]:
     if unknown:
         raise ModelError(f"side of {unknown[0]!r}", where=where, allowed="q, v, a, tau")
     first = found.get("q", "joint")
-    sides = {
-        "q": first,
-        "v": first,
-        "a": first,
-        "tau": "joint",
-    } | found  # derivatives are usually those of the positions
+    # Derivatives are usually those of the positions.
+    sides = {**dict.fromkeys(("q", "v", "a"), first), "tau": "joint"} | found
     return {key: one_of(each, SIDES, where, f"side of {key!r}") for key, each in sides.items()}
-
-
-def saturation_of(given: Any, robot: MeasuredRobot, where: str) -> Array:
-    """Return the largest forces (n,) that the log shows where a drive saturates; infinite where none is given.
-
-    Example:
-        >>> saturation_of(None, torsor.library.two_link(), "map.toml").tolist()
-        [inf, inf]
-    """
-    if given is None:
-        return np.full(robot.nv, np.inf)
-    return positive_vector(given, robot.nv, where, "saturation")
 
 
 MAX_MAP_BYTES = 1_000_000
@@ -270,10 +229,7 @@ class LogMap:
             1000.0
         """
         file = Path(path)
-        if file.suffix.lower() not in SUFFIXES:
-            raise ModelError(
-                f"the suffix is {file.suffix!r}", value=file.suffix, where=file.name, allowed=", ".join(SUFFIXES)
-            )
+        check_suffix(file, SUFFIXES)
         check_file(file, f"the map of a log: {', '.join(SUFFIXES)}")
         return filled(cls, file_table(file, MAX_MAP_BYTES), file.name, typed=False, source=file.name)
 
@@ -316,16 +272,7 @@ FIX = "name the columns so, or say which they are in a map: --map FILE (docs: id
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
-    r"""Return the map of a log by its heads, with the units that they name in brackets.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     file = Path(folder, "log.csv")
-        ...     _ = file.write_text("time [ms],q joint1 [deg],tau joint1\n0,0,0\n", encoding="utf-8")
-        ...     own_map(file, torsor.library.planar_chain(1)).units
-        {'time': 'ms', 'q': ['deg'], 'tau': ['N m']}
-    """
+    """Return the map of a log by its heads, with the units that they name in brackets."""
     check_file(path, LOGS)
     if path.suffix.lower() == ".npz":
         return LogMap({"q": list(robot.position_names)}, source=path.name)

@@ -39,13 +39,16 @@ def delay_findings(
         return [], found
     way = "later" if found.value > 0 else "earlier"
     worst = int(np.argmax(found.before / np.maximum(found.after, 1e-20)))
-    text = (
-        f"forces are {1e3 * abs(found.value):.3g} ms {way} than the motion: then the model leaves "
-        f"{100 * math.sqrt(found.after[worst]):.3g} % of the force of {model.robot.coordinate_names[worst]!r}, and "
-        f"{100 * math.sqrt(found.before[worst]):.3g} % as it is"
-    )
+    left = _left(found.after[worst], found.before[worst], model.robot.coordinate_names[worst])
+    text = f"forces are {1e3 * abs(found.value):.3g} ms {way} than the motion: {left}"
     fix = f'write delay = {found.value:.3g} (s) in the map, or delay = "estimate"'
     return [LogFinding("delay", source, text, fix, found.value)], found
+
+
+def _left(after: float, before: float, name: str) -> str:
+    """Return what a correction would leave of the variance of a force, and what is left now, in words."""
+    text = f"then the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
+    return f"{text}, and {100 * math.sqrt(before):.3g} % as it is"
 
 
 def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
@@ -60,10 +63,8 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
         heavy = sure_inertia[j] < -SURE and sure_friction[j] < DOUBT
         rough = sure_friction[j] < -SURE and sure_inertia[j] < DOUBT
         if (heavy or rough) and fitted.left[j] < UNEXPLAINED and np.ptp(v[:, j]) > MOVES:
-            text = (
-                f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed, "
-                "and both are positive of every robot"
-            )
+            text = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
+            text += ", and both are positive of every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
             place = f"{source}: force of {name!r}"
             yield LogFinding("sign", place, text, fix, float(values[0][j] if heavy else values[1][j]))
@@ -106,10 +107,8 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
     if common[worst] > max(APART, TIMES * left[worst]):
         name = model.robot.coordinate_names[worst]
-        text = (
-            f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
-            f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
-        )
+        text = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
+        text += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
         fix = "check zeros of several joints, the direction of gravity, units of forces, and the geometry of the robot"
         yield LogFinding("together", source, text, fix, float(common[worst]))
 
@@ -133,10 +132,7 @@ FLOOR = 1e-9  # of the variance: what is left below it is rounding
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and what it means for the map.
-
-    ``shift`` (rad) is that of the ``coordinate``, for an offset.
-    """
+    """A change of columns, its kind, what it means for the map; of an offset ``coordinate`` and ``shift`` (rad)."""
 
     kind: str
     place: str
@@ -168,10 +164,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
         before, after, chosen = best
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
-        text = (
-            f"{chosen.words}: then the model leaves {100 * math.sqrt(after[worst]):.3g} % of the force of {name!r}, "
-            f"and {100 * math.sqrt(before[worst]):.3g} % as it is"
-        )
+        text = f"{chosen.words}: {_left(after[worst], before[worst], name)}"
         place, value = f"{source}: {chosen.place}", float(after[worst] / before[worst])
         found.append(LogFinding(chosen.kind, place, text, chosen.fix, value))
         now, whole = chosen.apply(now), chosen.apply(whole)
@@ -245,17 +238,9 @@ def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
     for i, k in combinations(range(n), 2):
         if n > MANY and k > i + 1:
             continue
-        pair = f"{names[i]!r} and {names[k]!r}"
-        yield Hypothesis(
-            "swapped",
-            f"forces of {pair}",
-            "are the columns swapped?",
-            "correct the order of the columns",
-            _forces_swapped(i, k),
-        )
-        yield Hypothesis(
-            "swapped", f"q of {pair}", "are the columns swapped?", "correct the order of the columns", _swapped(i, k)
-        )
+        words = "are the columns swapped?", "correct the order of the columns"
+        for what, apply in (("forces", _swapped(i, k, forces=True)), ("q", _swapped(i, k))):
+            yield Hypothesis("swapped", f"{what} of {names[i]!r} and {names[k]!r}", *words, apply)
     for j, name in enumerate(names):
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
         fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
@@ -284,26 +269,20 @@ def _scaled(factor: Array) -> Callable[[Motion], Motion]:
 
 
 def _shifted(j: int, offset: float) -> Callable[[Motion], Motion]:
+    return lambda m: m._replace(q=m.q + offset * (np.arange(m.q.shape[1]) == j))
+
+
+def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]:
+    """Return the exchange of two columns of the positions and their rates, or of the forces."""
+
     def apply(m: Motion) -> Motion:
-        q = m.q.copy()
-        q[:, j] += offset
-        return m._replace(q=q)
+        order = np.arange(m.tau.shape[1])
+        order[[i, k]] = k, i
+        if forces:
+            return m._replace(tau=m.tau[:, order])
+        return Motion(m.q[:, order], m.v[:, order], m.a[:, order], m.tau)
 
     return apply
-
-
-def _order(x: Array, i: int, k: int) -> Array:
-    order = np.arange(x.shape[1])
-    order[[i, k]] = k, i
-    return x[:, order]
-
-
-def _swapped(i: int, k: int) -> Callable[[Motion], Motion]:
-    return lambda m: Motion(_order(m.q, i, k), _order(m.v, i, k), _order(m.a, i, k), m.tau)
-
-
-def _forces_swapped(i: int, k: int) -> Callable[[Motion], Motion]:
-    return lambda m: m._replace(tau=_order(m.tau, i, k))
 
 
 NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
@@ -363,7 +342,7 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
 
-MOST = 5000  # samples from which deviations are computed; more count by their number
+MAX_SAMPLES = 5000  # samples from which deviations are computed; more count by their number
 
 
 class ModelLook(NamedTuple):
@@ -406,7 +385,7 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
     made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # there the fit does not know the sign of the friction
-    every = max(1, len(samples.q) // MOST)
+    every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
     shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)

@@ -53,7 +53,7 @@ class Spectrum(NamedTuple):
 
 
 class Cutoff(NamedTuple):
-    """The chosen ``value`` (Hz), the standard deviation of the ``noise`` (n,) of a signal, and its ``spectra``.
+    """The chosen ``value`` (Hz), and the standard deviation of the ``noise`` (n,) of a signal.
 
     Below ``lowest`` (Hz), more than ``LOST`` of the power of the derivative before the last would be lost.
     """
@@ -61,7 +61,6 @@ class Cutoff(NamedTuple):
     value: float
     lowest: float
     noise: Array
-    spectra: tuple[Spectrum, ...]
 
 
 def spectrum(values: Array, step: float) -> Spectrum:
@@ -108,7 +107,7 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
     best = int(np.argmin(score))
     lowest = min(best, int(kept[0])) if kept.size else best
-    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor), spectra)
+    return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor))
 
 
 # The delay between positions and forces: the shift of the forces with which the model explains them best.
@@ -235,9 +234,14 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
     source = logs[0].source
     if len({(each.v is None, each.a is None) for each in logs}) > 1:
         raise ModelError("some logs have velocities and some have not", where=source)
-    _check_temperatures(logs)
+    without = [log.source for log in logs if log.temperature is None]
+    if 0 < len(without) < len(logs):
+        fix = "add its temperatures, or leave out those of all logs"
+        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
     for log in logs:
-        _check_passive(robot, log)
+        if log.whole is not None and isinstance(robot, ClosedRobot):
+            rows = log.complete & np.isfinite(log.whole).all(axis=1)
+            robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
         found = f"no run of {SHORTEST} samples without a gap"
@@ -262,7 +266,10 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
         np.concatenate([np.asarray(getattr(each, name)) for each in kept]) for name in Samples._fields[:6]
     )
     warm = [each.temperature for each in kept if each.temperature is not None]
-    more = np.concatenate(warm) if warm else None, _wrenches(kept)
+    # Wrenches are zero in segments without any.
+    shapes = [each.external.shape[1:] for each in kept if each.external is not None]
+    loads = [np.zeros((len(x.q), *shapes[0])) if x.external is None else x.external for x in kept] if shapes else []
+    more = np.concatenate(warm) if warm else None, np.concatenate(loads) if loads else None
     whole = Samples(q, v, a, tau, None if (weights == 1).all() else weights, times, *more)
     return Prepared(whole, tuple(segments), cutoff, delay, tuple(notes))
 
@@ -279,32 +286,19 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
     found = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
-    candidates = found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1))
+    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1)), dtype=float)
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
     if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:
-        model = ForceModel(robot)
-        lost = int(np.ceil(1 / (candidates[-1] * longest.step)))
-        inside = slice(lost, len(longest.q) - lost, model.step(len(longest.q) - 2 * lost))
-        scores = []
-        for cutoff in candidates:
-            q, v, a = longest.motion(float(cutoff))
-            scores.append(model.fit(q[inside], v[inside], a[inside], longest.tau[inside]).score)
-        best = float(candidates[int(np.argmax(np.array(scores) <= min(scores) + ALIKE))])  # the highest of them
-    if best == found.value:
-        notes.append(f"cutoff {best:.3g} Hz, from the spectrum")
-    else:
-        notes.append(f"cutoff {best:.3g} Hz, which explains the forces best; from the spectrum: {found.value:.3g} Hz")
+        scores = ForceModel(robot).scores(longest, candidates)
+        best = float(candidates[int(np.argmax(scores <= scores.min() + ALIKE))])  # the highest of them
+    other = f"which explains the forces best; from the spectrum: {found.value:.3g} Hz"
+    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
     return best
 
 
 def _delay(
-    robot: MeasuredRobot,
-    segments: Sequence[Segment],
-    cutoff: float | None,
-    given: LogMap,
-    notes: list[str],
-    source: str,
+    robot: MeasuredRobot, segments: list[Segment], cutoff: float | None, given: LogMap, notes: list[str], source: str
 ) -> Array:
     """Return what the forces (n,) are late by, s: as given, or estimated."""
     if not isinstance(given.delay, str):
@@ -313,8 +307,7 @@ def _delay(
             raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
         return found
     if given.delay != ESTIMATED:
-        allowed = f'seconds, or "{ESTIMATED}"'
-        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=allowed)
+        raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=f'seconds, or "{ESTIMATED}"')
     longest = longest_of(segments)
     if not longest.all_measured:
         raise ModelError("a delay of forces that were not all measured", where=source, fix="give it in s")
@@ -348,26 +341,3 @@ def _samples(segment: Segment, cutoff: float | None, delay: Array, every: int) -
 def _ends(segment: Segment, cutoff: float) -> int:
     """Return the samples within 1 / cutoff of each end of a segment."""
     return int(np.ceil(1 / (cutoff * segment.step) - 1e-9))
-
-
-def _wrenches(parts: Sequence[Samples]) -> Array | None:
-    """Return the wrenches (N, L, 6) of all segments, zero in those without any; None where none has any."""
-    shape = next((each.external.shape[1:] for each in parts if each.external is not None), None)
-    if shape is None:
-        return None
-    return np.concatenate([np.zeros((len(x.q), *shape)) if x.external is None else x.external for x in parts])
-
-
-def _check_temperatures(logs: Sequence[Log]) -> None:
-    """Raise ModelError for a log without temperatures beside others that have them."""
-    without = [log.source for log in logs if log.temperature is None]
-    if 0 < len(without) < len(logs):
-        fix = "add its temperatures, or leave out those of all logs"
-        raise ModelError("no temperatures, which other logs have", where=without[0], fix=fix)
-
-
-def _check_passive(robot: MeasuredRobot, log: Log) -> None:
-    """Raise ModelError where measured positions of passive joints are not where the closed loops have them."""
-    if log.whole is not None and isinstance(robot, ClosedRobot):
-        rows = log.complete & np.isfinite(log.whole).all(axis=1)
-        robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])

@@ -90,10 +90,7 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
 
 
 def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
-    """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
-
-    Each step is the polynomial of degree 5 with those of its two ends.
-    """
+    """Return a signal at ``wanted`` times (T,) by quintics from it and two derivatives (N, n) at equal times (N,)."""
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
     u = ((wanted - times[first]) / step)[:, None]
@@ -152,9 +149,8 @@ class Segment(NamedTuple):
 
     def until(self, count: int) -> Segment:
         """Return the first ``count`` samples."""
-        names = ("times", "q", "v", "a", "tau", "saturated", "temperature", "external")
-        cut: dict[str, Any] = {name: None if (x := getattr(self, name)) is None else x[:count] for name in names}
-        return self._replace(**cut)
+        cut: Any = (x[:count] if isinstance(x, np.ndarray) else x for x in self)
+        return Segment(*cut)
 
     def motion(self, cutoff: float | None) -> tuple[Array, Array, Array]:
         """Return q, v and a (T, n): as measured, or differentiated with a cutoff (Hz)."""
@@ -191,7 +187,16 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         raise ModelError(found, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= SHORTEST]
-    _note(log, sampling, len(parts), len(long), notes)
+    rate = 1 / sampling.step
+    if sampling.how == "rounded":
+        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
+    if sampling.how == "unequal":
+        text = f"{log.source}: steps differ by up to {100 * sampling.spread:.3g} %: resampled at {rate:.6g} Hz"
+        notes.append(f"{text}, positions by cubics, forces linearly")
+    if len(parts) > 1:
+        left = f", {len(parts) - len(long)} of them too short to be used" if len(long) < len(parts) else ""
+        first = log.line(int(sampling.gaps[0]))
+        notes.append(f"{log.source}: {len(parts) - 1} gaps, the first before {first}: {len(parts)} segments{left}")
     turning = robot if robot.nq != robot.nv else None
     return [_filtered(_regular(log, part, sampling), given)._replace(robot=turning) for part in long]
 
@@ -203,30 +208,9 @@ def longest_of(segments: Sequence[Segment]) -> Segment:
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)
-    while count > SHORTEST and not _is_smooth(count - 1):
+    while count > SHORTEST and 60**20 % (count - 1):  # it has other factors
         count -= 1
     return longest.until(count)
-
-
-def _is_smooth(count: int) -> bool:
-    for factor in (2, 3, 5):
-        while count % factor == 0:
-            count //= factor
-    return count == 1
-
-
-def _note(log: Log, sampling: Sampling, count: int, used: int, notes: list[str]) -> None:
-    rate = 1 / sampling.step
-    if sampling.how == "rounded":
-        notes.append(f"{log.source}: stamps are equal steps of {rate:.6g} Hz, rounded: the equal steps are used")
-    if sampling.how == "unequal":
-        spread = 100 * sampling.spread
-        text = f"{log.source}: steps differ by up to {spread:.3g} %: resampled at {rate:.6g} Hz, positions by cubics, "
-        notes.append(text + "forces linearly")
-    if count > 1:
-        left = f", {count - used} of them too short to be used" if used < count else ""
-        first = log.line(int(sampling.gaps[0]))
-        notes.append(f"{log.source}: {count - 1} gaps, the first before {first}: {count} segments{left}")
 
 
 def _regular(log: Log, part: slice, sampling: Sampling) -> Segment:

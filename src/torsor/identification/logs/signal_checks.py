@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.errors import ModelError, ModelWarning
+from torsor.base.errors import ModelError, ModelWarning, warn
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.differentiation import differentiate
@@ -16,7 +16,6 @@ from torsor.identification.logs.log import Log, LogFinding
 from torsor.identification.logs.log_map import LogMap
 from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
-from torsor.identification.units import check_radians
 from torsor.mechanism.mechanism import FORCES, units
 
 STILL = 1e-3  # rad or m: a joint that spans less does not move
@@ -71,9 +70,7 @@ def _missing(log: Log) -> Iterator[LogFinding]:
             for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
             if not np.isfinite(x)
         ]
-        text = (
-            f"{count} of {len(log)} rows have no number, the first in {log.line(k)}{', ' + heads[0] if heads else ''}"
-        )
+        text = f"{count} of {len(log)} rows have no number, the first in {', '.join([log.line(k), *heads[:1]])}"
         yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
 
 
@@ -82,11 +79,9 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: {times[k]:.9g} s after "
-        text += f"{times[k - 1]:.9g} s"
-        fix = (
-            "sort the lines; cut the file there, if a second run begins; or give the rate, if the stamps are too coarse"
-        )
+        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: "
+        text += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
+        fix = "sort the lines; cut the file where a second run begins; or give the rate, if the stamps are too coarse"
         yield LogFinding("time", log.source, text, fix, back.size)
     if len(times) < 3:
         return
@@ -96,10 +91,8 @@ def _times(log: Log) -> Iterator[LogFinding]:
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
         text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        text += f"step: {sampling.step:.4g} s)"
-        yield LogFinding(
-            "gap", log.source, text, "none needed: each segment is differentiated alone", float(steps.max())
-        )
+        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed: each segment is differentiated alone"
+        yield LogFinding("gap", log.source, text, fix, float(steps.max()))
 
 
 def _slow(log: Log) -> Iterator[LogFinding]:
@@ -124,11 +117,12 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
-    bend = np.where(_even(log.times), x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
+    steps = np.diff(log.times)
+    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps beside a sample are as usual
+    bend = np.where(even[:-1] & even[1:], x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
-    usual = max(
-        float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x))
-    )  # of the noise, of the motion, of the encoder, of rounding
+    # Of the noise, of the motion, of the encoder, of rounding.
+    usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
     alone = size > SPIKE * usual
     # Of a single wrong sample, both neighbours bend by half as much to the other side.
     alone[0] = alone[-1] = False
@@ -162,9 +156,8 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
             text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
-            yield LogFinding(
-                "constant", place, text, "check the column: a force that never changes shows nothing", float(x[0])
-            )
+            fix = "check the column: a force that never changes shows nothing"
+            yield LogFinding("constant", place, text, fix, float(x[0]))
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
@@ -182,10 +175,8 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
         if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
-            text = (
-                f"{count} samples are exactly its {side} value {end:.6g}, {run} of them from {log.line(first)} on: the "
-            )
-            text += "drive saturates"
+            text = f"{count} samples are exactly its {side} value {end:.6g}, "
+            text += f"{run} of them from {log.line(first)} on: the drive saturates"
             fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
             yield LogFinding("saturation", place, text, fix, end)
 
@@ -203,18 +194,10 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
         if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
-            text = (
-                f"it reaches {largest[j]:.4g} {FORCES[kind]}, and the limit of the drive is {limit:.4g} {FORCES[kind]}"
-            )
+            force = FORCES[kind]
+            text = f"it reaches {largest[j]:.4g} {force}, and the limit of the drive is {limit:.4g} {force}"
             fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
             yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
-
-
-def _even(times: Array) -> Flags:
-    """Return for the samples (N - 2,) inside whether both steps beside them are as usual."""
-    steps = np.diff(times)
-    usual = (steps > 0) & (steps < 1.5 * np.median(steps))
-    return np.asarray(usual[:-1] & usual[1:])
 
 
 def _longest_run(flags: Flags) -> tuple[int, int]:
@@ -259,13 +242,9 @@ def rate_findings(
         if not sizes[j, j] > 0:
             continue
         if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
-            text = (
-                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}, "
-            )
-            text += f"with its own {own:.3f}"
-            yield LogFinding(
-                "swapped", place, text, f"correct the order of the columns of {what}", float(alike[j, other])
-            )
+            text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
+            text, fix = f"{text}, with its own {own:.3f}", f"correct the order of the columns of {what}"
+            yield LogFinding("swapped", place, text, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
         if abs(best) < LIKE:
@@ -293,8 +272,7 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     """Return by how many steps x (T,) is later than y (T,), and the correlation (largest in size) at this shift."""
     count = min(SHIFTS, len(x) // 10)
     inside = slice(count, len(x) - count)
-    kept = x[inside]
-    found = []
+    kept, found = x[inside], []
     for shift in range(-count, count + 1):
         other = y[inside.start - shift : inside.stop - shift]
         found.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
@@ -362,3 +340,67 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
             text = f"the encoder has steps of {step:.3g}: noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
             fix = "move faster or more, log more often, or lower the cutoff"
             yield LogFinding("quantisation", f"{log.source}: q of {name!r}", text, fix, step)
+
+
+# Measurements in degrees where radians are meant: recognised by the limits of the joints, or by many turns.
+
+FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
+LEAST_ANGLE = 2 * math.pi  # numbers below this are not taken for degrees
+TURNS = 3.0  # turns that a joint without limits may span before a warning
+DEGREE = math.pi / 180
+
+
+def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
+    """Raise ModelError for angles q (N, nq) or rates v (N, nv) that are in degrees, and warn where they may be.
+
+    They are refused where a revolute joint goes to more than three times its limits and more than a turn, while all
+    joints would be within their limits if the numbers were degrees. Twice the limits give a warning, and so does a
+    joint without limits that spans more than three turns, but at most one if the numbers were degrees.
+    """
+    angles = [  # of joints with one coordinate, and of their motors
+        (at.q.start, at.v.start)
+        for joint, at in zip(robot.joints, robot.coordinates, strict=True)
+        if joint.nv == 1 and joint.nq == 1 and joint.kind.turns[0] and not joint.follows
+    ]
+    if not angles:
+        return
+    positions, rates = map(list, zip(*angles, strict=True))
+    low, high = robot.lower[positions], robot.upper[positions]
+    for name, values, least, most in (
+        ("q", q[:, positions], low, high),
+        ("v", v[:, rates], -robot.velocity_limit[rates], robot.velocity_limit[rates]),
+    ):
+        _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
+    free = ~np.isfinite(low) & ~np.isfinite(high)
+    span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
+    if span.max(initial=0.0) > TURNS and (DEGREE * span <= 1).all():
+        worst = int(np.argmax(span))
+        found = (
+            f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
+        )
+        fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
+        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, give the joint limits that allow these turns")
+
+
+def _check_limits(
+    robot: MeasuredRobot, what: str, names: list[str], values: Array, limits: tuple[Array, Array]
+) -> None:
+    least, most = limits
+    ends = values.min(axis=0), values.max(axis=0)
+    largest = np.maximum(np.abs(least), np.abs(most))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where(np.isfinite(largest) & (largest > 0), np.abs(values).max(axis=0) / largest, 0.0)
+    outside = (ends[0] < least) | (ends[1] > most)
+    inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= most)).all())
+    worst = int(np.argmax(np.where(outside, reach, -1.0)))
+    if not inside or not reach[worst] > DOUBTFUL or not np.abs(values[:, worst]).max() > LEAST_ANGLE:
+        return
+    unit, degrees = ("rad", "deg") if what == "q" else ("rad/s", "deg/s")
+    size = float(np.abs(values[:, worst]).max())
+    found = f"{what} of {names[worst]!r} reaches {size:.4g}, and its limit is {largest[worst]:.4g} {unit}"
+    fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
+    fix += "; or correct the limits of the robot"
+    if reach[worst] > FAR:
+        text = f"{found}; all are within their limits if the numbers are degrees"
+        raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
+    warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)

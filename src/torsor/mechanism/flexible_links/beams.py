@@ -24,7 +24,7 @@ from torsor.mechanism.flexible import Modes
 
 # Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
 _MORE = 10
-MOST_MODES = 12  # in one direction; beyond that the trial functions lose digits
+MAX_MODES = 12  # in one direction; beyond that the trial functions lose digits
 
 
 def beam(
@@ -108,7 +108,7 @@ def _counts(modes: Any, where: str) -> tuple[int, int, int]:
     if not 2 <= len(given) <= 3:
         allowed = "one number, (along y, along z) or (along y, along z, torsion)"
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    y, z, x = (whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in (*given, 0)[:3])
+    y, z, x = (whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in (*given, 0)[:3])
     if not y + z + x:
         raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
     return y, z, x

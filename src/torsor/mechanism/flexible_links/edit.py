@@ -20,8 +20,8 @@ from torsor.spatial import make_pose, move_inertia
 # Robots with rods by strain modes: slender bodies that bend far, such as eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
-MOST_MODES = 12  # of each strain
-MOST_SECTIONS = 100
+MAX_MODES = 12  # of each strain
+MAX_SECTIONS = 100
 
 
 def with_rod(
@@ -70,7 +70,7 @@ def with_rod(
         if count and value is None:
             raise ModelError(f"of {what} without a stiffness", argument="modes", where=where, fix=f"give {what}=")
     rest = [0.0 if value is None else positive(value, where, what) for what, value in given.items()]
-    N = whole_number(sections, where, "sections", most=MOST_SECTIONS)
+    N = whole_number(sections, where, "sections", most=MAX_SECTIONS)
     if max(counts) > N:
         found, fix = f"{max(counts)} modes at {N} sections", "give more sections="
         raise ModelError(found, where=where, allowed="no more modes of a strain than sections", fix=fix)
@@ -103,7 +103,7 @@ def _counts(modes: Any, where: str) -> tuple[int, int, int, int]:
     if not 1 <= len(given) <= 4:
         allowed = "one to four numbers: bending along y, along z, torsion, stretch"
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    y, z, x, s = (whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in [*given, 0, 0, 0][:4])
+    y, z, x, s = (whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in [*given, 0, 0, 0][:4])
     if not y + z + x + s:
         raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
     return y, z, x, s

@@ -112,7 +112,7 @@ def _least(columns: Array) -> Array:
 
 SEARCHED = 500  # iterations of the solver for each optimum
 SMALLEST = 1e-6  # least weight, relative to their sum: a weight that the data want to be 0 ends here
-FIRST, MOST, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first, largest, and that of the end
+FIRST, MAX_RADIUS, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first, largest, and that of the end
 BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction: accepted from the first, wider from the second
 SETTLED = 1e-9  # largest change of a logarithm in the last step
 NOTHING = 1e-12  # relative size of singular values that count as 0
@@ -336,7 +336,7 @@ class _Search:
             ratio = (self.steps[-1].misfit - float(r @ r)) / predicted
             if ratio > BETTER:
                 if ratio > GOOD:
-                    self.radius = min(max(self.radius, 2 * size), MOST)
+                    self.radius = min(max(self.radius, 2 * size), MAX_RADIUS)
                 self._arrive(found, r)
                 return True
         self.radius = size / 4

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=ProblemStatement)
 
-LONGEST, MOST = 1000, 10**9  # characters of a status, and iterations
+LONGEST, MAX_ITERATIONS = 1000, 10**9  # characters of a status, and iterations
 SAME = 1e-6  # relative difference within which two objectives are equal
 OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
 NAME, WITHOUT = "problem", "without_problem"  # of the header: the name of the problem, and why it is left out
@@ -119,9 +119,9 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
     if is_solved and not np.isfinite(objective):
         raise ValueError("an optimum that is not finite")
-    if not (0 <= iterations <= MOST and tolerance > 0):
+    if not (0 <= iterations <= MAX_ITERATIONS and tolerance > 0):
         raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
-    if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MOST).all()):
+    if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MAX_ITERATIONS).all()):
         raise ValueError("a log of numbers that are not finite, or too large")
     log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
     multipliers = found["multipliers"], found["bound_multipliers"]
@@ -138,7 +138,7 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
 
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
-MOST_RESULTS = 1_000_000
+MAX_RESULTS = 1_000_000
 ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
 
 
@@ -168,7 +168,7 @@ def several_of_archive(
 ) -> tuple[list[Solution], tuple[int, ...]]:
     """Return the results in an archive and their seeds."""
     seeds = found.arrays["seeds"]
-    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
+    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MAX_RESULTS:
         raise ValueError("seeds are not a row of whole numbers")
     return unpacked(found, [problem] * len(seeds), read_problem), tuple(int(seed) for seed in seeds)
 

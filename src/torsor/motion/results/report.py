@@ -85,7 +85,7 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
 
 
-MOST = 10  # sensitivities that are shown
+MAX_SENSITIVITIES = 10  # sensitivities that are shown
 
 
 def titled_table(title: str, *columns: str) -> Table:
@@ -140,7 +140,7 @@ def _sensitivities(result: Solution) -> Table:
         for (label, side), value in group.sensitivity.items()
     ]
     found += [(row.title, row.label, row.side, row.sensitivity) for row in result.active if row.title in VARIABLES]
-    for title, label, side, value in sorted(found, key=lambda each: -abs(each[-1]))[:MOST]:
+    for title, label, side, value in sorted(found, key=lambda each: -abs(each[-1]))[:MAX_SENSITIVITIES]:
         table.add_row(escape(title), escape(label), side, f"{value:.4g}")
     return table
 

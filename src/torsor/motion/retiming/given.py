@@ -8,7 +8,7 @@ import numpy as np
 from torsor.base.arrays import Array, real_numbers
 from torsor.base.checks import instance_of, positive, real_array
 from torsor.base.errors import ModelError, listing, shortened, warn
-from torsor.motion.retiming.path import MOST_WAYPOINTS, JointPath
+from torsor.motion.retiming.path import MAX_WAYPOINTS, JointPath
 from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
 
@@ -58,9 +58,9 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
         allowed = f"({robot.nv} numbers) in 2 rows or more, or several such paths"
         raise ModelError(f"waypoints of shape {q.shape}", where=where, allowed=allowed)
-    if q.shape[-2] > MOST_WAYPOINTS:
+    if q.shape[-2] > MAX_WAYPOINTS:
         found = f"{q.shape[-2]} waypoints"
-        raise ModelError(found, where=where, allowed=f"{MOST_WAYPOINTS} or fewer", fix="leave some out")
+        raise ModelError(found, where=where, allowed=f"{MAX_WAYPOINTS} or fewer", fix="leave some out")
     if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
         at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
         raise ModelError(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers")

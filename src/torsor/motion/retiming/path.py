@@ -241,7 +241,7 @@ class Timing(NamedTuple):
 
 
 BLEND = 7  # coefficients of a blend
-MOST_WAYPOINTS = 2000
+MAX_WAYPOINTS = 2000
 WAY = 0.45  # of a straight piece that a blend takes at most, so that a part of the line is left
 KNOTS, LEAST = 360, 30  # intervals of a whole path, and of each piece, by default
 MAX_CACHED_GRIDS = 64  # grids with given knots

@@ -16,10 +16,9 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import Bound, Quantity, plot_quantities
 from torsor.base.files import check_array
-from torsor.base.points import check_rate, instants, write_points
 from torsor.base.result import Result
 from torsor.base.summary import Summary
-from torsor.base.tables import Column, columns_of, write_table
+from torsor.base.tables import Column, check_rate, columns_of, instants, write_points, write_table
 from torsor.base.time_series import TimeAxis
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units

@@ -275,7 +275,7 @@ REFINEMENTS = 6  # of the grid
 CHECKED = np.linspace(0.0, 1.0, 9)  # parts of an interval at which it is decided whether to divide it
 WANTED = 2e-3  # of a bound, that may be exceeded between knots
 NEAR, LONG = 1e-3, 5e-4  # of a bound that is not reached in an interval, and of the time that such an interval may take
-MOST_PARTS = 6  # of an interval, in one refinement
+MAX_PARTS = 6  # of an interval, in one refinement
 SLOWER = 4.0  # the divisor of x where friction at that speed leaves no timing
 
 
@@ -488,6 +488,6 @@ def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> In
     speed = np.sqrt(inner / most)
     beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
     idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
-    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MOST_PARTS).astype(int)
-    needed: Indices = np.maximum(parts, np.where(idle, MOST_PARTS, 1)).max(axis=0)
+    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MAX_PARTS).astype(int)
+    needed: Indices = np.maximum(parts, np.where(idle, MAX_PARTS, 1)).max(axis=0)
     return needed

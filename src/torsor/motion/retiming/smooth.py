@@ -97,8 +97,8 @@ def _use(r: int, parts: int) -> AnyKernel:
 
 
 INTERVALS = 200  # of a path, or a multiple of it
-OF_PIECE, FEWEST, MOST = 24, 12, 6000  # of a spline: intervals of each piece, in the mean, and if the path has MOST
-OF_BLEND, MOST_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
+OF_PIECE, FEWEST, MAX_INTERVALS = 24, 12, 6000  # of a spline: intervals of a piece, fewest of one, and of the path
+OF_BLEND, MAX_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
 PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
 ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
 GAP = 1e-4  # of the time that may be left to gain
@@ -210,14 +210,14 @@ def intervals_of(path: JointPath, where: str) -> int:
     """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend."""
     if path.pieces.shape[2] != BLEND:
         pieces = int(path.pieces.shape[1])
-        return min(max(MOST, FEWEST * pieces), INTERVALS * math.ceil(OF_PIECE * pieces / INTERVALS))
+        return min(max(MAX_INTERVALS, FEWEST * pieces), INTERVALS * math.ceil(OF_PIECE * pieces / INTERVALS))
     lengths = np.diff(path.breaks)
     shortest = float((lengths.min(axis=1) / lengths.sum(axis=1)).min())
-    if shortest * MOST_OF_BLENDS < 1:
+    if shortest * MAX_OF_BLENDS < 1:
         found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
-        allowed, fix = f"{1 / MOST_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
+        allowed, fix = f"{1 / MAX_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
         raise ModelError(found, where=where, allowed=allowed, fix=fix)
-    return min(MOST_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
+    return min(MAX_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
 
 
 def _timing(s: Array, points: Array) -> Timing:

@@ -33,7 +33,7 @@ from torsor.simulation import SimulationError
 # The function travels as bytes, with every case, and is unpacked once in each process: a worker that is started later,
 # in the place of a killed one, needs nothing else. Errors of a case are part of its row.
 
-MOST_KEPT = 4  # functions that a process keeps: a cluster may serve several studies
+MAX_KEPT = 4  # functions that a process keeps: a cluster may serve several studies
 # Errors whose message says what is wrong; the others are shown with their type.
 _IN_WORDS = (ModelError, MotionError, SimulationError)
 
@@ -66,7 +66,7 @@ class Parcel(NamedTuple):
         found = _subjects.get(self.digest)
         if found is None:
             found = _subjects[self.digest] = pickle.loads(self.content)
-            while len(_subjects) > MOST_KEPT:
+            while len(_subjects) > MAX_KEPT:
                 _subjects.pop(next(iter(_subjects)), None)
         return found
 
@@ -129,7 +129,7 @@ def _controller() -> Any:
 # Threads of linear algebra in a new process.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")}
 # Processes in a row that end before they are ready: by an error of their own, which will come again, or killed.
-MOST_FAILED_STARTS, MOST_KILLED_STARTS = 3, 100
+MAX_FAILED_STARTS, MAX_KILLED_STARTS = 3, 100
 _starting = threading.Lock()  # the environment is shared by all threads
 
 
@@ -234,7 +234,7 @@ class Processes(Executor):
     def _started(self) -> "_Worker | None":
         """Return a process that is ready, or None if none can be started."""
         failed = killed = 0
-        while failed < MOST_FAILED_STARTS and killed < MOST_KILLED_STARTS and not self._is_killed:
+        while failed < MAX_FAILED_STARTS and killed < MAX_KILLED_STARTS and not self._is_killed:
             worker = _Worker()
             self._processes.add(worker.process)
             if self._is_killed:  # it was started while the others were killed
@@ -349,7 +349,7 @@ def cores() -> int:
 
 AHEAD = 2  # cases that are given to each worker at a time, so that none waits for the next one
 _REFRESH = 2.0  # s after which the size of a cluster is asked for again
-MOST_RENEWED = 30  # executors in a row that break before they compute a case
+MAX_RENEWED = 30  # executors in a row that break before they compute a case
 
 
 class Here(Executor):
@@ -438,7 +438,7 @@ class Pool:
     def renew(self) -> None:
         """Make another executor in the place of a broken one."""
         self._renewed += 1
-        if self._is_given or self._renewed > MOST_RENEWED:
+        if self._is_given or self._renewed > MAX_RENEWED:
             found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
             fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
             raise ModelError(found, where="sweep", fix=fix)

@@ -20,7 +20,7 @@ from torsor.motion.sweeps.results import Results
 from torsor.motion.sweeps.sweep import sweep
 
 VERSION = 1
-MOST_CASES = 10_000_000
+MAX_CASES = 10_000_000
 TYPES: dict[str, type] = {"torsor": int, "problem": str, "output": str, "workers": int, "cluster": str, "keep": list}
 TYPES |= {"fixed": dict, "units": dict, "solver": dict, "grid": dict, "cases": list, "random": dict}
 WAYS = ("grid", "cases", "random")
@@ -117,8 +117,8 @@ class _Reader:
         if type(axis) is not dict or set(axis) != set(AXIS):
             raise error(where, f"found {short(axis)}", "a list of values, or { from = 1, to = 2, count = 5 }")
         count = axis["count"]
-        if type(count) is not int or not 1 <= count <= MOST_CASES:
-            raise error(where, f"count is {short(count)}", f"1 to {MOST_CASES}")
+        if type(count) is not int or not 1 <= count <= MAX_CASES:
+            raise error(where, f"count is {short(count)}", f"1 to {MAX_CASES}")
         for key in ("from", "to"):
             if type(axis[key]) not in (int, float):
                 raise error(where, f"{key} is {short(axis[key])}", "a number")

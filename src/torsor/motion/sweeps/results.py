@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The figure of a study: each result over each parameter that varies (matplotlib, the extra ``plot``).
 
-MOST_ROWS, MOST_COLUMNS = 8, 4
+MAX_ROWS, MAX_COLUMNS = 8, 4
 MANY = 200  # cases from which on points are small and see-through
 
 
@@ -38,9 +38,9 @@ def plot(
     varied = [
         name for name in numbers if columns[name].role == "parameter" and np.unique(_finite(table[name])).size > 1
     ]
-    across = list(parameters) if parameters is not None else varied[:MOST_COLUMNS]
+    across = list(parameters) if parameters is not None else varied[:MAX_COLUMNS]
     found = [name for name in numbers if columns[name].role == "result" and _finite(table[name]).size]
-    up = list(results) if results is not None else found[:MOST_ROWS]
+    up = list(results) if results is not None else found[:MAX_ROWS]
     for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
         wrong = [name for name in names if name not in numbers]
         if wrong or not names:

@@ -26,7 +26,7 @@ from torsor.motion.transcription.splines import Spline
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
-MOST_ROWS = 2000  # of points: each adds a piece to the expression of a path
+MAX_ROWS = 2000  # of points: each adds a piece to the expression of a path
 
 
 def _rows(value: object, where: str) -> Array:
@@ -35,8 +35,8 @@ def _rows(value: object, where: str) -> Array:
     if array.ndim != 2 or not np.isfinite(array).all():
         allowed = "rows of finite numbers, one for each coordinate"
         raise ModelError(f"points of shape {array.shape}", where=where, allowed=allowed)
-    if len(array) > MOST_ROWS:
-        raise ModelError(f"{len(array)} points", where=where, allowed=f"{MOST_ROWS} or fewer")
+    if len(array) > MAX_ROWS:
+        raise ModelError(f"{len(array)} points", where=where, allowed=f"{MAX_ROWS} or fewer")
     return array
 
 

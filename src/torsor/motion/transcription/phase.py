@@ -80,8 +80,8 @@ EVEN = Clock()
 
 
 POINTS = 12  # control points by default
-MOST_POINTS, MOST_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
-MOST_HARMONICS = 6  # of a clock
+MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
+MAX_HARMONICS = 6  # of a clock
 APART = 100.0  # ratio of the bounds of a duration above which the initial guess is their geometric mean
 FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
 
@@ -125,7 +125,7 @@ class Phase:
         if not isinstance(self.name, str):
             raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
-        whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
+        whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
         self._check_size(where)
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
@@ -145,13 +145,13 @@ class Phase:
 
     def _check_size(self, where: str) -> None:
         """Raise ModelError for more control points or nodes than fit into memory, before any of them is made."""
-        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
+        counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in counts.items():
             if (_is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
                 found = f"{name} is {count}" if _is_whole(count) else f"{np.size(count)} {name}"
                 raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
-        if self.knots is not None and np.size(self.knots) > MOST_POINTS:
-            raise ModelError(f"{np.size(self.knots)} knots", where=where, allowed=f"{MOST_POINTS} or less")
+        if self.knots is not None and np.size(self.knots) > MAX_POINTS:
+            raise ModelError(f"{np.size(self.knots)} knots", where=where, allowed=f"{MAX_POINTS} or less")
 
     @property
     def spline(self) -> Spline:

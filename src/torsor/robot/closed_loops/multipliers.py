@@ -22,7 +22,7 @@ from torsor.robot.kernels import Out
 
 # Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
 POOR = 0.02
-MOST = 8  # choices that are tried in one call
+MAX_CHOICES = 8  # choices that are tried in one call
 
 
 def active_accelerations(
@@ -65,7 +65,7 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
         for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
             found[index] = _chosen(closure, name, *each, numbers=there)
         return found
-    for _ in range(MOST):
+    for _ in range(MAX_CHOICES):
         poor = np.nan_to_num(margin) < POOR
         if not poor.any():
             return found

@@ -21,7 +21,7 @@ EXACT = 1e-12  # goal of the iterations
 CLOSED = 1e-11  # largest error of an assembled mechanism
 LOOSE = 1e-3  # largest error in between, relative to the squared distance from singular
 
-MOST = 100  # Newton iterations
+MAX_ITERATIONS = 100  # Newton iterations
 SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
 STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
 BEFORE = 0.5  # longest step, as a fraction of the distance from singular
@@ -78,7 +78,7 @@ class Closer:
     def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
         """Return closed positions (batch, nq) near those after the step ``move``, their errors, and their sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
-        for _ in range(MOST):
+        for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
             if damped:
                 late &= fraction > SMALLEST
@@ -137,7 +137,7 @@ class Closer:
         length = np.abs(displacement / self.v_units).max(axis=-1, initial=0.0)
         count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
         move, well = displacement / count, np.ones(len(q), dtype=bool)
-        for k in range(1, min(count, MOST) + 1):
+        for k in range(1, min(count, MAX_ITERATIONS) + 1):
             until = EXACT if k == count else LOOSE * side**2
             there, left, beyond = self.close(q, move, until)
             well &= self.accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))

@@ -19,12 +19,12 @@ from torsor.compiler.program import Program
 from torsor.robot.equations.rules import exact
 
 Polynomial = Any  # PolyElement: SymPy has no types
-MOST_TERMS = 1500  # of one polynomial: nobody reads a longer sum, and its simplification takes long
+MAX_TERMS = 1500  # of one polynomial: nobody reads a longer sum, and its simplification takes long
 TINY = 1e-14  # coefficients below this part of the largest are what rounding left of zero
 
 
 class TooLongError(Exception):
-    """A polynomial has more than MOST_TERMS terms."""
+    """A polynomial has more than MAX_TERMS terms."""
 
 
 class Atom(NamedTuple):
@@ -66,7 +66,7 @@ class Algebra:
                 values.append(self.constant(exact(value)))
             else:
                 values.append(self.operation(code, *(values[k] for k in arguments)))
-            if len(values[-1]) > MOST_TERMS:
+            if len(values[-1]) > MAX_TERMS:
                 raise TooLongError
         zero = self.ring.zero
         return [[zero if k is None else tidy(values[k]) for k in entries] for entries in program.results]
@@ -96,7 +96,7 @@ class Algebra:
 
     def times(self, a: Polynomial, b: Polynomial) -> Polynomial:
         """Return the product."""
-        if len(a) * len(b) > 40 * MOST_TERMS:
+        if len(a) * len(b) > 40 * MAX_TERMS:
             raise TooLongError
         return self.reduced(a * b)
 

@@ -14,7 +14,7 @@ from torsor.compiler import count_operations
 from torsor.compiler.program import Program, read_program
 from torsor.dynamics import Request, trace
 from torsor.mechanism import Mechanism
-from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
+from torsor.robot.equations.algebra import MAX_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
 from torsor.robot.equations.letters import Letters, Parameters, parameters
 from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
 from torsor.robot.equations.readable import Chain, Writer
@@ -23,7 +23,7 @@ from torsor.robot.equations.text import aligned, latex
 
 FORMS = ("latex", "sympy")
 DIGITS = 6  # of the numbers in LaTeX
-MOST_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
+MAX_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
 Symbols = bool | Sequence[str] | Mapping[str, Any]
 
 
@@ -135,8 +135,8 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     count = count_operations(function)
     words = f"{request.name} takes {sum(count):,} operations"
     fix = "`simplify=False`, which names common subexpressions, or a smaller robot"
-    if simplify and sum(count) > MOST_OPERATIONS:
-        raise ModelError(words, where=robot.name, allowed=f"up to {MOST_OPERATIONS:,} to simplify", fix=fix)
+    if simplify and sum(count) > MAX_OPERATIONS:
+        raise ModelError(words, where=robot.name, allowed=f"up to {MAX_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
     sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
@@ -148,7 +148,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     try:
         entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
     except TooLongError:
-        found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
+        found = f"{words}, and when they are expanded one has more than {MAX_TERMS:,} terms"
         raise ModelError(found, where=robot.name, fix=fix) from None
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}

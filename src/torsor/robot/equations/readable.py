@@ -15,9 +15,9 @@ from torsor.robot.equations.rules import RULES, Expression, number
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
 Terms = dict[Monomial, Fraction]
 Harmonic = tuple[int, ...]  # the multiple of each position in an angle
-MOST_FACTORED = 10  # terms of a sum that may be the square of another: those of the square of four terms
-MOST_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written before it
-MOST_ANGLES = 3  # of joints without parallel axes, whose products of cosines are tried as cosines of sums
+MAX_FACTORED = 10  # terms of a sum that may be the square of another: those of the square of four terms
+MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written before it
+MAX_ANGLES = 3  # of joints without parallel axes, whose products of cosines are tried as cosines of sums
 
 
 class Chain(NamedTuple):
@@ -86,7 +86,7 @@ class Writer:
     def _harmonics(self, a: Polynomial) -> Terms:
         """Return the terms in which products of cosines and sines of parallel joints are cosines and sines of sums."""
         grouped = [set(each.positions) for each in self.chains]
-        if not grouped and len(self.algebra.angle) <= MOST_ANGLES:
+        if not grouped and len(self.algebra.angle) <= MAX_ANGLES:
             grouped = [set(self.algebra.angle)]
         found: Terms = {}
         for monomial, coefficient in a.items():
@@ -197,7 +197,7 @@ class Writer:
         """Return a sum as a power, if it is that of a shorter sum; else nested."""
         nested = self._nested(terms)
         squares = sum(all(power % 2 == 0 for _, power in monomial) for monomial in terms)
-        if not 2 < len(terms) <= MOST_FACTORED or squares < 2 or not self.fractions:
+        if not 2 < len(terms) <= MAX_FACTORED or squares < 2 or not self.fractions:
             return nested
         flat = sp.Add(*(sp.Rational(v.numerator, v.denominator) * _product(m) for m, v in terms.items()))
         return min((nested, sp.sqf(flat)), key=lambda each: each.count_ops())
@@ -208,7 +208,7 @@ def _content(terms: Terms) -> Fraction:
     values = list(terms.values())
     sign = -1 if all(each < 0 for each in values) else 1
     common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))
-    small = len(values) > 1 and max(abs(each) / common for each in values) <= MOST_MULTIPLE
+    small = len(values) > 1 and max(abs(each) / common for each in values) <= MAX_MULTIPLE
     return sign * (common if small else Fraction(1))
 
 

@@ -19,7 +19,7 @@ from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.search import (
     FIRST_DAMPING,
     LAST_STEPS,
-    MOST_STEPS,
+    MAX_STEPS,
     PROGRESS,
     STILL,
     WINDOW,
@@ -110,7 +110,7 @@ class ApartRunner(Runner):
         todo = np.flatnonzero(close & (found.cost <= self.enough))
         found.cost[close] = np.inf
         if len(todo):
-            again = self._chased(found.q[todo], data[todo], 1.0, MOST_STEPS, WINDOW, PROGRESS)
+            again = self._chased(found.q[todo], data[todo], 1.0, MAX_STEPS, WINDOW, PROGRESS)
             found.q[todo], found.cost[todo] = again.q, again.cost
         return found
 

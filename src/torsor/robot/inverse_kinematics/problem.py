@@ -21,7 +21,7 @@ from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture
 from torsor.robot.robot import Robot
 
 T = TypeVar("T")
-MOST_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
+MAX_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
 # Inputs and outputs of kernels that are one number; all others are vectors.
 SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
@@ -242,10 +242,10 @@ def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     """
     given = [each.weights() for each in targets]
     least, largest = min(map(min, given)), max(map(max, given))
-    if largest > MOST_RATIO * least:
+    if largest > MAX_RATIO * least:
         found = f"weights from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
-        raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MOST_RATIO:g}", fix=fix)
+        raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
     return [each / largest for each in given]
 
 

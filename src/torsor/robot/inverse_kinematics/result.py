@@ -14,7 +14,7 @@ from torsor.base.summary import Summary
 from torsor.robot.robot import Robot
 
 Mask = NDArray[np.bool_]
-MOST_PAIRS = 3  # of shapes that a cause names
+MAX_PAIRS = 3  # of shapes that a cause names
 
 
 class Miss(NamedTuple):
@@ -53,7 +53,7 @@ class Shapes:
     def said(self, robot: Robot, q: Array, at: tuple[int, ...]) -> str:
         """Return in words how the pairs that hold the posture q (nq) of an index keep it from being solved."""
         distance, parts = robot.shapes.distances(q, self.pairs).distance, []
-        for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MOST_PAIRS]:
+        for k in sorted(np.flatnonzero(self.holding[at]), key=lambda k: float(distance[k]))[:MAX_PAIRS]:
             a, b = self.pairs[k]
             apart = f"overlap by {-distance[k]:.3g} m" if distance[k] < 0 else f"are {distance[k]:.4g} m apart"
             still = "" if self.moving[k] else ", and no joint that moves a target moves one of them"

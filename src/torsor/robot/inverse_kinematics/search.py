@@ -166,7 +166,7 @@ MAX_PARALLEL_SEARCHES = (
 AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
-MOST_STEPS = 60  # of one search from one start
+MAX_STEPS = 60  # of one search from one start
 LAST_STEPS = 400  # of the search for the nearest posture, where none meets the targets
 STILL = 1e-13  # rad or m: of a step, below which a search has arrived
 LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
@@ -253,7 +253,7 @@ class Runner:
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
         """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
-        return chased(self.problem, q, data, self.enough, MOST_STEPS, patient, rivals)
+        return chased(self.problem, q, data, self.enough, MAX_STEPS, patient, rivals)
 
     def nearest(self, q: Array, data: Array) -> Found:
         """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""

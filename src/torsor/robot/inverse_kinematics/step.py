@@ -146,7 +146,7 @@ DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
 CORRECTIONS = 3  # solutions of what e leaves of the hard rows
 MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
 ROUNDING = 1e-14  # by which rounding may raise the merit
-MOST_STEPS = 300
+MAX_STEPS = 300
 STILL = 1e-11  # rad or m: of a step, where a search has arrived
 
 OBJECTIVES = ("misses", "posture", "manipulability")
@@ -238,4 +238,4 @@ def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -
     fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)
     state = [q, np.zeros((count, len(problem.free))), *fill, data, wanted]
     best = np.empty_like(q)
-    return best, advance(state, lambda s, _: [*run(*s), *s[6:]], finished, MOST_STEPS, {0: best})
+    return best, advance(state, lambda s, _: [*run(*s), *s[6:]], finished, MAX_STEPS, {0: best})

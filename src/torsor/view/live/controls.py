@@ -11,7 +11,7 @@ from torsor.view.live.postures import Posture
 from torsor.view.live.shots import Drives, Shot
 from torsor.view.live.stage import Stage, Subject
 
-MOST = 80  # rows of a table
+MAX_ROWS = 80  # rows of a table
 STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
 LOUD, CALM, QUIET = "#d9480f", "#1c7ed6", "#868e96"  # above the limit, below it, without one
 
@@ -40,7 +40,7 @@ def bars(drives: Drives) -> str:
         else "<tr><td></td><td></td><td style='text-align:right'>measured - predicted</td></tr>"
     )
     rows = [head]
-    for k, (name, unit) in enumerate(zip(drives.names[:MOST], drives.units, strict=False)):
+    for k, (name, unit) in enumerate(zip(drives.names[:MAX_ROWS], drives.units, strict=False)):
         force, limit = float(drives.forces[k]), float(drives.limits[k])
         bounded = np.isfinite(limit) and limit > 0
         share = abs(force) / (limit if bounded else largest)
@@ -50,7 +50,7 @@ def bars(drives: Drives) -> str:
         bar = f"<div style='background:{color};height:4px;width:{min(100 * share, 100):.0f}%'></div>"
         rows.append(f"<tr><td>{words(name)}</td><td style='text-align:right'>{value}</td>{rest}</tr>")
         rows.append(f"<tr><td colspan=3 style='background:#8883'>{bar}</td></tr>")
-    more = len(drives.names) - MOST
+    more = len(drives.names) - MAX_ROWS
     note = f"<div>and {more} more</div>" if more > 0 else ""
     return f"<b>Forces of drives</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 

@@ -36,7 +36,7 @@ def label(text: str, longest: int = 48) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-MOST = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
+MAX_TRIANGLES = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
 
@@ -85,7 +85,7 @@ class Figure:
     def __init__(self, server: Any, path: str, scene: Scene, tint: Color | None = None):
         self.server, self.path = server, path
         kinds = defaultdict[tuple[str, float, int], list[tuple[int, Solid, Color]]](list)
-        fine, coarse = level(scene, MOST)
+        fine, coarse = level(scene, MAX_TRIANGLES)
         meshes = defaultdict[tuple[int, Color], list[Triangles]](list)
         for each in scene.shown:
             red, green, blue, opacity = each.color if tint is None else (*tint[:3], each.color[3] * tint[3])

@@ -8,7 +8,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.formats.meshes.triangles import turned
-from torsor.view.live.figure import MOST, PLAIN, Batch, node, rotated
+from torsor.view.live.figure import MAX_TRIANGLES, PLAIN, Batch, node, rotated
 from torsor.view.live.shots import Film, Shot, weight
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
@@ -130,9 +130,9 @@ class Marks:
                 (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
             ]
             if bodies:
-                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MOST)[0])).place(
-                    positions, turns
-                )
+                self._node(
+                    "inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MAX_TRIANGLES)[0])
+                ).place(positions, turns)
         for name in ARROWS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
         for name, (line, points) in self._trails.items():

@@ -92,7 +92,7 @@ class Ground:
             segments.position = tuple(-float(along @ way % period) * along)
 
 
-MOST = 4000  # samples of a motion that are shown: those of a browser in a minute
+MAX_SAMPLES = 4000  # samples of a motion that are shown: those of a browser in a minute
 
 COLORS: tuple[Color, ...] = (
     (0.12, 0.47, 0.71, 1.0),
@@ -117,7 +117,7 @@ class Subject:
             self.posture = Posture(what)
             self.scene, self.title = self.posture.scene, title or what.name
         else:
-            motion = timeline(what, title).every(MOST)
+            motion = timeline(what, title).every(MAX_SAMPLES)
             self.scene, self.title = Scene.of(motion.robot, things=motion.things), motion.title
             self.film = Film(self.scene, motion)
         self.time = 0.0

@@ -67,7 +67,7 @@ class Player:
 
 
 PORT = 8080
-MOST = 16  # subjects at once
+MAX_SUBJECTS = 16  # subjects at once
 HEIGHT = 600  # pixels, in a notebook
 
 
@@ -157,9 +157,9 @@ def show(
         >>> viewer = torsor.show(fall, torsor.library.two_link(), open=False, block=False)  # doctest: +SKIP
         >>> viewer.stop()  # doctest: +SKIP
     """
-    if not 1 <= len(what) <= MOST:
+    if not 1 <= len(what) <= MAX_SUBJECTS:
         found = f"{len(what)} robots or results"
-        raise ModelError(found, where="view", allowed=f"1 to {MOST}: robots, trajectories, motions, strides")
+        raise ModelError(found, where="view", allowed=f"1 to {MAX_SUBJECTS}: robots, trajectories, motions, strides")
     titles = [""] * len(what) if names is None else [str(name) for name in names]
     if len(titles) != len(what):
         raise ModelError(f"{len(titles)} names", where="view", allowed=f"{len(what)}, one for each")

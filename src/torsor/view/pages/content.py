@@ -53,7 +53,7 @@ class Numbers:
         return np.frombuffer(self._block, f"<{reference['type']}", count, reference["at"]).reshape(shape).copy()
 
 
-MOST = 2000  # samples of a motion
+MAX_SAMPLES = 2000  # samples of a motion
 
 
 def packed(poses: Array) -> Array:
@@ -63,7 +63,7 @@ def packed(poses: Array) -> Array:
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
     """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
-    return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MOST)))
+    return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MAX_SAMPLES)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:

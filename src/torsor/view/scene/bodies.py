@@ -13,7 +13,7 @@ from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import axis_frame, make_pose
 
-MOST = 150  # nodes of finite elements that are drawn
+MAX_DRAWN = 150  # nodes of finite elements that are drawn
 STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
 LAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
 
@@ -64,7 +64,7 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
         if isinstance(joint.flexible, Modes):
             modes = joint.flexible
             R, shift = joint.placement[:3, :3], joint.placement[:3, 3] - joint.placement[:3, :3] @ modes.positions[-1]
-            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MOST).round().astype(int))
+            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_DRAWN).round().astype(int))
             at_rest = np.concatenate([np.zeros((1, 3)), modes.positions[kept]])
             first, second = (
                 np.concatenate([np.zeros((1, *each.shape[1:])), each[kept]])

@@ -11,7 +11,7 @@ enum { KNOWN_NOTHING = 0, KNOWN_RATES = 1, KNOWN_ALL = 2 };
 
 #define FASTEST 3e8 /* m/s or rad/s: a motion that is faster than light has diverged */
 #define WHOLE 1e-9  /* within this, a quotient of two times is a whole number */
-#define MOST_STEPS 1e9
+#define MAX_STEPS 1e9
 #define OPEN 1e-5     /* rad, m, and relative to the fastest velocity: what a start with closed loops may be off */
 #define SINGULAR 1e-7 /* the margin of the equations of closure below which they are dependent */
 #define DEPENDENT "the loops come to a configuration in which the equations chosen at the start are dependent"
@@ -309,7 +309,7 @@ static int advance(Model *model, double h)
 static int moved(Model *model, double length)
 {
     double step = model->state.values[ROBOT_STEP], count = fmax(1.0, ceil(length / step - WHOLE)), k;
-    if (!(count <= MOST_STEPS)) {
+    if (!(count <= MAX_STEPS)) {
         return refused(model, ROBOT_STEP, "it is too small for the communication step");
     }
     for (k = 0.0; k < count; k += 1.0) {
