@@ -129,9 +129,8 @@ def from_mdh(
 ) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
-    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base)
-    (Khalil 2010, section 2.1).
-    A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
+    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base) (Khalil 2010, section
+    2.1). A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
     ``base="floating"`` as in ``from_dh`` (Khalil 2010, section 7).
 
     Example:

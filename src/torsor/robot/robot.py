@@ -657,7 +657,25 @@ class Robot(Mechanism):
         """
         return Parametric(self, self.closed.closure, free_numbers(self, paths))
 
-    # Edits: each returns a new robot
+    # Edits: each returns a new robot. These are functions of ``mechanism``, whose first argument is the robot.
+
+    with_frame = edit.with_frame
+    with_payload = edit.with_payload
+    with_posture = edit.with_posture
+    without_posture = edit.without_posture
+    with_joint_type = edit.with_joint_type
+    fix = edit.fix
+    attach = edit.attach
+    subtree = edit.subtree
+    with_friction = edit.with_friction
+    without_friction = edit.without_friction
+    with_spring = edit.with_spring
+    with_motor = edit.with_motor
+    without_motor = edit.without_motor
+    with_loop = edit_loops.with_loop
+    with_wheel = edit_loops.with_wheel
+    without_loop = edit_loops.without_loop
+    with_active = edit_loops.with_active
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """Return the robot under another gravity (3,), m/s^2, in base axes.
@@ -667,233 +685,6 @@ class Robot(Mechanism):
             [0.0, -9.81, 0.0]
         """
         return replace(self, gravity=frozen_array(gravity, (3,), self.name, "gravity"))
-
-    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
-        """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
-            >>> robot.place("tip").link
-            1
-        """
-        return edit.with_frame(self, name, link, pose)
-
-    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> Self:
-        """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
-
-        ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
-
-        Example:
-            >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
-            2.0
-        """
-        return edit.with_payload(self, link, mass, com, inertia)
-
-    def with_posture(self, name: str, q: ArrayLike) -> Self:
-        """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
-
-        Positions are kept by name: after an edit, a posture has those that still exist, and new ones are neutral.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
-            >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
-            ([0.3, -1.2], [0.3])
-        """
-        return edit.with_posture(self, name, q)
-
-    def without_posture(self, name: str) -> Self:
-        """Return the robot without a named configuration.
-
-        Example:
-            >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
-            {}
-        """
-        return edit.without_posture(self, name)
-
-    def with_joint_type(self, name: str, type: str) -> Self:
-        """Return the robot with a joint of another type, at the same place and with the same axis.
-
-        Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
-        revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
-
-        Example:
-            >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
-            >>> robot.nv, robot.coordinate_names[1]
-            (4, 'joint2/wx')
-        """
-        return edit.with_joint_type(self, name, type)
-
-    def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
-        """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
-
-        Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
-        motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
-
-        Example:
-            >>> robot = torsor.library.two_link().fix("joint2", 0.5)
-            >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
-            (1, ('link1',), ['link2'])
-        """
-        return edit.fix(self, joint, value)
-
-    def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
-        """Return this robot carrying another one, whose base is welded to a link or frame of this one.
-
-        ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
-        Postures of the same name become one, with the positions of both robots.
-
-        Example:
-            >>> arm = torsor.library.two_link()
-            >>> arm.attach(arm, at="link2", prefix="second/").joint_names
-            ('joint1', 'joint2', 'second/joint1', 'second/joint2')
-        """
-        return edit.attach(self, other, at, prefix)
-
-    def subtree(self, link: str | int) -> Self:
-        """Return the part of the robot that a moving link carries, itself and its joint included.
-
-        The base of the new robot is an empty link where the old parent was; gravity keeps its components.
-
-        Example:
-            >>> torsor.library.stanford().subtree("link4").joint_names
-            ('joint4', 'joint5', 'joint6')
-        """
-        return edit.subtree(self, link)
-
-    def with_friction(
-        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
-    ) -> Self:
-        """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
-
-        Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for
-        each velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what
-        they have). Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by
-        tanh(v / smooth); 0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of
-        the gear.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
-            >>> robot.friction_force([3.0, 0.0]).tolist()
-            [3.5, 0.0]
-            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
-            [1.0, 0.5]
-        """
-        return edit.with_friction(self, joint, coulomb, viscous, smooth)
-
-    def without_friction(self) -> Self:
-        """Return the robot without friction; springs keep their damping.
-
-        Example:
-            >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
-            False
-        """
-        return edit.without_friction(self)
-
-    def with_spring(self, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> Self:
-        """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
-
-        ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
-        the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
-        of 0 remove the spring. See Khalil 2010, section 6.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
-            >>> robot.spring_force([0.0, 0.3]).round(12).tolist()
-            [0.0, 20.0]
-            >>> import casadi
-            >>> x = casadi.SX.sym("x")
-            >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
-            [0.0, 10.5]
-        """
-        return edit.with_spring(self, joint, stiffness, damping, rest)
-
-    def with_motor(
-        self,
-        joint: str,
-        inertia: float,
-        ratio: float = 1.0,
-        carrier: str | None = None,
-        axis: Maybe = None,
-        stiffness: Any = None,
-        damping: float = 0.0,
-        mass: float = 0.0,
-        place: Maybe = None,
-        moments: Maybe = None,
-    ) -> Self:
-        """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
-
-        ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
-        to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
-        it at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
-        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
-        across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
-        ``carrier`` is the link (or a frame on it, or the base) with the motor, by default the link that the joint sits
-        on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All gyroscopic terms are
-        exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the
-        motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with
-        K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
-            >>> robot.coordinate_names
-            ('joint1', 'joint2', 'joint2/motor')
-            >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
-            [-0.1072, 0.1429, 4.0021]
-        """
-        return edit.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
-
-    def without_motor(self, joint: str) -> Self:
-        """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
-
-        Example:
-            >>> arm = torsor.library.two_link()
-            >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
-            True
-        """
-        return edit.without_motor(self, joint)
-
-    def with_loop(
-        self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
-    ) -> Self:
-        """Return the robot with a loop: a cut joint between two links or frames.
-
-        The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
-        weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
-        without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
-        origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
-        "name/b" are made whose z it is.
-
-        Example:
-            >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
-            >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
-            'revolute'
-            >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
-            'hinge/a'
-        """
-        return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
-
-    def with_wheel(
-        self,
-        name: str,
-        link: str,
-        radius: float = 0.0,
-        kind: str = "wheel",
-        axis: Maybe = None,
-        point: ArrayLike = (0.0, 0.0, 0.0),
-        roller: float = 0.0,
-        ground: str = "",
-    ) -> Self:
-        """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
-
-        ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
-        the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
-        there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
-
-        Example:
-            >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof
-            6
-        """
-        return edit_loops.with_wheel(self, name, link, radius, kind, axis, point, roller, ground)
 
     def with_coupling(
         self, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float = 0.0
@@ -929,16 +720,6 @@ class Robot(Mechanism):
         """
         return with_contacts(self, self.kernels, places, q, kind)
 
-    def without_loop(self, name: str) -> Self:
-        """Return the robot with a loop or coupling opened.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
-            >>> robot.without_loop("belt").loops
-            ()
-        """
-        return edit_loops.without_loop(self, name)
-
     def open_tree(self) -> Self:
         """Return the robot with all of its loops and couplings opened: the tree that its joints form, or itself.
 
@@ -951,15 +732,3 @@ class Robot(Mechanism):
             True
         """
         return replace(self, loops=()) if self.loops else self
-
-    def with_active(self, names: Sequence[str]) -> Self:
-        """Return the robot with other active coordinates, in that order: those driven while its loops are closed.
-
-        The name of a joint stands for all of its coordinates. Coordinates that move without a drive, such as a
-        floating base, must be named too for forces and accelerations of the closed mechanism.
-
-        Example:
-            >>> torsor.library.two_link().with_active(["joint2"]).active
-            ('joint2',)
-        """
-        return edit_loops.with_active(self, names)

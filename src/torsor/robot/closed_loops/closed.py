@@ -528,10 +528,9 @@ class Closed:
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
-        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they
-        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` of it (``loops="open"``) with them
-        are the loads of its bearings. Where equations are redundant, the distribution is one of many. Couplings exert
-        no wrench on a link.
+        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they make the cut tree move as
+        the closed mechanism does, and ``joint_wrenches`` of it (``loops="open"``) with them are the loads of its
+        bearings. Where equations are redundant, the distribution is one of many. Couplings exert no wrench on a link.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))
