@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, listing
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism import Mechanism
+from torsor.mechanism.free import Free
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
 from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels
@@ -129,67 +130,6 @@ def _loaded(
     return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
 
-def jvp(
-    closure: LoopClosure,
-    name: str,
-    inputs: Sequence[ArrayLike],
-    tangents: Sequence[Maybe],
-    components: bool,
-    options: dict[str, Any],
-    out: Out = None,
-) -> tuple[Results, Results]:
-    """Return (value, directional derivative) of an algorithm."""
-    request = closure.kernels.request(name, **options, form="jvp", components=components)
-    changes = _check_inputs(closure, request, inputs).tangents
-    check_count(closure.mechanism, name, "tangents", tangents, changes)
-    pairs = zip(tangents, changes.values(), strict=True)
-    given = [np.zeros(shape) if each is None else each for each, shape in pairs]
-    found = closure.kernels.compiled(request)(*inputs, *given, out=out)
-    half = len(found) // 2
-    return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
-
-
-def vjp(
-    closure: LoopClosure,
-    name: str,
-    inputs: Sequence[ArrayLike],
-    cotangents: ArrayLike | Sequence[ArrayLike],
-    components: bool,
-    options: dict[str, Any],
-    out: Out = None,
-) -> tuple[Results, tuple[Array, ...]]:
-    """Return (value, gradients of the sum of cotangents times results) of an algorithm."""
-    request = closure.kernels.request(name, **options, form="vjp", components=components)
-    results = _check_inputs(closure, request, inputs).results
-    count = len(results)
-    weights: Any = [cotangents] if count == 1 else cotangents
-    check_count(closure.mechanism, name, "cotangents", weights, results)
-    found = closure.kernels.compiled(request)(*inputs, *weights, out=out)
-    return _single_or_tuple(found[:count]), tuple(found[count:])
-
-
-def sparse(
-    closure: LoopClosure, name: str, inputs: Sequence[ArrayLike], options: dict[str, Any]
-) -> Sparse | tuple[Sparse, ...]:
-    """Return the results of an algorithm without their structural zeros."""
-    kernels = closure.kernels
-    request = kernels.request(name, **options, form="sparse")
-    _check_inputs(closure, request, inputs)
-    found = kernels.compiled(request)(*inputs)
-    values = found if isinstance(found, tuple) else (found,)
-    patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
-    parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[ArrayLike]) -> RequestShapes:
-    """Return the shapes of a request, or raise ModelError for another number of inputs or an impossible state."""
-    shapes = closure.kernels.shapes(request)
-    check_count(closure.mechanism, request.name, "inputs", inputs, shapes.arguments)
-    check_inputs(closure, request, inputs)
-    return shapes
-
-
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
     found = []
     for k in range(function.n_out()):
@@ -207,6 +147,14 @@ def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any]
         raise ModelError(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed)
 
 
+def check_numbers(mechanism: Mechanism, free: Sequence[Free], inputs: Sequence[ArrayLike]) -> None:
+    """Raise ModelError if p, the last input, has not one number for each of the free ones."""
+    shape = np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
+    if shape[-1:] != (len(free),):
+        allowed = f"(..., {len(free)}), one for each of {listing((each.name for each in free), most=4)}"
+        raise ModelError(f"p has shape {shape}", where=mechanism.name, allowed=allowed)
+
+
 def _single_or_tuple(results: tuple[Array, ...]) -> Results:
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -218,14 +166,10 @@ class Derivatives:
     Arguments are those of the method. The result is a tuple with one array for each variable, in the order of the
     arguments: rows are the components of the result, columns the coordinates of the variable. The derivative by q is
     along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
-
-    Example:
-        >>> dq, dv, da = torsor.library.two_link().derivatives.inverse_dynamics([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
-        >>> dq.shape
-        (2, 2)
     """
 
     _closure: LoopClosure
+    _free: tuple[Free, ...] = ()  # of a parametric robot: numbers that are the last input of jvp, vjp and sparse
 
     def inverse_dynamics(
         self,
@@ -430,7 +374,13 @@ class Derivatives:
             >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
             True
         """
-        return jvp(self._closure, name, inputs, tangents, components, options, out)
+        request, shapes = self._checked(name, inputs, form="jvp", components=components, **options)
+        check_count(self._closure.mechanism, name, "tangents", tangents, shapes.tangents)
+        pairs = zip(tangents, shapes.tangents.values(), strict=True)
+        given = [np.zeros(shape) if each is None else each for each, shape in pairs]
+        found = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
+        half = len(found) // 2
+        return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
 
     def vjp(
         self,
@@ -455,7 +405,12 @@ class Derivatives:
             >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
             True
         """
-        return vjp(self._closure, name, inputs, cotangents, components, options, out)
+        request, (_, _, results) = self._checked(name, inputs, form="vjp", components=components, **options)
+        count = len(results)
+        weights: Any = [cotangents] if count == 1 else cotangents
+        check_count(self._closure.mechanism, name, "cotangents", weights, results)
+        found = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
+        return _single_or_tuple(found[:count]), tuple(found[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of the algorithm ``name``, a matrix or several, without its structural zeros.
@@ -469,4 +424,22 @@ class Derivatives:
             >>> M.values.size < 400, bool(np.allclose(M.dense(), robot.mass_matrix(np.zeros(20))))
             (True, True)
         """
-        return sparse(self._closure, name, inputs, options)
+        request, _ = self._checked(name, inputs, form="sparse", **options)
+        kernels = self._closure.kernels
+        found = kernels.compiled(request)(*inputs)
+        values = found if isinstance(found, tuple) else (found,)
+        patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
+        parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:
+        """Return a request and its shapes; ModelError for another number of inputs, or an impossible state."""
+        closure = self._closure
+        if self._free:
+            check_numbers(closure.mechanism, self._free, inputs)
+            options["free"] = self._free
+        request = closure.kernels.request(name, **options)
+        shapes = closure.kernels.shapes(request)
+        check_count(closure.mechanism, name, "inputs", inputs, shapes.arguments)
+        check_inputs(closure, request, inputs)
+        return request, shapes

@@ -14,15 +14,18 @@ from torsor.base.checks import one_of
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives, written
+from torsor.robot.closed_loops.constrained import (
+    NO_LOADS,
+    active_accelerations,
+    by_multipliers,
+    constrained,
+    constrained_derivatives,
+    written,
+)
 from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
 from torsor.robot.closed_loops.regressor import constrained_regressor
-from torsor.robot.derivatives import Loads
+from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
-
-Two = tuple[Array, Array]
-Three = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +53,7 @@ class ClosedDerivatives:
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: Any = constrained(self._closure, "constrained_velocity_derivatives", q, v_active, out=out)
+        found: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
         return found[0], found[1]
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Three:
@@ -63,9 +66,8 @@ class ClosedDerivatives:
             >>> da.tolist()
             [[1.0], [0.5]]
         """
-        values = q, v_active, a_active
-        found: Any = constrained(self._closure, "constrained_acceleration_derivatives", *values, out=out)
-        return found[0], found[1], found[2]
+        name, values = "constrained_acceleration_derivatives", (q, v_active, a_active)
+        return constrained_derivatives(self._closure, name, values, None, NO_LOADS, out)
 
     def inverse_dynamics(
         self,
@@ -97,7 +99,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
-        return driven_derivatives(self._closure, name, (q, v_active, a_active), share, loads, out=out)
+        return constrained_derivatives(self._closure, name, (q, v_active, a_active), share, loads, out)
 
     def forward_dynamics(
         self,
@@ -123,8 +125,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Any = constrained(self._closure, name, q, v_active, tau_active, loads=loads, out=out)
-        return found[0], found[1], found[2]
+        return constrained_derivatives(self._closure, name, (q, v_active, tau_active), None, loads, out)
 
     def loop_forces(
         self,
@@ -147,7 +148,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external, fixed_in, points)
-        return driven_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out=out)
+        return constrained_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out)
 
     def loop_wrenches(
         self,
@@ -173,7 +174,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return driven_derivatives(self._closure, "loop_wrench_derivatives", values, share, loads, out=out)
+        return constrained_derivatives(self._closure, "loop_wrench_derivatives", values, share, loads, out)
 
     def joint_wrenches(
         self,
@@ -197,7 +198,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return driven_derivatives(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
+        return constrained_derivatives(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,7 +344,7 @@ class Closed:
         """
         if self._is_all(coordinates):
             return by_multipliers(self.closure, "closed_velocities", q, v_active, out=out)
-        return constrained(self.closure, "constrained_velocities", q, v_active, out=out)
+        return constrained(self.closure, "constrained_velocities", (q, v_active), out=out)
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
@@ -354,7 +355,7 @@ class Closed:
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: Any = constrained(self.closure, "constrained_accelerations", q, v_active, a_active, out=out)
+        found: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
         return found[0], found[1]
 
     def inverse_dynamics(
@@ -395,7 +396,7 @@ class Closed:
         if self._is_all(coordinates, share=share):
             return by_multipliers(self.closure, "closed_inverse_dynamics", q, v_active, a_active, external, out=out)
         values = q, v_active, a_active
-        return driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
+        return constrained(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out)
 
     def forward_dynamics(
         self,
@@ -438,7 +439,7 @@ class Closed:
                 raise ModelError(found, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
-        return constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
+        return constrained(self.closure, "constrained_forward_dynamics", values, None, loads, out)
 
     def loop_forces(
         self,
@@ -471,7 +472,7 @@ class Closed:
         """
         if self._is_all(coordinates, share=share):
             return by_multipliers(self.closure, "closed_loop_forces", q, v_active, a_active, external, out=out)
-        return driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
+        return constrained(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out)
 
     def loop_wrenches(
         self,
@@ -497,7 +498,7 @@ class Closed:
             >>> float(wire[4].round(9))
             14.715
         """
-        return driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
+        return constrained(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out)
 
     def joint_wrenches(
         self,
@@ -523,7 +524,7 @@ class Closed:
             True
         """
         values = q, v_active, a_active
-        return driven(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out=out)
+        return constrained(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).

@@ -5,7 +5,7 @@ tolerance depends on units. Which closure equations are independent, and which c
 once with numbers (``ClosureChoice``); all algorithms of closed loops are then traced with that choice.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -20,7 +20,6 @@ from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
-from torsor.robot.closed_loops.ground import off_ground
 from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
@@ -376,4 +375,27 @@ class LoopClosure:
 
     def off_ground(self, error: ArrayLike) -> str:
         """Return what is wrong with a wheel at a closure error (..., c), or nothing."""
-        return off_ground(self.mechanism, np.asarray(error), OPEN * self.length)
+        for wheel, rows in self._wheels():
+            heights = np.asarray(error)[..., rows.start].ravel()
+            if np.isnan(heights).any():
+                return f"wheel {wheel.name!r} lies flat: its axle is normal to its ground"
+            far = float(heights[np.abs(heights).argmax()]) if heights.size else 0.0
+            if abs(far) > OPEN * self.length:
+                return f"wheel {wheel.name!r} is {abs(far):.3g} m {'above' if far > 0 else 'below'} its ground"
+        return ""
+
+    def sliding(self, rate: Array) -> str:
+        """Return which wheel slips at the rates (..., c) of the closure equations, or nothing."""
+        for wheel, rows in self._wheels():
+            slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
+            if slip > OPEN * self.length:
+                return f"let wheel {wheel.name!r} slip by {slip:.3g} m/s"
+        return ""
+
+    def _wheels(self) -> Iterator[tuple[Wheel, slice]]:
+        """Yield the wheels with their rows of the closure equations."""
+        first = 0
+        for loop in self.mechanism.loops:
+            if isinstance(loop, Wheel):
+                yield loop, slice(first, first + loop.count)
+            first += loop.count

@@ -47,9 +47,9 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
     Y = np.empty((len(flat[0]), n, len(parameter_names(closure.mechanism))))
     for k in range(0, len(Y), CHUNK):
         at, v_a, a_a = (x[k : k + CHUNK] for x in flat)
-        motion: Any = constrained(closure, "constrained_accelerations", at, v_a, a_a)
+        motion: Any = constrained(closure, "constrained_accelerations", (at, v_a, a_a))
         whole = kernels.call("regressor", at, *motion, loops="open")
-        G = constrained(closure, "constrained_velocities", at[:, None], np.eye(n))  # (..., N, nv): one row per drive
+        G = constrained(closure, "constrained_velocities", (at[:, None], np.eye(n)))  # (..., N, nv): one row per drive
         Y[k : k + CHUNK] = G @ whole
     return Y.reshape(*batch, *Y.shape[1:])
 
