@@ -176,47 +176,29 @@ class Robot(Mechanism):
         """
         write(self, path)
 
-    def function(
-        self,
-        name: str,
-        place: str | int | None = None,
-        external: bool | str = False,
-        forced: Sequence[str] | None = None,
-        order: int = 1,
-        loops: Loops = None,
-        **options: Any,
-    ) -> ca.Function:
+    def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
 
-        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. ``external`` adds the
-        external wrenches as an input; for derivatives it is "link", "world" or "point", where they are fixed.
-        ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the number of rates in
-        ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops are cut.
-        ``options`` are ``axes``, ``point=True`` for a point as the last input, and ``rows``, where the method has them.
+        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. Options:
+        ``external=True`` adds the external wrenches as an input; for derivatives it is "link", "world" or "point",
+        where they are fixed. ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the
+        number of rates in ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops
+        are cut. ``axes``, ``rows``, and ``point=True`` for a point as the last input, where the method has them.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        return self.kernels.traced(self.kernels.request(name, place, external, forced, loops, order=order, **options))
+        return self.kernels.traced(self.kernels.request(name, place, **options))
 
-    def operation_count(
-        self,
-        name: str,
-        place: str | int | None = None,
-        external: bool | str = False,
-        forced: Sequence[str] | None = None,
-        order: int = 1,
-        loops: Loops = None,
-        **options: Any,
-    ) -> OperationCount:
+    def operation_count(self, name: str, place: Place = None, **options: Any) -> OperationCount:
         """Return the scalar operations that an algorithm takes for one state; arguments as in ``function``.
 
         Example:
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             1
         """
-        return count_operations(self.function(name, place, external, forced, order, loops, **options))
+        return count_operations(self.function(name, place, **options))
 
     @overload
     def equations(self, name: str, form: Literal["latex"] = "latex", *given: Any, **options: Any) -> str: ...

@@ -17,11 +17,6 @@ class Task:
 
     ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` selects the velocities that count: "all" six,
     "angular" or "linear".
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> float(arm.task.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
-        0.16
     """
 
     _kernels: RobotKernels

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import one_of
+from torsor.base.checks import indices_of, one_of
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
@@ -22,7 +23,7 @@ from torsor.robot.closed_loops.constrained import (
     constrained_derivatives,
     written,
 )
-from torsor.robot.closed_loops.mobility import Mobility
+from torsor.robot.closed_loops.mobility import Mobility, analyse, valid_sets
 from torsor.robot.closed_loops.regressor import constrained_regressor
 from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
@@ -34,12 +35,6 @@ class ClosedDerivatives:
 
     They are by the active coordinates (columns): dq along the motion of the mechanism, dv by velocities at constant
     positions, and so on. Columns of redundant active coordinates are zero.
-
-    Example:
-        >>> robot = torsor.library.four_bar()
-        >>> dq, dv, da = robot.closed.derivatives.inverse_dynamics(robot.closed.assemble([0.5]), [1.0], [0.0])
-        >>> da.shape
-        (1, 1)
     """
 
     _closure: LoopClosure
@@ -310,7 +305,16 @@ class Closed:
             >>> robot.closed.mobility().dof
             1
         """
-        return self.closure.mobility(q, output, point)
+        closure, kernels = self.closure, self.closure.kernels
+        at, units, J = closure.one_closed(q), closure.scales[2], None
+        lengths = np.full(3, closure.length) if point else np.repeat([1.0, closure.length], 3)
+        if output is not None:
+            J = kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
+        active = closure.active if self.active else []
+        found = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
+        if found.output is None:
+            return found
+        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
 
     def active_sets(
         self, q: Maybe = None, candidates: Sequence[str] | None = None, most: int = 20
@@ -325,7 +329,9 @@ class Closed:
             >>> [(names, round(control, 3)) for names, control in robot.closed.active_sets()]
             [(('joint1',), 0.894), (('joint2',), 0.447)]
         """
-        return self.closure.active_sets(q, candidates, most)
+        at, names = self.closure.one_closed(q), self.closure.mechanism.coordinate_names
+        found = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
+        return [(tuple(names[k] for k in each), control) for each, control in found]
 
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.

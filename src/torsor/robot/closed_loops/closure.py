@@ -6,21 +6,20 @@ once with numbers (``ClosureChoice``); all algorithms of closed loops are then t
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags, Maybe
-from torsor.base.checks import indices_of, vectors
+from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
+from torsor.mechanism import Coupling, Loop, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
-from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
+from torsor.robot.closed_loops.mobility import RANK, choose, null_space, quality
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
@@ -36,17 +35,7 @@ class LoopClosure:
     """The loops of one mechanism, and results about them that are computed once."""
 
     def __init__(self, kernels: RobotKernels):
-        self.kernels = kernels
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism whose loops these are."""
-        return self.kernels.mechanism
-
-    @property
-    def name(self) -> str:
-        """The name of the mechanism, for messages."""
-        return self.mechanism.name
+        self.kernels, self.mechanism, self.name = kernels, kernels.mechanism, kernels.mechanism.name
 
     @property
     def axes(self) -> str:
@@ -135,10 +124,6 @@ class LoopClosure:
     def space(self) -> Space:
         """The configuration space, for searches of one state at a time."""
         return self._space(self._left_out)
-
-    def scaled_error(self, q: ArrayLike) -> Array:
-        """Return the errors of closure (..., c), divided by their scales."""
-        return self.space.error(np.asarray(q))
 
     def scaled_jacobian(self, q: ArrayLike, numbers: Numbers = OWN) -> Array:
         """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
@@ -329,24 +314,6 @@ class LoopClosure:
             fix = f"make {', '.join(map(repr, missing))} active as well, or coordinates that depend on them; for idle"
             fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
             raise ModelError(found, where=self.name, fix=fix)
-
-    def mobility(self, q: Maybe, output: str | int | None, point: bool) -> Mobility:
-        """Return the mobility at one configuration; see ``robot.closed.mobility``."""
-        at, units, J = self.one_closed(q), self.scales[2], None
-        lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
-        if output is not None:
-            J = self.kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
-        active = self.active if self.mechanism.active else []
-        found = analyse(self.scaled_jacobian(at), active, units, J, self.velocity_rows)
-        if found.output is None:
-            return found
-        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
-
-    def active_sets(self, q: Maybe, candidates: Sequence[str] | None, most: int) -> list[tuple[tuple[str, ...], float]]:
-        """Return sets of coordinates that can drive the mechanism; see ``robot.closed.active_sets``."""
-        at, names = self.one_closed(q), self.mechanism.coordinate_names
-        found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
-        return [(tuple(names[k] for k in each), control) for each, control in found]
 
     def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""

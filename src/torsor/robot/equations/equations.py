@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
+from sympy.printing.latex import LatexPrinter
 
 from torsor.base.checks import flag, one_of, whole_number
 from torsor.base.errors import ModelError
@@ -19,12 +20,24 @@ from torsor.robot.equations.letters import Letters, Parameters, parameters
 from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
 from torsor.robot.equations.readable import Chain, Writer
 from torsor.robot.equations.rules import Expression
-from torsor.robot.equations.text import aligned, latex
 
 FORMS = ("latex", "sympy")
 DIGITS = 6  # of the numbers in LaTeX
 MOST_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
 Symbols = bool | Sequence[str] | Mapping[str, Any]
+
+
+class _Printer(LatexPrinter):  # type: ignore[misc]
+    """SymPy's printer with numbers of a few digits."""
+
+    def __init__(self, digits: int, symbol_names: Mapping[Any, str]):
+        super().__init__({"symbol_names": dict(symbol_names)})
+        self.digits = digits
+
+    def _print_Float(self, expr: Any) -> str:
+        text = f"{float(expr):.{self.digits}g}"
+        mantissa, e, exponent = text.partition("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +79,8 @@ class Equations:
         inline: dict[Any, Expression] = {}
         for symbol, meaning in self.subexpressions:
             inline[symbol] = meaning.xreplace(inline)
-        return (
-            value.applyfunc(lambda each: each.xreplace(inline)) if hasattr(value, "shape") else value.xreplace(inline)
-        )
+        is_matrix = hasattr(value, "shape")
+        return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
         """Return the equations as LaTeX, (left side, right side): results first, then the symbols that they use.
@@ -90,7 +102,7 @@ class Equations:
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
-        return [(left, latex(value, texts, digits)) for left, value in rows]
+        return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
 
     @property
     def _waves(self) -> set[Any]:
@@ -99,7 +111,8 @@ class Equations:
 
     def latex(self, digits: int = DIGITS) -> str:
         """Return the equations as LaTeX, below each other."""
-        return aligned(self.lines(digits))
+        body = " \\\\\n".join(f"{left} &= {right}" for left, right in self.lines(digits))
+        return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
     def code(self) -> str:
         """Return the equations as lines of Python that SymPy's functions read, in the order of evaluation.
@@ -153,9 +166,8 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
     first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))
-    symbols = tuple((symbol, value) for symbol, value in ordered(made, first))
     arrays = {name: tuple(each) for name, each in inputs.items()}
-    return Equations(request.name, results, symbols, arrays, given.values, sizes, letters)
+    return Equations(request.name, results, tuple(ordered(made, first)), arrays, given.values, sizes, letters)
 
 
 def _numbers_in(name: str) -> list[int]:
@@ -176,17 +188,14 @@ def _simplified(
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each result in their shortest form, and what their symbols stand for."""
     symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
-    angles = [k for k, each in enumerate(symbols[: len(inputs.get("q", ()))])] if next(iter(inputs), "") == "q" else []
-    algebra = Algebra(symbols, angles, non_polynomial(program))
+    angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
+    algebra = Algebra(symbols, range(angles), non_polynomial(program))
     generator = dict(zip(symbols, algebra.ring.gens, strict=False))
     leaves = [[generator[each] for each in entries] for entries in inputs.values()]
     leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
     polynomials = algebra.run(program, leaves)
-    labels = [k + 1 for k in range(len(angles))]
     motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
-    writer = Writer(
-        algebra, chains(robot), motion, lambda kind, angle: letters.wave(kind, angle, labels), bool(given.free)
-    )
+    writer = Writer(algebra, chains(robot), motion, letters.wave, bool(given.free))
     entries = [[writer.expression(each) for each in output] for output in polynomials]
     flat = [each for output in entries for each in output]
     flat, made = inserted(flat, writer.definitions, most=2)
@@ -212,7 +221,7 @@ def _direct(
     def wave(kind: str, angle: Expression) -> Any | None:
         if angle not in positions:
             return None
-        return letters.wave(kind, [1], [positions[angle] + 1])
+        return letters.wave(kind, [int(k == positions[angle]) for k in range(len(positions))])
 
     return direct(program, [*inputs.values(), list(given.expressions)], wave)
 

@@ -67,9 +67,9 @@ class Letters:
             found[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
         return found
 
-    def wave(self, kind: str, harmonic: Sequence[int], labels: Sequence[int]) -> Any:
+    def wave(self, kind: str, harmonic: Sequence[int]) -> Any:
         """Return the symbol of the cosine ("c") or sine of an angle: c_23 of q_2 + q_3, c_2m3 of q_2 - q_3."""
-        parts = [(labels[k], each < 0) for k, each in enumerate(harmonic) for _ in range(abs(each))]
+        parts = [(k, each < 0) for k, each in enumerate(harmonic, start=1) for _ in range(abs(each))]
         comma = any(label > 9 for label, _ in parts)
         text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
         latex = ("," if comma else "").join(f"{'-' if minus else ''}{label}" for label, minus in parts)

@@ -191,7 +191,18 @@ class Problem:
 
     def kernel(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
         """Return a compiled function of the problem."""
-        return self.once((name, options), lambda: self._compiled(name, options, make))
+
+        def shapes(signature: Signature) -> tuple[list[Shape], list[Shape]]:
+            inputs = map(_shape, signature.names_in, signature.sizes_in)
+            return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
+
+        def compiled() -> AnyKernel:
+            forms = tuple((each.form, each.hard) for each in self.targets)
+            bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
+            key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
+            return self.robot.kernels.exact.kernel(key, make, shapes)
+
+        return self.once((name, options), compiled)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """Return what is made once for the problem."""
@@ -199,17 +210,6 @@ class Problem:
             self._made[key] = make()
         found: T = self._made[key]
         return found
-
-    def _compiled(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
-        forms = tuple((each.form, each.hard) for each in self.targets)
-        bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
-        key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
-
-        def shapes(signature: Signature) -> tuple[list[Shape], list[Shape]]:
-            inputs = map(_shape, signature.names_in, signature.sizes_in)
-            return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
-
-        return self.robot.kernels.exact.kernel(key, make, shapes)
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:

@@ -14,9 +14,8 @@ from torsor.spatial import to_quaternion
 
 # Where searches start: postures that fill the limits evenly, and for one pose a table of postures by their pose.
 
-MARGIN = (
-    0.1  # of the range of a joint that postures keep from its limits: searches that start there get stuck less often
-)
+# The part of the range of a joint that postures keep from its limits: searches that start there get stuck less often.
+MARGIN = 0.1
 TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
 CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
@@ -56,9 +55,8 @@ def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> 
         if joint.kind.nq != joint.kind.nv:
             found[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
             continue
-        for i, k, turns in zip(
-            range(at.q.start, at.q.stop), range(at.v.start, at.v.stop), joint.kind.turns, strict=True
-        ):
+        for c, turns in enumerate(joint.kind.turns):
+            i, k = at.q.start + c, at.v.start + c
             half = TURN if turns else SLIDE
             low = lower[i] if np.isfinite(lower[i]) else (upper[i] - 2 * half if np.isfinite(upper[i]) else -half)
             high = upper[i] if np.isfinite(upper[i]) else low + 2 * half
@@ -155,14 +153,12 @@ class PoseTable:
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
-
 CHUNK = 2048  # states whose arrays fit the second cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
-MAX_PARALLEL_SEARCHES = (
-    256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
-)
+# Searches that restarts of few states make at once: one call of a kernel takes as long for one.
+MAX_PARALLEL_SEARCHES = 256
 AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
@@ -278,9 +274,8 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        again = min(
-            restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo))
-        )  # several at once where few are left
+        # Several at once where few are left.
+        again = min(restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo)))
         _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again

@@ -60,13 +60,8 @@ def inverse_kinematics(
     problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
-        raise ModelError(
-            f"is {tolerance:g}",
-            argument="tolerance",
-            value=tolerance,
-            where=where,
-            allowed=f"{LEAST_TOLERANCE:g} or more",
-        )
+        allowed = f"{LEAST_TOLERANCE:g} or more"
+        raise ModelError(f"is {tolerance:g}", argument="tolerance", value=tolerance, where=where, allowed=allowed)
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
@@ -104,10 +99,8 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
             some = slice(at.q.stop - 4, at.q.stop)
             length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
             if not (length > AT_LIMIT).all():
-                found = f"the quaternion of {joint.name!r} in {what} is zero"
-                raise ModelError(
-                    found, value=joint.name, where=where, allowed="a rotation", fix="start from robot.neutral()"
-                )
+                found, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
+                raise ModelError(found, value=joint.name, where=where, allowed="a rotation", fix=fix)
             q[..., some] /= length
     return q
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -23,7 +22,7 @@ from torsor.robot.load import build
 from torsor.robot.parallel.decomposition import moving
 from torsor.robot.parallel.limbs import Limb, Platform, TracedLimb
 from torsor.robot.robot import Robot
-from torsor.spatial import make_pose
+from torsor.spatial import make_pose, to_quaternion
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +78,8 @@ class Leg(Part):
                 found = f"names {each!r}, which is no coordinate of its own"
                 raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
-            raise ModelError(
-                f"is {driven}", argument="driven", value=driven, where=where, allowed="each coordinate once"
-            )
+            allowed = "each coordinate once"
+            raise ModelError(f"is {driven}", argument="driven", value=driven, where=where, allowed=allowed)
         home = self.robot.neutral() if self.home is None else self.home
         self._set(driven=driven, home=frozen_array(home, (self.robot.nq,), where, "home"))
         # Loop raises an error for an unknown kind.
@@ -94,9 +92,8 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         if platform.loops or len(platform.links) == 0:
             raise ModelError("the platform's robot", where=platform.name, allowed="an open chain that moves")
         last = platform.links[-1].name
-        welded = [
-            frame.name for frame in platform.frames if frame.link == last and np.abs(frame.pose - np.eye(4)).any()
-        ]
+        on_last = [frame for frame in platform.frames if frame.link == last]
+        welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
             found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
@@ -123,7 +120,7 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     """Return the platform's coordinates (..., nq) at poses (..., 4, 4); an impossible pose is an error."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
-        found = np.concatenate([p, _quaternions(R)], axis=-1)
+        found = np.concatenate([p, to_quaternion(R)], axis=-1)
     elif motion == "translation":
         found = p
     elif motion == "planar":
@@ -136,25 +133,6 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
         raise ModelError(found_text, where=robot.name, allowed="poses that its motion allows")
     return np.asarray(found)
-
-
-def _quaternions(R: Array) -> Array:
-    """Return unit quaternions (..., 4), (x, y, z, w), of rotations (..., 3, 3)."""
-    # The largest of four candidates, each of which is the quaternion times one of its own components (Shepperd).
-    xx, yy, zz = (R[..., k, k] for k in range(3))
-    s = {(i, j): R[..., i, j] + R[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2))}
-    d = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
-    table: list[list[Any]] = [
-        [1 + xx - yy - zz, s[0, 1], s[0, 2], d[0]],
-        [s[0, 1], 1 - xx + yy - zz, s[1, 2], d[1]],
-        [s[0, 2], s[1, 2], 1 - xx - yy + zz, d[2]],
-        [*d, 1 + xx + yy + zz],
-    ]
-    candidates = np.stack([np.stack(row, axis=-1) for row in table], axis=-2)
-    best = np.argmax(np.diagonal(candidates, axis1=-2, axis2=-1), axis=-1)
-    chosen = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
-    chosen = np.where(chosen[..., 3:] < 0, -chosen, chosen)
-    return np.asarray(chosen / np.linalg.norm(chosen, axis=-1, keepdims=True))
 
 
 # From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.

@@ -21,6 +21,7 @@ from torsor.robot.parallel.decomposition import legs, platforms
 from torsor.robot.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.kinematics import Kinematics
+from torsor.spatial import quaternion_product
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -209,16 +210,10 @@ def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
         if name in turns:
             half = np.zeros((*value.shape, 4))
             half[..., turns[name]], half[..., 3] = np.sin(value / 2), np.cos(value / 2)
-            poses[..., 3:] = _product(half, poses[..., 3:])
+            poses[..., 3:] = quaternion_product(half, poses[..., 3:])
         else:
             poses[..., places[name]] = value
     return poses
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Return the products (..., 4) of quaternions (x, y, z, w)."""
-    u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    return np.concatenate([s * v + t * u + np.cross(u, v), s * t - (u * v).sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
