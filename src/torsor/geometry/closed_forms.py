@@ -131,10 +131,7 @@ def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``.
-
-    Where several points are, it is one of them. Shapes: sphere, capsule, cylinder, box, ellipsoid.
-    """
+    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``, or one of several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
@@ -164,11 +161,7 @@ def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
 
 
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
-    """Return the nearest points of a sphere A and a solid B.
-
-    ``beyond`` takes the centre of the sphere in the solid's axes and returns the vector from the surface to it, and the
-    signed distance.
-    """
+    """Return the nearest points of a sphere A and a solid B, whose ``beyond`` gives outward direction and distance."""
     center, R = _column(A, 3), B[:3, :3]
     outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
     normal = -(R @ outward)

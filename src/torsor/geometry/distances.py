@@ -157,10 +157,7 @@ class DistanceModel:
         return _Group(kernel, where, first, second, sizes_a, sizes_b, flipped)
 
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
-        """Return the distances at the postures q (..., nq).
-
-        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
-        """
+        """Return the distances at q (..., nq); pairs not ``among`` (P,) and without a closed form get lower bounds."""
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
             empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))

@@ -66,10 +66,7 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of a tree; see ``robot.inertial.base``.
-
-    ``rows`` are the coordinates whose forces are known.
-    """
+    """Return the base parameters of a tree, by the forces of the coordinates ``rows``; see ``robot.inertial.base``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)

@@ -87,10 +87,7 @@ class Inertial(Generic[R]):
 
     @property
     def values(self) -> Array:
-        """The parameters (p,): m, m c, J (xx, xy, xz, yy, yz, zz) of each link about its origin, then those of drives.
-
-        Behind those of the links come rotor inertia, Coulomb and viscous friction of each velocity of each joint.
-        """
+        """The parameters (p,), in the order of ``names``."""
         return parameters(self._closure.mechanism)
 
     def base(

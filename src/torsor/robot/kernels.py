@@ -169,10 +169,7 @@ class RequestShapes(NamedTuple):
 
 
 class RobotKernels(Kernels):
-    """The compiled algorithms of one mechanism.
-
-    ``choice`` gives the closure equations that an algorithm of closed loops is traced with.
-    """
+    """The compiled algorithms of one mechanism; ``choice`` gives the closure equations of those of closed loops."""
 
     def __init__(self, mechanism: Mechanism, target: Target, choice: Callable[[Algorithm], ClosureChoice]):
         super().__init__(target, lambda: fingerprint(mechanism))
@@ -228,10 +225,7 @@ class RobotKernels(Kernels):
         out: Out = None,
         rows: str = "all",
     ) -> Array:
-        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is a point fixed to it, in its axes.
-
-        Algorithms with several results return a tuple, although the type does not show it.
-        """
+        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is fixed to it. The result may be a tuple."""
         given = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]

@@ -107,10 +107,7 @@ class LoopClosure:
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space, for searches of one state at a time, without some of the equations.
-
-        Equations of velocities do not restrict positions: their rows of the Jacobian are 0 there.
-        """
+        """Return the configuration space without some equations; those of velocities have rows of 0 there."""
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
         of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
@@ -137,10 +134,7 @@ class LoopClosure:
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
     def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
-        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism.
-
-        ``rates`` are its other inputs, such as velocities.
-        """
+        """Evaluate an algorithm of the loops at q (..., nq) and ``rates``, in float64, with other numbers."""
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
             return exact.call(name, q, *rates)
@@ -249,10 +243,7 @@ class LoopClosure:
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
-        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
-
-        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
-        """
+        """Return equations that are independent at q (nq,) with given active coordinates, scaled at ``scaled_at``."""
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
         at = q if scaled_at is None else scaled_at

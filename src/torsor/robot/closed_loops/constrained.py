@@ -43,7 +43,7 @@ def constrained(
     ``share`` (..., N) or (..., N, N) are the weights of drives that may be redundant, where an algorithm takes them; 1
     by default. Algorithms with several results return a tuple, although the type does not show it.
     """
-    options: dict[str, ClosureChoice] = {}
+    options: dict[str, Any] = {}
     if "share" in ALGORITHMS[name].inputs:
         weights, options = weights_of(closure, share, values)
         values = *values, weights

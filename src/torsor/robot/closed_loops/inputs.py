@@ -1,7 +1,4 @@
-"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called.
-
-Positions close the loops and are not singular, velocities keep the loops closed, rates of redundant drives agree.
-"""
+"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called."""
 
 from collections.abc import Sequence
 
@@ -12,7 +9,6 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, shortened
 from torsor.dynamics import ALGORITHMS, Request
-from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
 from torsor.robot.closed_loops.mobility import RANK, analyse
@@ -116,13 +112,8 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Num
                 raise ModelError(text, where=closure.name, fix=fix)
 
 
-def weights_of(
-    closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]
-) -> tuple[Array, dict[str, ClosureChoice]]:
-    """Return the checked weights of the drives, and the options of the request that they need.
-
-    ``values`` are the other inputs: a matrix of weights must not be mistaken for those of several states.
-    """
+def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) -> tuple[Array, dict[str, Any]]:
+    """Return the checked weights of the drives, and the options of the request that they need."""
     count = len(closure.active)
     weights = np.ones(count) if share is None else _checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant

@@ -63,10 +63,7 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A.
-
-    ``scale`` is the reference of the rank tolerance: by default the largest singular value.
-    """
+    """Return orthonormal rows that span the null space of A; ``scale``, else its norm, is that of the tolerance."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -152,10 +149,7 @@ def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, 
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:
-    """Return equations that are independent, and independent coordinates: active ones first, then others.
-
-    Both are chosen by elimination with pivoting, so that the later systems are well conditioned.
-    """
+    """Return independent equations and coordinates, active ones first, by elimination with pivoting."""
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
     # Dependent coordinates are chosen first among the passive ones, then among the active ones.

@@ -31,10 +31,7 @@ OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
 
 def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
-    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``.
-
-    ``q`` (..., nq), ``v_active`` and ``a_active`` (..., N).
-    """
+    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``."""
     kernels, where, n = closure.kernels, closure.name, len(closure.active)
     freedoms = len(closure.driven_choice.independent)
     if n > freedoms:

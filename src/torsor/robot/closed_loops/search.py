@@ -62,10 +62,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Closes the loops of a batch with the independent coordinates as given.
-
-    ``trial`` is ``closure_trial`` compiled; ``q_units`` (nq) and ``v_units`` (nv) are the scales of coordinates.
-    """
+    """Closes the loops of a batch; ``trial`` is ``closure_trial`` compiled, ``q_units`` and ``v_units`` are scales."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -180,10 +177,7 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the least error of closure, and that error.
-
-        Only ``free`` coordinates move (all, by default), by Levenberg-Marquardt steps.
-        """
+        """Return positions near q with the least error of closure, and it; only ``free`` coordinates move, or all."""
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
@@ -207,10 +201,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions that minimise the distance ``missing`` to the goal, and that distance.
-
-        Levenberg-Marquardt from the closed positions q, along motions that keep the loops closed.
-        """
+        """Return the closed positions with the least distance ``missing`` to the goal, and it, from closed q."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):

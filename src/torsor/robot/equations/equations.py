@@ -83,10 +83,7 @@ class Equations:
         return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return the equations as LaTeX, (left side, right side): results first, then the symbols that they use.
-
-        Equal entries are one equation, M_{12} = M_{21} = ...
-        """
+        """Return (left, right) of the equations as LaTeX: M_{12} = M_{21} = ..., then the symbols that they use."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()

@@ -37,10 +37,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """Pairs of shapes of a problem that are kept apart by ``clearance`` (m); ``moving`` (P,) are those that can move.
-
-    A pair that no free coordinate of the problem moves has one distance in all postures of a search.
-    """
+    """Pairs of shapes that are kept apart by ``clearance`` (m); ``moving`` (P,): a free coordinate moves the pair."""
 
     problem: Problem
     model: DistanceModel
@@ -122,10 +119,7 @@ class ApartRunner(Runner):
         return found
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> Found:
-        """Return the ends of searches with shapes, whose rows and hard ones have a weight.
-
-        A search whose cost does not fall to the fraction ``progress`` in a ``window`` of steps is done.
-        """
+        """Return the ends of searches with shapes; one is done where its cost stays above ``progress`` in a window."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:

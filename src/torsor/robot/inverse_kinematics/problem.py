@@ -213,10 +213,7 @@ class Problem:
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> residuals of all targets without weights and of closure, gradient (n) of the cost.
-
-        The cost is that of all rows; the gradient is zero where no small motion reduces it.
-        """
+        """The kernel (q, data) -> residuals without weights, of targets and closure; gradient (n) of the cost."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)

@@ -42,10 +42,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return other postures (K, nq) than q (K, nq): free coordinates anywhere within the limits, all others as in q.
-
-    Floating bases stay where they are, and turn.
-    """
+    """Return postures (K, nq) within the limits, other coordinates as in q (K, nq); floating bases turn and stay."""
     robot, free = problem.robot, set(problem.free)
     found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))

@@ -198,10 +198,7 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return the distances from singular of the legs, and of the ``drives``; and the closing error of ``positions``.
-
-    If it is traced together with an algorithm, common subexpressions are computed once.
-    """
+    """Return distances from singular of the legs, and of the ``drives``, and the closing error of ``positions``."""
     whole = Assembly(parts, pose, q)
     found = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
@@ -221,10 +218,7 @@ SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and the velocities (..., nv) along which these can move.
-
-    ``matrices`` are the entries of A_q of all legs, as ``leg_matrices`` gives them.
-    """
+    """Return which legs are singular (..., legs), and their free motions (..., nv), from all entries of A_q."""
     batch, first = matrices.shape[:-1], 0
     found = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))

@@ -83,10 +83,7 @@ class LegSearch:
         return found[:, n:], reached
 
     def _starts(self, side: Callable[[Array], Array], poses: Array, late: NDArray[np.int_]) -> Array:
-        """Return positions (STARTS, batch, nq) from which Newton's method starts at the poses ``late``.
-
-        Of random positions in the assembly mode of home, they are those with the least closing error.
-        """
+        """Return the random starts (STARTS, batch, nq) with the least closing error, in the assembly mode of home."""
         scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)

@@ -144,10 +144,7 @@ HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
-
-    It is rounded to a power of two, so that dividing by it is exact.
-    """
+    """Return the size (m), as a power of two: the longest distance of a base of a leg from its joint, or in a leg."""
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))

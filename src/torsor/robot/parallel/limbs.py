@@ -197,10 +197,7 @@ class TracedLimb:
         return closed
 
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """Return the tip's Jacobian (6 x nv) and its position (3 x 1) in the base, both in its own axes.
-
-        All vectors are in the tip's axes, from the tip to the base: joints whose axes meet there leave zeros.
-        """
+        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in the base, in its own axes, where many are 0."""
         tree, R = self.limb.tree, self.R_tip
         x = R.T @ self.p_tip
         columns = [ca.SX(6, 1)] * tree.nv

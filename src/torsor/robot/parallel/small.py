@@ -99,10 +99,7 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return a smooth least magnitude of numbers: (sum of 1 / each^2)^(-1/2).
-
-    It is zero where one of them is, and NaN where one is; ``signed`` gives it the sign of their product.
-    """
+    """Return (sum of 1 / each^2)^(-1/2), a smooth least magnitude; ``signed`` gives it the sign of their product."""
     size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
     if not signed:
         return size
