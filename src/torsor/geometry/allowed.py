@@ -102,17 +102,6 @@ class AllowedCollisions:
         write_file(path, (SUFFIX,), lambda: xml_bytes(root, Path(path).name))
 
 
-def _srdf(path: str | Path) -> Path:
-    if not isinstance(path, (str, Path)):
-        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
-        raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
-    path = Path(path)
-    if path.suffix.lower() != SUFFIX:
-        fix = f"name it {path.stem}{SUFFIX}"
-        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
-    return path
-
-
 def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
     """Return (link, link, reason) of each <disable_collisions> of an SRDF file: the rest of it is not read.
 
@@ -124,7 +113,13 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         ...     read_srdf(folder + "/arm.srdf")
         [('arm', 'base', 'adjacent')]
     """
-    path = _srdf(path)
+    if not isinstance(path, (str, Path)):
+        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
+        raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
+    path = Path(path)
+    if path.suffix.lower() != SUFFIX:
+        fix = f"name it {path.stem}{SUFFIX}"
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
     if not path.is_file():
         raise ModelError("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
     root = parse_xml(path)

@@ -1,6 +1,7 @@
 """Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike

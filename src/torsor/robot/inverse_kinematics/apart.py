@@ -15,17 +15,8 @@ from torsor.base.checks import number
 from torsor.base.searches import Indices, State, advance
 from torsor.geometry import DistanceModel, distance_model
 from torsor.geometry.pairs import Pairs
+from torsor.robot.inverse_kinematics import search
 from torsor.robot.inverse_kinematics.problem import Problem
-from torsor.robot.inverse_kinematics.search import (
-    FIRST_DAMPING,
-    LAST_STEPS,
-    MOST_STEPS,
-    PROGRESS,
-    STILL,
-    WINDOW,
-    Found,
-    Runner,
-)
 from torsor.robot.inverse_kinematics.step import chase_apart
 
 MARGIN = 1e-4  # m: by which searches aim at more than the clearance
@@ -93,32 +84,32 @@ class Apart:
         return least, holding
 
 
-class ApartRunner(Runner):
+class ApartRunner(search.Runner):
     """Searches for postures that meet the targets and keep shapes apart."""
 
     def __init__(self, problem: Problem, enough: float, apart: Apart):
         super().__init__(problem, enough)
         self.apart = apart
 
-    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> search.Found:
         """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
         found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
         close = self.apart.broken(found.q)
         todo = np.flatnonzero(close & (found.cost <= self.enough))
         found.cost[close] = np.inf
         if len(todo):
-            again = self._chased(found.q[todo], data[todo], 1.0, MOST_STEPS, WINDOW, PROGRESS)
+            again = self._chased(found.q[todo], data[todo], 1.0, search.MOST_STEPS, search.WINDOW, search.PROGRESS)
             found.q[todo], found.cost[todo] = again.q, again.cost
         return found
 
-    def nearest(self, q: Array, data: Array) -> Found:
+    def nearest(self, q: Array, data: Array) -> search.Found:
         """Return the ends of long searches for postures that keep shapes apart and miss the targets least."""
-        found = Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
+        found = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
         for weight in HEAVY:
-            found = self._chased(found.q, data, weight, LAST_STEPS, *STANDING)
+            found = self._chased(found.q, data, weight, search.LAST_STEPS, *STANDING)
         return found
 
-    def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> Found:
+    def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
         """Return the ends of searches with shapes; one is done where its cost stays above ``progress`` in a window."""
         kernel, count = chase_apart(self.problem), len(q)
 
@@ -130,14 +121,14 @@ class ApartRunner(Runner):
 
         def finished(k: int, state: State, _: Indices) -> Mask:
             dv, cost, before = state[1], state[2], state[-1]
-            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= STILL)
+            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.STILL)
             if k % window == 0:
                 out |= ~(cost <= progress * before)
                 state[-1] = cost
             return np.asarray(out)
 
         still, infinite = np.zeros((count, len(self.problem.free))), np.full(count, np.inf)
-        state = [q, still, infinite, np.full(count, FIRST_DAMPING), data, q, infinite]
+        state = [q, still, infinite, np.full(count, search.FIRST_DAMPING), data, q, infinite]
         best, cost = np.empty_like(q), np.empty(count)
         advance(state, step, finished, most, {0: best, 2: cost})
-        return Found(best, cost, np.ones(count, dtype=np.intp))
+        return search.Found(best, cost, np.ones(count, dtype=np.intp))

@@ -101,11 +101,6 @@ class Problem:
         return found
 
     @cached_property
-    def neutral(self) -> Array:
-        """The positions (nq) at zero."""
-        return self.robot.neutral()
-
-    @cached_property
     def places_in_q(self) -> list[int]:
         """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
         own = dict.fromkeys(range(self.robot.nv), -1)

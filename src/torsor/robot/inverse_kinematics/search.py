@@ -1,6 +1,7 @@
 """Many searches at once: steps of all that are not done, in chunks that fit the cache; the best of each is kept."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,12 @@ def _rotations(unit: Array) -> Array:
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
     """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
     found = np.empty((len(q), several, q.shape[1]))
-    candidates, fixed = problem.once(("starts", first, count), lambda: _candidates(problem, first, count))
+
+    def made() -> tuple[Array, Indices]:
+        tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
+        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions that are the same in all
+
+    candidates, fixed = problem.once(("starts", first, count), made)
     for k in range(0, len(q), CANDIDATE_CHUNK):
         some = slice(k, k + CANDIDATE_CHUNK)
         tried = np.repeat(candidates[None], len(q[some]), axis=0)
@@ -82,12 +88,6 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
         best = costs.argmin(axis=1)[:, None] if several == 1 else costs.argpartition(several, axis=1)[:, :several]
         found[some] = tried[np.arange(len(best))[:, None], best]
     return found.reshape(-1, q.shape[1])
-
-
-def _candidates(problem: Problem, first: int, count: int) -> tuple[Array, Indices]:
-    """Return postures (count, nq), and the positions that are the same in all of them."""
-    found = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
-    return found, np.flatnonzero((found == found[:1]).all(axis=0))
 
 
 class PoseTable:
@@ -196,28 +196,9 @@ def chased(
     Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
     same number in ``rivals`` (K,), all end when one is done.
     """
-    best, cost = np.empty_like(q), np.full(len(q), np.inf)
-    for first in range(0, len(q), CHUNK):
-        some = slice(first, first + CHUNK)
-        own = None if rivals is None else rivals[some]
-        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, {0: best[some], 2: cost[some]})
-    return Found(best, cost, np.ones(len(q), dtype=np.intp))
+    kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
-
-def _chase_chunk(
-    problem: Problem,
-    q: Array,
-    data: Array,
-    enough: float,
-    most: int,
-    patient: bool,
-    rivals: Indices | None,
-    ends: dict[int, Array],
-) -> None:
-    """Write the positions (0) and the costs (2) at the ends of searches."""
-    kernel, count = fast(chase(problem)), len(q)
-
-    def finished(k: int, state: State, todo: Indices) -> Flags | None:
+    def finished(own: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
         if k < SURE:
             return None
         _, dv, cost, damping, _, before = state
@@ -227,15 +208,19 @@ def _chase_chunk(
         elif k % WINDOW == 0:
             out |= ~(cost <= PROGRESS * before)
             state[5] = np.where(out, before, cost)
-        if rivals is not None and out.any():
-            done = np.zeros(rivals.max() + 1, dtype=bool)
-            done[rivals[todo[cost <= enough]]] = True
-            out |= done[rivals[todo]]
+        if own is not None and out.any():
+            done = np.zeros(own.max() + 1, dtype=bool)
+            done[own[todo[cost <= enough]]] = True
+            out |= done[own[todo]]
         return np.asarray(out)
 
-    infinite = np.full(count, np.inf)
-    state = [q, np.zeros((count, len(problem.free))), infinite, np.full(count, FIRST_DAMPING), data, infinite]
-    advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], finished, most, ends, LEAVING)
+    for first in range(0, len(q), CHUNK):
+        some = slice(first, first + CHUNK)
+        still, infinite = np.zeros((len(q[some]), len(problem.free))), np.full(len(q[some]), np.inf)
+        state = [q[some], still, infinite, np.full(len(still), FIRST_DAMPING), data[some], infinite]
+        over = partial(finished, None if rivals is None else rivals[some])
+        advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING)
+    return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
 class Runner:
@@ -256,7 +241,7 @@ class Runner:
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
-    base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
+    base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several searches at once take no longer
     several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
