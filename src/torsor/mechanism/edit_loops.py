@@ -35,8 +35,6 @@ def with_loop(
 
     Example:
         >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
-        >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
-        'revolute'
         >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
         'hinge/a'
     """

@@ -55,13 +55,13 @@ def load(
     Also read are USD stages (.usda, .usd, .usdc, .usdz, need ``torsor[usd]``; ``scene.usda#/World/arm`` names one of
     several articulations) and skeletons of OpenSim (.osim), without muscles.
 
-    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
-    v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
+    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
+    (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in other formats, whose published files
     often have one. In URDF and SDF, limits, visuals, stray tags and transmissions that cannot be used are treated
-    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file,
-    as far as it can be read. Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop
-    joints in URDF, and from links with two parents in SDF.
+    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file.
+    Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from
+    links with two parents in SDF.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
     pi/12 become exact, and the operations that their tiny components cost disappear. Lengths, masses and limits stay.
@@ -118,8 +118,6 @@ def from_dh(
         [19.62, 4.905]
         >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).closed.mobility().dof
         1
-        >>> torsor.from_dh([rod, rod], base="floating").with_payload("base", 5.0).nv
-        8
     """
     return Robot.of(formats.read_dh(links, gravity, name, strict, base))
 
@@ -159,20 +157,17 @@ def from_screws(
 ) -> Robot:
     """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
 
-    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, and for a frame
-    elsewhere with the first moments m c, as ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the
-    space frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
-    sliding joint, and omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on
-    the one before. ``base="floating"`` as in ``from_dh``.
+    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any as
+    ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the space frame at home, or in the link's own
+    frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint, and omega . v is the pitch
+    of a helical one. ``parents`` gives a tree; by default each link hangs on the one before. ``base="floating"`` as in
+    ``from_dh``.
 
     Example:
         >>> home = np.eye(4)
         >>> home[0, 3] = 0.5
         >>> inertia = np.diag([0.1, 0.1, 0.1, 2.0, 2.0, 2.0])
         >>> torsor.from_screws([home], [[0, 0, 1, 0, 0, 0]], [inertia]).mass_matrix([0.0]).round(9).tolist()
-        [[0.6]]
-        >>> rod = torsor.spatial.spatial_inertia(2.0, [0.5, 0, 0], 0.1 * np.eye(3))  # the same, frame on the axis
-        >>> torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [rod]).mass_matrix([0.0]).round(9).tolist()
         [[0.6]]
     """
     return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict, base))
