@@ -70,7 +70,9 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
-    unknown = unknown_parameters(robot.name, names, among) & ~_undriven(robot)
+    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
+    undriven = np.array([False] * (10 * len(robot.links)) + free) & (parameters(robot) == 0)
+    unknown = unknown_parameters(robot.name, names, among) & ~undriven  # a free joint without a drive has no friction
     count = motions_needed(len(names), len(rows))
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
@@ -114,13 +116,6 @@ def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]
             raise ModelError(f"no parameter is named {pattern!r}", value=pattern, where=where, allowed=allowed)
         unknown |= named
     return unknown
-
-
-def _undriven(robot: Mechanism) -> NDArray[np.bool_]:
-    """Return which parameters (p,) are rotor inertias and friction of free joints without any: they have no drive."""
-    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
-    found = np.concatenate([np.zeros(10 * len(robot.links), dtype=bool), np.array(free, dtype=bool)])
-    return np.asarray(found & (parameters(robot) == 0))
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:

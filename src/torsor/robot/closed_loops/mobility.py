@@ -84,7 +84,14 @@ def analyse(
     seen = motions[:, active]  # the active coordinates of each motion
     free = null_space(seen.T, 1.0) if dof else np.zeros((0, 0))
     blocked = null_space(seen, 1.0) if active else np.zeros((0, 0))
-    output = None if J is None else _output(J @ motions.T, seen, free, units[active])
+    output = None
+    if J is not None:
+        moves = J @ motions.T  # the velocity of the output in each motion
+        stills = null_space(moves, 1.0) if dof else np.zeros((0, 0))
+        drives, loose = stills @ seen, (moves @ free.T).T  # with the output at rest; with locked drives
+        moved = np.linalg.norm(drives, axis=1) > RANK
+        visible = np.linalg.norm(loose, axis=1) > RANK
+        output = Output(dof - len(stills), drives[moved] * units[active], loose[visible])
     uncontrolled = free @ motions * units
     values = np.linalg.svd(A, compute_uv=False)[: nv - dof] if nv > dof else np.ones(1)
     measures = _control(motions, active), float(values[-1] / values[0])
@@ -100,15 +107,6 @@ def _control(motions: Array, active: Sequence[int]) -> float:
     if len(active) < len(motions):
         return 0.0
     return float(np.linalg.svd(motions[:, list(active)], compute_uv=False)[-1])
-
-
-def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
-    """Return the singularities of an output, from the velocities of output (6 x k) and drives (k x N) in k motions."""
-    stills = null_space(J, 1.0) if J.shape[1] else np.zeros((0, 0))
-    drives = stills @ seen  # of the motions that leave the output at rest
-    moved, loose = np.linalg.norm(drives, axis=1) > RANK, (J @ free.T).T
-    dof = J.shape[1] - len(stills)
-    return Output(dof, drives[moved] * units, loose[np.linalg.norm(loose, axis=1) > RANK])
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, several, vectors
 from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_names
@@ -67,7 +67,11 @@ def closed_base_parameters(
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
-    unknown = _unknown(closure, names, several(among))
+    every = unknown_parameters(closure.name, names, several(among))
+    named = unknown_parameters(closure.name, names, [each for each in several(among) if each != "*"])
+    active = {name + kind for name in mechanism.active for kind in OF_DRIVES}
+    passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
+    unknown = np.where(passive, named, every)  # rotor inertias and friction of passive joints only where named
     if known:
         unknown &= ~unknown_parameters(closure.name, names, known)
     rows = indices_of(measured, mechanism.active, f"{closure.name}: measured")
@@ -79,15 +83,6 @@ def closed_base_parameters(
 def start_posture(closure: LoopClosure) -> Array:
     """Return the posture (nq,) whose assembly mode is meant where none is given: "home" of the robot, or one found."""
     return closure.mechanism.postures.get(HOME, closure.reference)
-
-
-def _unknown(closure: LoopClosure, names: tuple[str, ...], among: Sequence[str]) -> Flags:
-    """Return which parameters (p,) are unknown: rotor inertias and friction of passive joints only where named."""
-    every = unknown_parameters(closure.name, names, among)
-    named = unknown_parameters(closure.name, names, [each for each in among if each != "*"])
-    active = {name + kind for name in closure.mechanism.active for kind in OF_DRIVES}
-    passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
-    return np.where(passive, named, every)
 
 
 def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:

@@ -87,6 +87,7 @@ class Equations:
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
+        waves = {symbol for symbol, meaning in meanings.items() if meaning.func in (sp.cos, sp.sin)}  # of short names
         for name, result in self.results.items():
             shape = self.shapes[name]
             entries: dict[Expression, list[str]] = {}
@@ -94,17 +95,12 @@ class Equations:
                 value = result[(*place, 0)[: max(len(shape), 2)]] if shape else result
                 entries.setdefault(value, []).append(self.letters.result(name, shape, place))
             for value, left in entries.items():
-                meaning = meanings.pop(value, value) if value not in self._waves else value
+                meaning = meanings.pop(value, value) if value not in waves else value
                 if meaning is not value:  # the result itself is used by others: its name stands for it there
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
         return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
-
-    @property
-    def _waves(self) -> set[Any]:
-        """The cosines and sines, whose names are short."""
-        return {symbol for symbol, meaning in self.subexpressions if meaning.func in (sp.cos, sp.sin)}
 
     def latex(self, digits: int = DIGITS) -> str:
         """Return the equations as LaTeX, below each other."""
@@ -162,14 +158,14 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(found, where=robot.name, fix=fix) from None
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
-    first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))
+
+    def order(symbol: Any) -> tuple[bool, list[int], str]:
+        numbers = [int(each) for each in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
+        return symbol.name[0] not in "cs", numbers, symbol.name
+
     arrays = {name: tuple(each) for name, each in inputs.items()}
-    return Equations(request.name, results, tuple(ordered(made, first)), arrays, given.values, sizes, letters)
-
-
-def _numbers_in(name: str) -> list[int]:
-    """Return a key that orders c_2 before c_10."""
-    return [int(each) for each in re.findall(r"\d+", name)]
+    defined = tuple(ordered(made, sorted(used, key=order)))
+    return Equations(request.name, results, defined, arrays, given.values, sizes, letters)
 
 
 def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:

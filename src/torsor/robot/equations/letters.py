@@ -175,9 +175,11 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
     lengths: dict[tuple[int, int], Any] = {}
     for free in chosen:
         at = free.coefficients[0][0]
+        joint = robot.joints[at.index] if at.field == "point" else None
         if at.part == "gravity" and np.count_nonzero(robot.gravity) == 1:
             symbol, sign = letters.symbol("g"), int(np.sign(free.value))
-        elif at.field == "point" and _ends_at_axis(robot, at.index):
+        elif joint and np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12:
+            # The axis goes through the origin of the parent: the link's frame is at its far end.
             made.append(_axis(robot, at, lengths))
             continue
         else:
@@ -198,12 +200,6 @@ def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
         if np.count_nonzero(owner) == 1 and (at.field == "com" or siblings == 1):
             return name[:-1], latex
     return name, latex
-
-
-def _ends_at_axis(robot: Mechanism, index: int) -> bool:
-    """Whether the axis of a joint goes through the origin of the parent: the link's frame is at its far end."""
-    joint = robot.joints[index]
-    return bool(np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12)
 
 
 def _axis(robot: Mechanism, at: Number, lengths: Mapping[tuple[int, int], Any]) -> Expression:

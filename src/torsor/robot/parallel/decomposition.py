@@ -21,6 +21,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.factors import Columns, reflected
 from torsor.dynamics.recursions.configuration import integrate
+from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.recursions.momentum import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.recursions.momentum import potential_energy as tree_potential_energy
 from torsor.dynamics.trees.tree import Tree
@@ -86,7 +87,8 @@ class Assembly:
 
     def drives(self) -> ca.SX:
         """Return the wrenches (6 x N) whose product with the platform's twist, in base axes, is each drive's rate."""
-        return ca.horzcat(*(limb.driven_rows() for limb in self.limbs))
+        chosen = ((limb, np.eye(limb.limb.tree.nv)[:, list(limb.limb.driven)]) for limb in self.limbs)
+        return ca.horzcat(*(limb.carried(sx(driven)) for limb, driven in chosen))
 
     def force(self, external: ca.SX | None) -> ca.SX:
         """Return F (nv x 1), in the platform's own coordinates."""

@@ -220,10 +220,10 @@ class Assembled(Part):
         facts = {"platform": self.platform.name, "motion": self.motion or "of its own robot"}
         facts |= {"home": shortened(self.home), "gravity": f"{shortened(self.gravity)} m/s²"}
         head = ("leg", "joints", "mass (kg)", "driven", "connected by", "tip")
-        rows = [
-            (leg.name, _types(leg.robot), f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip)
-            for leg in self.legs
-        ]
+        rows = []
+        for leg in self.legs:
+            types = " ".join(joint.type for joint in leg.robot.joints)
+            rows.append((leg.name, types, f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip))
         return Summary(repr(self).strip("<>"), facts, head, rows)
 
     @cached_property
@@ -411,16 +411,11 @@ class Assembled(Part):
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
-        known_name(name, self._algorithms, self.name, "algorithm")
+        known_name(name, [each for each, rule in RULES.items() if "pose" in rule.inputs], self.name, "algorithm")
         if external and not RULES[name].external:
             raise ModelError(f"{name} takes no external wrench", where=self.name)
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(FunctionKey(name, fused, external))
-
-    @property
-    def _algorithms(self) -> list[str]:
-        """The names that ``function`` takes."""
-        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.
@@ -480,7 +475,3 @@ class Assembled(Part):
             text = f"the drives do not control the platform at {pose}: with locked drives, "
             text += moving(self.carriage.coordinate_names, platform.motion)
             raise ModelError(text, where=self.name, fix=f"{fix}, or drive other coordinates")
-
-
-def _types(robot: Robot) -> str:
-    return " ".join(joint.type for joint in robot.joints)

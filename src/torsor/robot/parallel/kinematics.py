@@ -66,9 +66,9 @@ class LegSearch:
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
         """Return positions in the assembly mode of home, and which were found."""
-        return self._by_continuation(poses) if self.side is None else self._by_line(self.side, poses)
-
-    def _by_line(self, side: Callable[[Array], Array], poses: Array) -> tuple[Array, Flags]:
+        side = self.side
+        if side is None:
+            return self._by_continuation(poses)
         found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
         for attempt in range(1 + STARTS):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -164,23 +165,12 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
     robot = ground.attach(leg.robot, at="stand", prefix=prefix)
-    last = len(carriage.links) - 1
-    loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
-    names = robot.coordinate_names
-    whole = Tree.of(robot)
-    limb = Limb(
-        leg.name,
-        lean(whole),
-        robot.place(prefix + leg.tip),
-        Place(last, leg.at),
-        loop,
-        tuple(range(loop.count)),
-        np.zeros((0, robot.nv)),
-        tuple(names.index(prefix + name) for name in leg.driven),
-        slice(before[0], before[0] + robot.nq),
-        slice(before[1], before[1] + robot.nv),
-        length,
-    )
+    loop, names, whole = Loop(leg.name, "tip", "at", leg.kind, leg.length), robot.coordinate_names, Tree.of(robot)
+    ends = robot.place(prefix + leg.tip), Place(len(carriage.links) - 1, leg.at)
+    rows, no_idle = tuple(range(loop.count)), np.zeros((0, robot.nv))
+    driven = tuple(names.index(prefix + name) for name in leg.driven)
+    slices = slice(before[0], before[0] + robot.nq), slice(before[1], before[1] + robot.nv)
+    limb = Limb(leg.name, lean(whole), *ends, loop, rows, no_idle, driven, *slices, length)
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
@@ -224,26 +214,12 @@ class Look:
         dv = ca.SX.sym("dv", limb.tree.nv)
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
-        self.space = Space(self.error, self.own, self.moved, own)
+        # The Jacobians of the error by the leg, by leg and platform, and by the leg as if it were closed at q.
+        self.own, self.whole, self.closed = (partial(self._at, k) for k in (1, 2, 3))
+        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, own)
 
-    def _at(self, q: Array, k: int) -> Array:
+    def _at(self, k: int, q: Array) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())
-
-    def error(self, q: Array) -> Array:
-        """Return the closure error (c,)."""
-        return self._at(q, 0).ravel()
-
-    def own(self, q: Array) -> Array:
-        """Return the Jacobian (c, nv) of the error with respect to the leg."""
-        return self._at(q, 1)
-
-    def whole(self, q: Array) -> Array:
-        """Return the Jacobian of the error with respect to the leg, then the platform."""
-        return self._at(q, 2)
-
-    def closed(self, q: Array) -> Array:
-        """Return the Jacobian with respect to the leg, as if the leg were closed at q."""
-        return self._at(q, 3)
 
     def moved(self, q: Array, dv: Array) -> Array:
         """Return the leg's positions after a step."""

@@ -280,10 +280,6 @@ class TracedLimb:
         f = self.up(self.P.T @ multipliers)
         return ca.vertcat(self.up(self.C.T @ multipliers) + skew(self.r) @ f, f)
 
-    def driven_rows(self) -> ca.SX:
-        """Return the wrenches (6 x driven) whose product with the platform's twist is the rate of each drive."""
-        return self.carried(sx(np.eye(self.limb.tree.nv)[:, list(self.limb.driven)]))
-
 
 # Inverse kinematics of UPS legs in closed form: two axes that intersect, and a slide from there to the platform.
 #
