@@ -31,11 +31,7 @@ from torsor.mechanism.parts import SHAPE_SIZES
 
 @lru_cache
 def pair_kernel(a: str, b: str) -> Any:
-    """Return the compiled distance of shapes of kinds a and b, from poses (..., 3, 4) and sizes.
-
-    It returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (..., 2, 3) and
-    the moment (..., 3) of the normal at these points about the origin.
-    """
+    """Return the compiled distance of kinds a and b: distances, normals, nearest points, and moments of the normals."""
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
     given = [each for each in (poses[0], sizes[0], poses[1], sizes[1]) if each.numel()]  # a plane has no size

@@ -85,10 +85,7 @@ def motions_needed(p: int, forces: int) -> int:
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters by the decomposition of a regressor (N, n, p) over random motions.
-
-    Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
-    """
+    """Return the base parameters by a regressor (N, n, p) of a tree, or of the drives of closed loops, over motions."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.

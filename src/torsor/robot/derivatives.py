@@ -18,7 +18,7 @@ from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
-from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels
+from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels, Values
 
 Results = Array | tuple[Array, ...]
 Two = tuple[Array, Array]
@@ -82,29 +82,10 @@ class Loads(NamedTuple):
         return (self.fixed_in if ALGORITHMS[name].keeps else "link"), [self.external]
 
 
-def triple(
-    closure: LoopClosure,
-    name: str,
-    values: tuple[ArrayLike, ...],
-    external: Maybe,
-    fixed_in: str,
-    points: Maybe,
-    out: Out,
-    **options: Any,
-) -> Three:
-    """Return the three results of an algorithm of derivatives, under external wrenches."""
-    if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-        found: Any = closure.kernels.call(name, *values, out=out)
-    else:
-        found = _loaded(closure.kernels, name, values, Loads(external, fixed_in, points), options, out)
-    three: Three = found
-    return three
-
-
 def rates(
     kernels: RobotKernels,
     name: str,
-    values: tuple[ArrayLike, ...],
+    values: Values,
     higher: Iterable[ArrayLike],
     external: Maybe,
     external_rate: Maybe,
@@ -119,13 +100,10 @@ def rates(
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
         found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
-    results: tuple[Array, ...] = found
-    return results
+    return tuple(found)
 
 
-def _loaded(
-    kernels: RobotKernels, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any], out: Out
-) -> Any:
+def _loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
     keeps, given = loads.given(kernels.mechanism, name)
     return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
@@ -183,12 +161,12 @@ class Derivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
-        dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
-        wrenches, given in their links' axes at their origins, are fixed in the link (``fixed_in="link"``) or in the
-        world (``fixed_in="world"``) while q changes. In the world, a force acts at the link's origin or, with
-        ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does; the rest of the moment
-        is a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (the
-        jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+        da is the mass matrix. External wrenches, given in their links' axes at their origins, are fixed in the link
+        (``fixed_in="link"``) or in the world (``fixed_in="world"``) while q changes. In the world, a force acts at the
+        link's origin or, with ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does;
+        the rest of the moment is a couple. By analytical recursion in O(n x depth), for every joint, with rotors,
+        springs and friction (the jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh,
+        Russell and Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -198,7 +176,7 @@ class Derivatives:
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return triple(self._closure, "inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
+        return self._three("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def forward_dynamics(
         self,
@@ -221,7 +199,7 @@ class Derivatives:
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return triple(self._closure, "forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
+        return self._three("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
 
     def joint_wrenches(
         self,
@@ -244,7 +222,7 @@ class Derivatives:
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return triple(self._closure, "joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
+        return self._three("joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def hybrid_dynamics(
         self,
@@ -271,8 +249,8 @@ class Derivatives:
             >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
             True
         """
-        name, values = "hybrid_dynamics_derivatives", (q, v, a, tau)
-        return triple(self._closure, name, values, external, fixed_in, points, forced=forced, out=out)
+        values = q, v, a, tau
+        return self._three("hybrid_dynamics_derivatives", values, external, fixed_in, points, out, forced=forced)
 
     def velocity(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
@@ -365,8 +343,8 @@ class Derivatives:
 
         ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
         (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
-        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for
-        the values, then for the derivatives. Forward mode: about three times the operations of the method itself.
+        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for the
+        values, then for the derivatives. Forward mode: about three times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -396,8 +374,7 @@ class Derivatives:
 
         ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
         (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
-        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations of
-        the method itself.
+        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -431,6 +408,17 @@ class Derivatives:
         patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
         parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
         return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def _three(
+        self, name: str, values: Values, external: Maybe, fixed_in: str, points: Maybe, out: Out, **options: Any
+    ) -> Three:
+        """Return the three results of an algorithm of derivatives, under external wrenches."""
+        kernels = self._closure.kernels
+        if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
+            found: Any = kernels.call(name, *values, out=out)
+        else:
+            found = _loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+        return found[0], found[1], found[2]
 
     def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:
         """Return a request and its shapes; ModelError for another number of inputs, or an impossible state."""

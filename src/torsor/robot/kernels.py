@@ -31,6 +31,7 @@ from torsor.robot.target import Target
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
+Values = tuple[ArrayLike, ...]  # inputs of an algorithm
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 Place = str | int | None  # a link (by name or index) or a named frame
 Loops = str | None  # "open" for the tree that is left when the loops are cut
@@ -196,11 +197,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         out: Out = None,
     ) -> Array:
-        """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
-
-        ``loops`` as in ``request``, ``out`` as in ``Kernel``. Algorithms with several results return a tuple, although
-        the type does not show it.
-        """
+        """Evaluate an algorithm: arrays with any leading axes in, one out; or a tuple, which the type does not show."""
         if place is None and external is None and loops is None:
             try:
                 return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
@@ -218,8 +215,8 @@ class RobotKernels(Kernels):
     def at_place(
         self,
         name: str,
-        values: tuple[ArrayLike, ...],
-        place: str | int | None,
+        values: Values,
+        place: Place,
         axes: str = "local",
         point: Maybe = None,
         out: Out = None,
@@ -282,11 +279,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         **options: Any,
     ) -> Request:
-        """Return the checked request of an algorithm; requests that were made before are remembered.
-
-        The link or frame of algorithms that take one is ``place``, or part of the name: "jacobian:hand". The dynamics
-        of the tree is refused where the mechanism has loops, unless ``loops`` is "open".
-        """
+        """Return the checked request of an algorithm, made once; "jacobian:hand" names a place too."""
         try:
             given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.
@@ -407,12 +400,7 @@ def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset
 
 
 def _warn_of_condition(mechanism: Mechanism) -> None:
-    """Warn if accelerations in single precision have fewer than two correct digits.
-
-    Judged at the neutral position and at random ones within the limits. Positions where the axes of a light link's
-    neighbours coincide are rare: there, digits are lost without a warning. An iCub has one correct digit left where its
-    hips have turned by 90 degrees, which their limits exclude; within the limits it keeps five.
-    """
+    """Warn if accelerations in single precision have fewer than two correct digits at positions that are tried."""
     function, (condition, worst, where) = trace(mechanism, Request("mass_matrix")), (0.0, 0, "")
     for k, q in enumerate(_tried_positions(mechanism)):
         found, at = _condition(np.asarray(function(q).full()))

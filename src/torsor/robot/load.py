@@ -1,6 +1,6 @@
 """The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
@@ -20,18 +20,14 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows, those of the library."""
-    return tuple(sorted(_makers()))
+    """Return the names of robots that ``load`` knows: those of the library, which stands above and registers them."""
+    return tuple(sorted(registered("robots", "library") or ()))
 
 
 def named_robot(name: str) -> object:
     """Return the robot of a name: a ``Robot``, or a ``ParallelRobot``."""
-    return _makers()[name]()
-
-
-def _makers() -> Mapping[str, Callable[[], object]]:
-    """Return the functions that make the robots of the library, which stands above this package and registers them."""
-    return registered("robots", "library") or {}
+    robot: object = registered("robots", "library")[name]()
+    return robot
 
 
 def load(

@@ -36,8 +36,7 @@ class Parametric(Generic[R]):
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
     a method, below the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``, with ``external``, ``external_rate``, ``fixed_in``, ``points``,
-    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
-    ``Robot.function``.
+    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and the options of ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_array
 from torsor.compiler import OperationCount, count_operations
-from torsor.dynamics import Algorithm
-from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.formats import write
 from torsor.mechanism import Coupling, Mechanism, Shape, edit, edit_loops
 from torsor.mechanism.free import free_numbers
@@ -73,11 +71,7 @@ class Robot(Mechanism):
     @cached_property
     def kernels(self) -> RobotKernels:
         """The compiled functions."""
-
-        def choice(algorithm: Algorithm) -> ClosureChoice:
-            return self.closed.closure.choice(algorithm)
-
-        return RobotKernels(self, self.target, choice)
+        return RobotKernels(self, self.target, lambda algorithm: self.closed.closure.choice(algorithm))
 
     # Accessors, each made once
 

@@ -15,8 +15,8 @@ from torsor.robot.kernels import Out, Place, RobotKernels
 class Task:
     """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
 
-    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` selects the velocities that count: "all" six,
-    "angular" or "linear".
+    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` are the velocities that count: "all", "angular" or
+    "linear".
     """
 
     _kernels: RobotKernels

@@ -16,9 +16,8 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on a card
     (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that card are not
-    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` with backward,
-    forward and mapped forms, of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work.
-    Needs the extra ``torch``.
+    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` of any order:
+    ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 
     Example:
         >>> import torch

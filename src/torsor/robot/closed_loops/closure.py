@@ -51,10 +51,7 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, rod or radius of a wheel.
-
-        Where the base has its origin does not matter: points of the base count by their distances from each other.
-        """
+        """Size of the mechanism (m): the longest distance in a link or on the base, to a loop's frame, or a radius."""
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
         ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
@@ -169,11 +166,7 @@ class LoopClosure:
 
     @cached_property
     def reference(self) -> Array:
-        """A configuration (nq,) with closed loops, near neutral and far from singular; found once.
-
-        Each configuration that closes is followed along its own motions as well: where bars are in one line, every
-        projection may end there.
-        """
+        """A configuration (nq,) with closed loops, near neutral and far from singular; found once."""
         rng, found = np.random.default_rng(0), list[Array]()
         active = self.active if self.mechanism.active else []
         neutral, step = self.mechanism.neutral(), self.scales[2]
@@ -182,7 +175,9 @@ class LoopClosure:
             q, error = self.space.closest(self.space.integrate(neutral, away))
             if error <= CLOSED:
                 found.append(q)
-                motions = null_space(self.space.jacobian(q))
+                motions = null_space(
+                    self.space.jacobian(q)
+                )  # where bars are in one line, every projection may end there
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
                 found += [q] if error <= CLOSED else []

@@ -22,7 +22,7 @@ from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import SINGULAR, check_inputs, check_margin, check_velocities, weights_of
 from torsor.robot.derivatives import Loads, Three
-from torsor.robot.kernels import Out
+from torsor.robot.kernels import Out, Values
 
 # Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
 POOR = 0.02
@@ -31,12 +31,7 @@ NO_LOADS = Loads()
 
 
 def constrained(
-    closure: LoopClosure,
-    name: str,
-    values: tuple[ArrayLike, ...],
-    share: Maybe = None,
-    loads: Loads = NO_LOADS,
-    out: Out = None,
+    closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Array:
     """Return the result of an algorithm of q and of rates or forces of the active coordinates.
 
@@ -55,7 +50,7 @@ def constrained(
 
 
 def constrained_derivatives(
-    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: Maybe, loads: Loads, out: Out
+    closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
     """Return the three results of an algorithm of derivatives; arguments as in ``constrained``."""
     found: Any = constrained(closure, name, values, share, loads, out)
@@ -89,10 +84,7 @@ def active_accelerations(
 def by_multipliers(
     closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
-    """Return an algorithm's result (..., n), with closure equations that are independent at each of the positions.
-
-    ``given`` are velocities, then forces or accelerations and external wrenches, or None without them.
-    """
+    """Return an algorithm's result (..., n), by closure equations that are independent at each of the positions q."""
     return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
 
 

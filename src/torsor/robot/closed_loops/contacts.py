@@ -20,10 +20,7 @@ CONTACTS = {"point": "spherical", "surface": "weld"}
 
 
 def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mapping[str, str], q: Maybe, kind: str) -> M:
-    """Return the robot with a loop "PLACE/contact" between each place and the ground, closed at the positions q.
-
-    Both ends have the axes of the base at q, so that forces along the equations are in these axes.
-    """
+    """Return the robot with a loop "PLACE/contact" from each place to the ground, both with base axes at q (nq,)."""
     where = f"{robot.name}: with_contacts"
     if isinstance(places, str) or not isinstance(places, Sequence | Mapping) or not places:
         allowed = "names of links and frames, or {name: 'point' or 'surface'}"

@@ -35,15 +35,13 @@ class Mobility:
     """The possible motions at one configuration.
 
     ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure are
-    redundant. ``uncontrolled`` (k, nv) are motions that remain possible with the active coordinates locked (a
-    singularity of the second kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that
-    no motion has (they are more than the degrees of freedom, or the mechanism is at the end of a drive's range).
-    ``control`` is the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
-    motions fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero singular value of the
-    equations relative to the largest: 0 where they lose rank and the mechanism may continue in several directions (a
-    change point). ``output`` has the singularities of the requested output, or is None. ``position_dof`` is the number
-    of degrees of freedom that positions have; wheels leave more to positions than the ``dof`` of velocities: a car
-    cannot move sideways, but gets there.
+    redundant. ``uncontrolled`` (k, nv) are motions with the active coordinates locked (a singularity of the second
+    kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that no motion has (too many
+    drives, or the end of a range). ``control`` is the smallest motion of the active coordinates over all motions of
+    unit size: 1 if they control all fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero
+    singular value of the equations over the largest: 0 at a change point, where the mechanism may continue in several
+    directions. ``output`` has the singularities of the requested output, or is None. ``position_dof`` counts the
+    freedoms of positions: a car cannot move sideways, but gets there.
     """
 
     dof: int
@@ -74,11 +72,7 @@ def null_space(A: Array, scale: float | None = None) -> Array:
 def analyse(
     A: Array, active: list[int], units: Array, J: Array | None = None, velocity_rows: Flags | None = None
 ) -> Mobility:
-    """Return the mobility where the Jacobian of the equations of closure is A (c x nv), scaled to be without units.
-
-    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output;
-    ``velocity_rows`` (c) are the equations that do not restrict positions.
-    """
+    """Return the mobility at the scaled Jacobian A (c x nv) of closure; J (6 or 3 x nv) is that of an output."""
     motions = null_space(A)
     dof, nv = motions.shape
     seen = motions[:, active]  # the active coordinates of each motion
@@ -110,11 +104,7 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
-
-    Whether there are as many degrees of freedom as active coordinates, the rank of A, and the distance from a
-    singularity of the second kind.
-    """
+    """Return a score of a configuration: whether its freedoms are the active ones, rank, distance from singular."""
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
     values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)

@@ -86,11 +86,7 @@ def start_posture(closure: LoopClosure) -> Array:
 
 
 def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return random closed configurations (count, nq), far from singular, and rates of the drives (count, N).
-
-    They wander from ``start`` (nq,) in random steps of the active coordinates, and keep its assembly mode: steps that
-    do not close the loops, or that jump, are not made.
-    """
+    """Return random closed configurations (count, nq) in the mode of ``start``, not singular, and rates (count, N)."""
     rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
     if len(closure.active_positions) != len(active):
         found = "a joint whose positions contain a quaternion is active"

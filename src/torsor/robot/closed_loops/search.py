@@ -107,11 +107,7 @@ class Closer:
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a ``displacement`` (batch, nv) of the active coordinates.
-
-        Also which of them (batch,) arrived. The start is closed; its assembly mode, given by the ``side`` (batch,),
-        does not change.
-        """
+        """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
@@ -165,11 +161,7 @@ class Closer:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The configurations of a mechanism, one at a time.
-
-    ``error`` (c,) and ``jacobian`` (c x nv) are scaled errors of closure and their derivatives, ``integrate`` moves
-    positions along a step, ``units`` (nv) are the scales of coordinates.
-    """
+    """The configurations of a mechanism, one at a time: scaled errors of closure, their Jacobian, and steps."""
 
     error: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]

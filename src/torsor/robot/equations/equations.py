@@ -188,7 +188,7 @@ def _simplified(
     leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
     polynomials = algebra.run(program, leaves)
     motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
-    writer = Writer(algebra, chains(robot), motion, letters.wave, bool(given.free))
+    writer = Writer(algebra, chains(robot), motion, letters, bool(given.free))
     entries = [[writer.expression(each) for each in output] for output in polynomials]
     flat = [each for output in entries for each in output]
     flat, made = inserted(flat, writer.definitions, most=2)

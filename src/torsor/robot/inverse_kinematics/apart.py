@@ -68,16 +68,13 @@ class Apart:
         return np.concatenate([np.zeros(0, dtype=bool), *(each.any(axis=1) for each in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the least distance (K,) at q (K, nq), and the pairs (K, P) that break the clearance or hold q back.
-
-        A pair at the clearance holds a posture back if the descent of the squared misses, along minus ``gradient``
-        (K, n), would bring its shapes nearer to each other.
-        """
+        """Return the least distance (K,) at q (K, nq), and which pairs (K, P) are too near or hold q back."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
             found = self.model(q[some], gradient=True)
             assert found.gradient is not None
             toward = np.einsum("kpn,kn->kp", found.gradient[..., self.problem.free], gradient[some])
+            # A pair at the clearance holds a posture back if the descent of the squared misses brings it nearer.
             at = (found.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
             holding[some] = at | (found.distance < self.clearance)
             least[some] = found.distance.min(axis=1, initial=np.inf)
@@ -91,7 +88,7 @@ class ApartRunner(search.Runner):
         super().__init__(problem, enough)
         self.apart = apart
 
-    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> search.Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
         """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
         found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
         close = self.apart.broken(found.q)

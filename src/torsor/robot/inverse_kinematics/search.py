@@ -165,6 +165,7 @@ STILL = 1e-13  # rad or m: of a step, below which a search has arrived
 LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
 TABLE_FROM = 2000  # targets from which a table of postures by poses is worth its time
 Mask = NDArray[np.bool_]
+Rivals = Indices | None  # (K,): searches with the same number end together
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,13 +184,7 @@ class Found:
 
 
 def chased(
-    problem: Problem,
-    q: Array,
-    data: Array,
-    enough: float,
-    most: int,
-    patient: bool = False,
-    rivals: Indices | None = None,
+    problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
     """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
 
@@ -229,7 +224,7 @@ class Runner:
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
 
-    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Rivals = None) -> Found:
         """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
         return chased(self.problem, q, data, self.enough, MOST_STEPS, patient, rivals)
 

@@ -25,7 +25,7 @@ from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.recursions.momentum import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.recursions.momentum import potential_energy as tree_potential_energy
 from torsor.dynamics.trees.tree import Tree
-from torsor.robot.parallel.limbs import Limb, Platform, Strut, TracedLimb, closest
+from torsor.robot.parallel.limbs import Given, Limb, Platform, Strut, TracedLimb, closest
 from torsor.robot.parallel.small import least
 
 
@@ -57,15 +57,7 @@ class Parts:
 class Assembly:
     """A parallel robot at one state: the platform and all legs, over symbols."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        pose: ca.SX,
-        q: ca.SX,
-        u: ca.SX | None = None,
-        u_rate: ca.SX | None = None,
-        closed: bool = True,
-    ):
+    def __init__(self, parts: Parts, pose: ca.SX, q: ca.SX, u: Given = None, u_rate: Given = None, closed: bool = True):
         self.parts, self.platform = parts, Platform(parts.platform, pose, u, u_rate)
         self.limbs = [TracedLimb(limb, q[limb.q], self.platform, closed) for limb in parts.limbs]
 
@@ -90,7 +82,7 @@ class Assembly:
         chosen = ((limb, np.eye(limb.limb.tree.nv)[:, list(limb.limb.driven)]) for limb in self.limbs)
         return ca.horzcat(*(limb.carried(sx(driven)) for limb, driven in chosen))
 
-    def force(self, external: ca.SX | None) -> ca.SX:
+    def force(self, external: Given) -> ca.SX:
         """Return F (nv x 1), in the platform's own coordinates."""
         return self.platform.forces(external) + self.platform.project(self.wrench())
 
@@ -104,7 +96,7 @@ class Assembly:
 
 
 def inverse_dynamics(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: ca.SX | None = None
+    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
     """Return Gamma (N x 1), the forces of the drives; of redundant ones those of the least sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
@@ -119,9 +111,7 @@ def inverse_dynamics(
     return spread @ Columns(K_T @ spread).solve(force)
 
 
-def platform_force(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, external: ca.SX | None = None
-) -> ca.SX:
+def platform_force(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, external: Given = None) -> ca.SX:
     """Return F (nv x 1), the inverse dynamics in the platform's own coordinates."""
     return Assembly(parts, pose, q, u, u_rate).force(external)
 
@@ -131,9 +121,7 @@ def platform_mass_matrix(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     return Assembly(parts, pose, q).mass_matrix()
 
 
-def forward_dynamics(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: ca.SX | None = None
-) -> ca.SX:
+def forward_dynamics(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: Given = None) -> ca.SX:
     """Return the acceleration of the platform's coordinates (nv x 1)."""
     whole = Assembly(parts, pose, q, u)
     given = whole.platform.project(whole.drives() @ forces)

@@ -227,11 +227,7 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
-
-    A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
-    accelerates the spin, so that a leg that does not spin never does.
-    """
+    """Return rows (k x nv) of rates that stay zero: spins of a symmetric leg about its line, which nothing drives."""
     if not count:
         return np.zeros((0, limb.tree.nv))
     rng = np.random.default_rng(0)

@@ -30,13 +30,15 @@ from torsor.robot.parallel.small import margin, solve
 from torsor.spatial import cross, inverse_pose, skew
 from torsor.spatial.vectors import choose
 
+Given = ca.SX | None  # symbols, or None for zero
+
 # The platform at one state, over symbols: its motion in base axes, and generalised forces of wrenches on it.
 
 
 class Platform:
     """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""
 
-    def __init__(self, tree: Tree, x: ca.SX, u: ca.SX | None = None, u_rate: ca.SX | None = None):
+    def __init__(self, tree: Tree, x: ca.SX, u: Given = None, u_rate: Given = None):
         self.tree, self.x = tree, x
         self.u = ca.SX.zeros(tree.nv, 1) if u is None else u
         self.u_rate = ca.SX.zeros(tree.nv, 1) if u_rate is None else u_rate
@@ -76,7 +78,7 @@ class Platform:
         """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
-    def forces(self, external: ca.SX | None = None) -> ca.SX:
+    def forces(self, external: Given = None) -> ca.SX:
         """Return the forces (nv x 1) of its own motion; ``external`` (6 x 1) acts at its link's origin in its axes."""
         rows = None
         if external is not None:

@@ -65,9 +65,8 @@ class Workspace(Result):
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
 
-        ``axes`` are the indices of the two coordinates of the pose that are drawn, horizontal and vertical; by default
-        those that vary most along the first and the second axis of the grid. ``path`` saves the figure. Poses in white
-        are not reachable.
+        ``axes`` are the indices of the two coordinates that are drawn, horizontal and vertical; by default those that
+        vary most along the axes of the grid. ``path`` saves the figure. White poses are not reachable.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
