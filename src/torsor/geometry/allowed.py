@@ -221,14 +221,13 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
     """Return postures (count, nq): uniform within the limits, rotations uniform, elsewhere half a turn or 1 m wide."""
-    q = np.empty((count, robot.nq))
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:
             wide[slices.q] = [WIDE[bool(turns)] for turns in joint.kind.turns]
     low = np.where(np.isfinite(robot.lower), robot.lower, -wide)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.maximum(wide, low))
-    q[:] = rng.uniform(np.minimum(low, high), high, size=q.shape)
+    q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv:  # the last four are a quaternion
             given = rng.normal(size=(count, 4))

@@ -1,6 +1,5 @@
 """Distances of convex shapes without a closed form, by coal (GJK, EPA): one pair in one state at a time, in C++."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -207,19 +206,16 @@ class ConvexPairs:
                 call, A, B = self._calls[k]
                 result.clear()
                 found = call(A, B, self._fine if self._curved[k] else self._coarse, result)
-                if not math.isfinite(found) or abs(found) > _LARGEST:
+                if not abs(found) < _LARGEST:
                     result.clear()
                     found = call(A, B, self._coarse, result)
-                    self._check(found, k)
+                if not abs(found) < _LARGEST:
+                    a, b = (self.shapes[index].name for index in self.pairs[k])
+                    text = f"coal finds no distance of the shapes {a!r} and {b!r}"
+                    raise ModelError(text, where=self.where, fix="check their sizes and meshes")
                 distance[state, k] = found
                 normal[state, k] = result.normal
                 first[state, k] = result.getNearestPoint1()
-
-    def _check(self, found: float, k: int) -> None:
-        if not math.isfinite(found) or abs(found) > _LARGEST:
-            a, b = (self.shapes[index].name for index in self.pairs[k])
-            text = f"coal finds no distance of the shapes {a!r} and {b!r}"
-            raise ModelError(text, where=self.where, fix="check their sizes and meshes")
 
 
 _CURVED = {"cylinder", "ellipsoid"}

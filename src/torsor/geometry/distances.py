@@ -108,9 +108,6 @@ class DistanceModel:
             return
         self._movement = Movement.of(robot, self.shapes)
         self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
-        self._prepare()
-
-    def _prepare(self) -> None:
         kinds, open_columns = defaultdict[tuple[str, str], list[int]](list), list[int]()
         for column, (a, b) in enumerate(self.pairs):
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
@@ -126,8 +123,7 @@ class DistanceModel:
         where = self.robot.name
         self._convex = ConvexPairs(self.shapes, [self.pairs[k] for k in open_columns], where) if open_columns else None
         movement, ends = self._movement, np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
-        signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
-        self._signs = signs
+        self._signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
         plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
@@ -139,8 +135,7 @@ class DistanceModel:
         """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
-        gather = self._movement.gather
-        return np.asarray(np.abs(self._signs) @ np.abs(gather) > 0)
+        return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
 
     def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
         flipped = kind not in CLOSED

@@ -17,7 +17,7 @@ from torsor.mechanism.mechanism import state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
-from torsor.robot.parallel.files import parallel_fields, parallel_text
+from torsor.robot.parallel.workspace import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 
 

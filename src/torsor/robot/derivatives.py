@@ -99,11 +99,12 @@ def rates(
         raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-        found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
+        found = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
     return tuple(found)
 
 
-def _loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
+def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
+    """Return the results of an algorithm under external wrenches."""
     keeps, given = loads.given(kernels.mechanism, name)
     return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
 
@@ -417,7 +418,7 @@ class Derivatives:
         if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
             found: Any = kernels.call(name, *values, out=out)
         else:
-            found = _loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+            found = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
         return found[0], found[1], found[2]
 
     def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:

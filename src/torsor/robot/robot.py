@@ -1,4 +1,4 @@
-"""Robot: what every robot does, and accessors for the rest. The work is in the functions that the methods call."""
+"""Robot: what every robot does, and accessors for the rest. Most of the work is in the functions that methods call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import casadi as ca
+import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import frozen_array
+from torsor.base.checks import common_shape, frozen_array, one_of, vectors
+from torsor.base.errors import ModelError
 from torsor.compiler import OperationCount, count_operations
+from torsor.dynamics.recursions.places import AXES
 from torsor.formats import write
 from torsor.mechanism import Coupling, Mechanism, Shape, edit, edit_loops
 from torsor.mechanism.free import free_numbers
@@ -22,14 +25,13 @@ from torsor.robot.centroidal import Centroidal
 from torsor.robot.closed_loops.closed import Closed
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.contacts import with_contacts
-from torsor.robot.derivatives import Derivatives, rates
+from torsor.robot.derivatives import Derivatives, Loads, loaded, rates
 from torsor.robot.inertial import Inertial
 from torsor.robot.kernels import Loops, Out, Place, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.shapes import Shapes
 from torsor.robot.target import Target
 from torsor.robot.task import Task
-from torsor.robot.wrenches import wrench_at
 
 if TYPE_CHECKING:
     from torsor.geometry.allowed import AllowedCollisions
@@ -293,10 +295,9 @@ class Robot(Mechanism):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
-        loads = () if external is None else (external,)
-        found: Two = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
-        return found
+        options = {"forced": forced}
+        found = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        return found[0], found[1]
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
@@ -473,7 +474,7 @@ class Robot(Mechanism):
     ) -> Array:
         """Return ``external`` (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m, of the environment.
 
-        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes, ``axes`` says in which
+        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes; ``axes`` says in which
         axes the components are: those of the base ("world" or "aligned") or of the place ("local"). The moment is about
         that point, and J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces.
         Results add up.
@@ -484,7 +485,27 @@ class Robot(Mechanism):
             >>> bool(np.isclose(robot.inverse_dynamics([0.3], [0.0], [0.0], external)[0], 29.43 * np.cos(0.3)))
             True
         """
-        return wrench_at(self.kernels, q, place, moment, force, axes, point)
+        one_of(axes, AXES, f"{self.name}: wrench_at", "axes")
+        at = self.place(place)
+        if at.link < 0:
+            found = f"wrench_at at {place!r}, which is fixed to the base"
+            raise ModelError(found, value=place, where=self.name, allowed="a moving link, or a frame on one")
+        if moment is None and force is None:
+            raise ModelError("wrench_at without moment and force", where=self.name, fix="give one, or both")
+        n, f, x = (
+            np.zeros(3) if each is None else vectors(each, 3, self.name, what)
+            for each, what in ((moment, "moment"), (force, "force"), (point, "point"))
+        )
+        x = at.pose[:3, 3] + x @ at.pose[:3, :3].T
+        link = self.kernels.at_place("pose", (q,), at.link)
+        shapes = {"moment": n.shape[:-1], "force": f.shape[:-1], "point": x.shape[:-1], "q": link.shape[:-2]}
+        batch = common_shape(f"{self.name}: wrench_at", **shapes)
+        R = at.pose[:3, :3] if axes == "local" else np.swapaxes(link[..., :3, :3], -1, -2)  # to the link's axes
+        n, f = ((R @ each[..., None])[..., 0] for each in (n, f))
+        wrench = np.concatenate(np.broadcast_arrays(n + np.cross(x, f), f), axis=-1)
+        external = np.zeros((*batch, len(self.links), 6), dtype=link.dtype)
+        external[..., at.link, :] = wrench
+        return external
 
     # Energy, momentum, centre of mass
 

@@ -52,7 +52,7 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
             like = {"dtype": values[0].dtype, "device": values[0].device}
-            if node.on_card:
+            if node.device == "cuda":
                 arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
                 return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
             # NumPy lacks some types of PyTorch, such as bfloat16.

@@ -15,13 +15,7 @@ from torsor.base.checks import indices_of, one_of
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import (
-    active_accelerations,
-    by_multipliers,
-    constrained,
-    constrained_derivatives,
-    written,
-)
+from torsor.robot.closed_loops.constrained import active_accelerations, by_multipliers, constrained, triple, written
 from torsor.robot.closed_loops.mobility import Mobility, analyse, valid_sets
 from torsor.robot.closed_loops.regressor import constrained_regressor
 from torsor.robot.derivatives import Loads, Three, Two
@@ -61,7 +55,7 @@ class ClosedDerivatives:
             [[1.0], [0.5]]
         """
         name, values = "constrained_acceleration_derivatives", (q, v_active, a_active)
-        return constrained_derivatives(self._closure, name, values, out=out)
+        return triple(self._closure, name, values, out=out)
 
     def inverse_dynamics(
         self,
@@ -92,7 +86,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
-        return constrained_derivatives(self._closure, name, (q, v_active, a_active), share, loads, out)
+        return triple(self._closure, name, (q, v_active, a_active), share, loads, out)
 
     def forward_dynamics(
         self,
@@ -117,7 +111,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
-        return constrained_derivatives(self._closure, name, (q, v_active, tau_active), loads=loads, out=out)
+        return triple(self._closure, name, (q, v_active, tau_active), loads=loads, out=out)
 
     def loop_forces(
         self,
@@ -140,7 +134,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external, fixed_in, points)
-        return constrained_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out)
+        return triple(self._closure, "loop_force_derivatives", values, share, loads, out)
 
     def loop_wrenches(
         self,
@@ -163,7 +157,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return constrained_derivatives(self._closure, "loop_wrench_derivatives", values, share, loads, out)
+        return triple(self._closure, "loop_wrench_derivatives", values, share, loads, out)
 
     def joint_wrenches(
         self,
@@ -187,7 +181,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return constrained_derivatives(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out)
+        return triple(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -174,10 +174,8 @@ class LoopClosure:
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
             if error <= CLOSED:
-                found.append(q)
-                motions = null_space(
-                    self.space.jacobian(q)
-                )  # where bars are in one line, every projection may end there
+                found.append(q)  # and others along its motions: where bars are in line, every projection may end
+                motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
                 found += [q] if error <= CLOSED else []

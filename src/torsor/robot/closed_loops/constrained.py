@@ -49,7 +49,7 @@ def constrained(
     return found
 
 
-def constrained_derivatives(
+def triple(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
     """Return the three results of an algorithm of derivatives; arguments as in ``constrained``."""

@@ -1,10 +1,12 @@
 """Equations of a robot: an algorithm that is traced, translated to SymPy and simplified."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
@@ -17,13 +19,15 @@ from torsor.dynamics import Request, trace
 from torsor.mechanism import Mechanism
 from torsor.robot.equations.algebra import MOST_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
 from torsor.robot.equations.letters import Letters, Parameters, parameters
-from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
 from torsor.robot.equations.readable import Chain, Writer
-from torsor.robot.equations.rules import Expression
+from torsor.robot.equations.rules import RULES, Expression, number
 
 FORMS = ("latex", "sympy")
 DIGITS = 6  # of the numbers in LaTeX
 MOST_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
+WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read where they are used
+LONGEST = 14  # operations of one line of an equation that is not simplified
+Definitions = dict[Any, Expression]
 Symbols = bool | Sequence[str] | Mapping[str, Any]
 
 
@@ -152,7 +156,10 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(found, where=robot.name, fix=fix)
     program = read_program(function)
     try:
-        entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
+        if simplify:
+            entries, made = _simplified(robot, program, inputs, letters, given)
+        else:
+            entries, made = direct(program, inputs, letters, given)
     except TooLongError:
         found = f"{words}, and when they are expanded one has more than {MOST_TERMS:,} terms"
         raise ModelError(found, where=robot.name, fix=fix) from None
@@ -205,20 +212,6 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
     return total
 
 
-def _direct(
-    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
-) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each result as they are computed, and what their symbols stand for."""
-    positions = {symbol: k for k, symbol in enumerate(inputs.get("q", ()))}
-
-    def wave(kind: str, angle: Expression) -> Any | None:
-        if angle not in positions:
-            return None
-        return letters.wave(kind, [int(k == positions[angle]) for k in range(len(positions))])
-
-    return direct(program, [*inputs.values(), list(given.expressions)], wave)
-
-
 def chains(robot: Mechanism) -> list[Chain]:
     """Return the revolute joints that follow each other with parallel axes, by their positions."""
     found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
@@ -231,3 +224,88 @@ def chains(robot: Mechanism) -> list[Chain]:
         turned = signs[-1] * round(along) if signs else 1
         found[index] = [*positions, place.q.start], [*signs, turned]
     return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]
+
+
+# Common subexpressions: which of them get a name, and the order in which they are evaluated.
+
+
+def direct(
+    program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+) -> tuple[list[list[Expression]], Definitions]:
+    """Return the entries of each output as they are computed, and the definitions of what is used more than once."""
+    positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
+    used = [each for code, each, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
+    uses = Counter(each for some in (*used, *program.results) for each in some)
+    values: list[Expression] = []
+    lengths: list[int] = []
+    made: Definitions = {}
+    for index, (code, arguments, constant) in enumerate(program.operations):
+        length = 0
+        if code == ca.OP_INPUT:
+            value = leaves[arguments[0]][arguments[1]]
+        elif code == ca.OP_CONST:
+            value = number(constant)
+        else:
+            value, length = RULES[code](*(values[k] for k in arguments)), 1 + sum(lengths[k] for k in arguments)
+            symbol, angle = None, values[arguments[0]]
+            if code in (ca.OP_SIN, ca.OP_COS) and angle in positions:
+                symbol = letters.wave("c" if code == ca.OP_COS else "s", [int(each == angle) for each in positions])
+            shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
+            if symbol is None and (shared or length > LONGEST):
+                symbol = sp.Symbol(f"w_{len(made) + 1}")
+            if symbol is not None:
+                made[symbol], value, length = value, symbol, 0
+        values.append(value)
+        lengths.append(length)
+    zero = sp.Integer(0)
+    return [[zero if k is None else values[k] for k in entries] for entries in program.results], made
+
+
+def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[Expression], Definitions]:
+    """Return expressions and definitions with names for what several of them have in common."""
+    different = list(dict.fromkeys([*expressions, *made.values()]))
+    found, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
+    names: Definitions = {}
+    inline: dict[Any, Expression] = {}
+    for symbol, value in found:
+        value = value.xreplace(inline)
+        if value.count_ops() < WORTH:
+            inline[symbol] = value
+        else:
+            names[symbol] = value
+    number_of = {old: sp.Symbol(f"w_{k + 1}") for k, old in enumerate(names)}
+    renamed = {old: new for old, new in number_of.items() if old != new}
+
+    def final(value: Expression) -> Expression:
+        return value.xreplace(inline).xreplace(renamed)
+
+    new = dict(zip(different, map(final, short), strict=True))
+    names = {number_of[symbol]: value.xreplace(renamed) for symbol, value in names.items()}
+    return [new[each] for each in expressions], {symbol: new[value] for symbol, value in made.items()} | names
+
+
+def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
+    """Return expressions and definitions without the definitions of at most so many operations."""
+    kept: Definitions = {}
+    inline: dict[Any, Expression] = {}
+    for symbol, value in ordered(made, made):
+        value = value.xreplace(inline)
+        (inline if value.count_ops() <= most else kept)[symbol] = value
+    return [each.xreplace(inline) for each in expressions], kept
+
+
+def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
+    """Return the definitions that symbols need, each after those that it uses itself."""
+    found: dict[Any, Expression] = {}
+    waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
+    while waiting:
+        symbol, ready = waiting.pop()
+        if symbol in found:
+            continue
+        if ready:
+            found[symbol] = made[symbol]
+            continue
+        waiting.append((symbol, True))
+        used = sorted((each for each in made[symbol].free_symbols if each in made), key=str, reverse=True)
+        waiting += [(each, False) for each in used if each not in found]
+    return list(found.items())

@@ -100,10 +100,7 @@ class Parameters:
 
 
 def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
-    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths.
-
-    A mapping {name: path} gives the symbols names; others have letters: m mass, r centre of mass, I inertia, l length.
-    """
+    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths, with names."""
     if symbols is False or symbols is None:
         return Parameters()
     if symbols is True:

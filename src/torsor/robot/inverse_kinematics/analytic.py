@@ -48,12 +48,7 @@ class Axis(NamedTuple):
 
 
 def rotated(w: Array, x: Array, angle: float) -> Array:
-    """Return a vector after a rotation about the unit vector w (Rodrigues).
-
-    Example:
-        >>> rotated(np.array([0, 0, 1.0]), np.array([1.0, 0, 0]), np.pi / 2).round(9).tolist()
-        [0.0, 1.0, 0.0]
-    """
+    """Return a vector after a rotation about the unit vector w (Rodrigues)."""
     c, s = math.cos(angle), math.sin(angle)
     return np.asarray(c * x + s * np.cross(w, x) + (1 - c) * (w @ x) * w)
 

@@ -225,13 +225,7 @@ def fast(kernel: AnyKernel) -> Callable[..., Any]:
 
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
-    """Return the weights of targets as fractions of the largest one.
-
-    Example:
-        >>> from torsor.robot.inverse_kinematics import CenterOfMass
-        >>> relative_weights((CenterOfMass([0, 0, 1], weight=2), CenterOfMass([0, 0, 0], weight=8)))
-        [array([0.25]), array([1.])]
-    """
+    """Return the weights of targets as fractions of the largest one."""
     given = [each.weights() for each in targets]
     least, largest = min(map(min, given)), max(map(max, given))
     if largest > MOST_RATIO * least:

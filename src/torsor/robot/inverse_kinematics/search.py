@@ -141,12 +141,6 @@ class PoseTable:
             found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
         return np.asarray(self.postures[found])  # -1, of an empty cell, is any posture
 
-    @staticmethod
-    def serves(problem: Problem) -> bool:
-        """Whether the problem is one pose of a robot without loops and quaternions."""
-        one = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
-        return one and not problem.robot.loops and min(problem.places_in_q) >= 0
-
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
@@ -276,7 +270,8 @@ def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
     """Return starts (K * several, nq): from a table for many poses of one place, else the nearest of some postures."""
-    if len(data) >= TABLE_FROM and PoseTable.serves(problem):
+    one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
+    if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))
         found = base.copy()
         at = list(problem.places_in_q)

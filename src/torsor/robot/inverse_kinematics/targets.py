@@ -81,13 +81,7 @@ class Posture:
 
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
-    """Return the indices in v of the coordinates that move a place.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> sorted(coordinates_of(arm, arm.place("link1"))), sorted(coordinates_of(arm, arm.place("link2")))
-        ([0], [0, 1])
-    """
+    """Return the indices in v of the coordinates that move a place."""
     found, k = set[int](), place.link
     while k >= 0:
         own = mechanism.coordinates[k].v

@@ -50,11 +50,6 @@ class Rule:
         """Names of the arrays that the function takes, without an external wrench."""
         return tuple(each for each in signature(self.rule).parameters if each not in ("parts", "leg", "external"))
 
-    @cached_property
-    def external(self) -> bool:
-        """Whether it takes an external wrench."""
-        return "external" in signature(self.rule).parameters
-
 
 RULES = {
     "inverse_dynamics": Rule(decomposition.inverse_dynamics, [("N",)], margins=(LEGS, DRIVES)),
@@ -411,11 +406,16 @@ class Assembled(Part):
             >>> torsor.library.gough_stewart().function("mass_matrix")
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
-        known_name(name, [each for each, rule in RULES.items() if "pose" in rule.inputs], self.name, "algorithm")
-        if external and not RULES[name].external:
+        known_name(name, self._algorithms, self.name, "algorithm")
+        if external and "external" not in signature(RULES[name].rule).parameters:
             raise ModelError(f"{name} takes no external wrench", where=self.name)
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(FunctionKey(name, fused, external))
+
+    @property
+    def _algorithms(self) -> list[str]:
+        """The names that ``function`` takes."""
+        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the scalar operations that a method takes for one state; arguments as in ``function``.

@@ -158,10 +158,7 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
-
-    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
-    """
+    """Return the leg as a limb after ``before`` (nq, nv), its positions (nq,) at home, and its tree with all mass."""
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
     robot = ground.attach(leg.robot, at="stand", prefix=prefix)
