@@ -9,7 +9,7 @@ import pytest
 from torsor.geometry.closed_forms import CLOSED, Closest, closest, nearest_points
 from torsor.geometry.contacts import contact_points
 from torsor.mechanism import Shape
-from torsor.spatial import make_pose
+from torsor.spatial import from_rpy, make_pose
 
 SIZES = {"sphere": (0.2,), "capsule": (0.1, 0.6), "cylinder": (0.2, 0.5), "box": (0.3, 0.5, 0.7)}
 SIZES |= {"ellipsoid": (0.2, 0.3, 0.4), "plane": ()}
@@ -107,6 +107,20 @@ def test_points_of_contact_are_on_the_shape_and_one_is_the_lowest(kind: str, cou
         B = random_pose(rng)
         heights = np.array(f(np.vstack([B, [0, 0, 0, 1]]))).ravel()
         assert abs(heights.min() - evaluated(g, ground.pose[:3], B).distance) < 1e-12
+
+
+def test_a_box_touches_another_at_the_corners_of_its_face_or_where_edges_cross() -> None:
+    table, box, still = Shape("box", (1.0, 1.0, 0.2)), Shape("box", (0.4, 0.2, 0.2)), ca.SX(np.eye(4))
+    points = contact_points(table, still, box, ca.SX(make_pose(p=[0.1, 0.0, 0.19])))
+    deep = [np.array(ca.DM(each.second)).ravel() for each in points if float(each.distance) < 0]
+    assert len(points) == 12 and sorted(np.round(deep, 9).tolist()) == [
+        [x, y, 0.09] for x in (-0.1, 0.3) for y in (-0.1, 0.1)
+    ]
+    roof = Shape("box", (1.0, 0.2, 0.2), pose=make_pose(from_rpy([np.pi / 4, 0, 0])))  # an edge up, along x
+    beam = Shape("box", (0.2, 1.0, 0.2), pose=make_pose(from_rpy([0, np.pi / 4, 0])))  # an edge down, along y
+    edge, *others = contact_points(roof, still, beam, ca.SX(make_pose(p=[0.0, 0.0, 0.2 * np.sqrt(2) - 0.01])))
+    assert float(edge.distance) == pytest.approx(-0.01) and min(float(each.distance) for each in others) > 0
+    np.testing.assert_allclose(np.array(ca.DM(edge.normal)).ravel(), [0, 0, 1], atol=1e-12)
 
 
 def test_symbolic_gradients_are_those_of_the_witness_points() -> None:

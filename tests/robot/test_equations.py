@@ -13,8 +13,8 @@ from refusals import refused
 from torsor.cli.main import main
 from torsor.compiler.program import every_operation, read_program, uncovered
 from torsor.library.trees import random_tree
-from torsor.robot.equations.equations import Equations
-from torsor.robot.equations.naming import direct
+from torsor.robot.equations.equations import Equations, direct
+from torsor.robot.equations.letters import Letters, Parameters
 from torsor.robot.equations.rules import RULES
 from torsor.robot.robot import Robot
 
@@ -183,7 +183,7 @@ def test_every_operation_has_a_rule_with_its_value() -> None:
     function = every_operation()
     program = read_program(function)
     x, y = sp.symbols("x y")
-    entries, made = direct(program, [[x], [y]], lambda kind, angle: None)
+    entries, made = direct(program, {"x": [x], "y": [y]}, Letters(), Parameters())
     for at in ((0.3, 0.7), (-0.6, 0.4)):
         expected = dict(zip(function.name_out(), function.call([ca.DM(each) for each in at]), strict=True))
         point = dict(zip((x, y), map(sp.Float, at), strict=True))

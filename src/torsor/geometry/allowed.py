@@ -102,17 +102,6 @@ class AllowedCollisions:
         write_file(path, (SUFFIX,), lambda: xml_bytes(root, Path(path).name))
 
 
-def _srdf(path: str | Path) -> Path:
-    if not isinstance(path, (str, Path)):
-        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
-        raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
-    path = Path(path)
-    if path.suffix.lower() != SUFFIX:
-        fix = f"name it {path.stem}{SUFFIX}"
-        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
-    return path
-
-
 def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
     """Return (link, link, reason) of each <disable_collisions> of an SRDF file: the rest of it is not read.
 
@@ -124,7 +113,13 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
         ...     read_srdf(folder + "/arm.srdf")
         [('arm', 'base', 'adjacent')]
     """
-    path = _srdf(path)
+    if not isinstance(path, (str, Path)):
+        allowed = "an allowed collision matrix, (link, link, reason) each, or the path of an .srdf file"
+        raise ModelError(f"allowed collisions are {path!r}", value=path, allowed=allowed)
+    path = Path(path)
+    if path.suffix.lower() != SUFFIX:
+        fix = f"name it {path.stem}{SUFFIX}"
+        raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=SUFFIX, fix=fix)
     if not path.is_file():
         raise ModelError("a folder" if path.is_dir() else "no such file", where=str(path), allowed=SUFFIX)
     root = parse_xml(path)
@@ -176,10 +171,7 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
 
 
 def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
-    """Yield the parts of links that a joint connects; free joints, and planes of the base, do not count.
-
-    Links without shapes and mass between two joints are part of one joint of several axes.
-    """
+    """Yield parts that a joint connects (no free joint, no plane), also through links without shapes and mass."""
     solid = {each.link for each in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
     for each in shapes:
@@ -229,14 +221,13 @@ def _unbounded(robot: Mechanism, a: int, b: int) -> bool:
 
 def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> Array:
     """Return postures (count, nq): uniform within the limits, rotations uniform, elsewhere half a turn or 1 m wide."""
-    q = np.empty((count, robot.nq))
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:
             wide[slices.q] = [WIDE[bool(turns)] for turns in joint.kind.turns]
     low = np.where(np.isfinite(robot.lower), robot.lower, -wide)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.maximum(wide, low))
-    q[:] = rng.uniform(np.minimum(low, high), high, size=q.shape)
+    q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv:  # the last four are a quaternion
             given = rng.normal(size=(count, 4))

@@ -8,6 +8,7 @@ velocity of the first), exact wherever the nearest points are unique.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -113,17 +114,13 @@ def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
     return ca.if_else(apart, across / ca.if_else(apart, length, 1), other / ca.sqrt(ca.sumsqr(other)))
 
 
-def _round_pair(kinds: tuple[str, str]) -> Callable[..., Closest]:
-    """Return the function of a pair of spheres and capsules."""
-
-    def pair(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-        p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
-        if kinds == ("sphere", "sphere"):  # any direction is as good
-            return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
-        axes = [_column(pose, 2) for pose, kind in zip((A, B), kinds, strict=True) if kind == "capsule"]
-        return _between(p, q, a[0], b[0], _perpendicular(axes[0], axes[-1]))
-
-    return pair
+def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+    """Return the nearest points of two spheres and capsules."""
+    p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
+    if kinds == ("sphere", "sphere"):  # any direction is as good
+        return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
+    axes = [_column(pose, 2) for pose, kind in zip((A, B), kinds, strict=True) if kind == "capsule"]
+    return _between(p, q, a[0], b[0], _perpendicular(axes[0], axes[-1]))
 
 
 def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
@@ -134,10 +131,7 @@ def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``.
-
-    Where several points are, it is one of them. Shapes: sphere, capsule, cylinder, box, ellipsoid.
-    """
+    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``, or one of several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
@@ -161,21 +155,13 @@ def _stack(size: Size) -> ca.SX:
     return ca.SX(ca.vertcat(*size)) if isinstance(size, Sequence) else ca.SX(size)
 
 
-def _plane_pair(kind: str) -> Callable[..., Closest]:
-    """Return the function of a plane and a shape of another kind."""
-
-    def pair(A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-        return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
-
-    return pair
+def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
+    """Return the nearest points of a plane and a shape of another kind."""
+    return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
 
 
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
-    """Return the nearest points of a sphere A and a solid B.
-
-    ``beyond`` takes the centre of the sphere in the solid's axes and returns the vector from the surface to it, and the
-    signed distance.
-    """
+    """Return the nearest points of a sphere A and a solid B, whose ``beyond`` gives outward direction and distance."""
     center, R = _column(A, 3), B[:3, :3]
     outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
     normal = -(R @ outward)
@@ -214,10 +200,9 @@ def _beyond_cylinder(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     return ca.vertcat(share[0] * radial, share[1] * up), ca.if_else(outside, length, ca.fmax(wide, high))
 
 
-_ROUND = ("sphere", "capsule")
 CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
-    **{(a, b): _round_pair((a, b)) for a, b in (("sphere", "sphere"), ("sphere", "capsule"), ("capsule", "capsule"))},
-    **{("plane", kind): _plane_pair(kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
+    **{pair: partial(_round_pair, pair) for pair in combinations_with_replacement(("sphere", "capsule"), 2)},
+    **{("plane", kind): partial(_plane_pair, kind) for kind in ("sphere", "capsule", "cylinder", "box", "ellipsoid")},
     ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
     ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }

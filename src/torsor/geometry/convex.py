@@ -1,9 +1,5 @@
-"""Distances of convex shapes without a closed form, by coal (GJK and EPA): meshes, boxes, cylinders, ellipsoids.
+"""Distances of convex shapes without a closed form, by coal (GJK, EPA): one pair in one state at a time, in C++."""
 
-Coal gives the normal and nearest points; it computes one pair in one state at a time, in C++.
-"""
-
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -200,10 +196,7 @@ class ConvexPairs:
         self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED) for a, b in pairs]
 
     def __call__(self, poses: Array, distance: Array, normal: Array, first: Array, wanted: Array | None = None) -> None:
-        """Write distances (states, pairs), normals and points of the first shapes (states, pairs, 3) into arrays.
-
-        ``poses`` (states, shapes, 3, 4); ``wanted`` (states, pairs) are the pairs that are computed, by default all.
-        """
+        """Write distances (states, pairs), normals and points of the first shapes, of ``wanted`` pairs or of all."""
         result, everyone = self._result, range(len(self._calls))
         R, p = np.ascontiguousarray(poses[..., :3]), np.ascontiguousarray(poses[..., 3])
         for state in range(len(poses)):
@@ -213,19 +206,16 @@ class ConvexPairs:
                 call, A, B = self._calls[k]
                 result.clear()
                 found = call(A, B, self._fine if self._curved[k] else self._coarse, result)
-                if not math.isfinite(found) or abs(found) > _LARGEST:
+                if not abs(found) < _LARGEST:
                     result.clear()
                     found = call(A, B, self._coarse, result)
-                    self._check(found, k)
+                if not abs(found) < _LARGEST:
+                    a, b = (self.shapes[index].name for index in self.pairs[k])
+                    text = f"coal finds no distance of the shapes {a!r} and {b!r}"
+                    raise ModelError(text, where=self.where, fix="check their sizes and meshes")
                 distance[state, k] = found
                 normal[state, k] = result.normal
                 first[state, k] = result.getNearestPoint1()
-
-    def _check(self, found: float, k: int) -> None:
-        if not math.isfinite(found) or abs(found) > _LARGEST:
-            a, b = (self.shapes[index].name for index in self.pairs[k])
-            text = f"coal finds no distance of the shapes {a!r} and {b!r}"
-            raise ModelError(text, where=self.where, fix="check their sizes and meshes")
 
 
 _CURVED = {"cylinder", "ellipsoid"}

@@ -31,11 +31,7 @@ from torsor.mechanism.parts import SHAPE_SIZES
 
 @lru_cache
 def pair_kernel(a: str, b: str) -> Any:
-    """Return the compiled distance of shapes of kinds a and b, from poses (..., 3, 4) and sizes.
-
-    It returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (..., 2, 3) and
-    the moment (..., 3) of the normal at these points about the origin.
-    """
+    """Return the compiled distance of kinds a and b: distances, normals, nearest points, and moments of the normals."""
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
     given = [each for each in (poses[0], sizes[0], poses[1], sizes[1]) if each.numel()]  # a plane has no size
@@ -112,9 +108,6 @@ class DistanceModel:
             return
         self._movement = Movement.of(robot, self.shapes)
         self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
-        self._prepare()
-
-    def _prepare(self) -> None:
         kinds, open_columns = defaultdict[tuple[str, str], list[int]](list), list[int]()
         for column, (a, b) in enumerate(self.pairs):
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
@@ -130,8 +123,7 @@ class DistanceModel:
         where = self.robot.name
         self._convex = ConvexPairs(self.shapes, [self.pairs[k] for k in open_columns], where) if open_columns else None
         movement, ends = self._movement, np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
-        signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
-        self._signs = signs
+        self._signs = movement.carries[ends[:, 1]].astype(float) - movement.carries[ends[:, 0]]
         plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
@@ -143,8 +135,7 @@ class DistanceModel:
         """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
-        gather = self._movement.gather
-        return np.asarray(np.abs(self._signs) @ np.abs(gather) > 0)
+        return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
 
     def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
         flipped = kind not in CLOSED
@@ -157,10 +148,7 @@ class DistanceModel:
         return _Group(kernel, where, first, second, sizes_a, sizes_b, flipped)
 
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
-        """Return the distances at the postures q (..., nq).
-
-        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
-        """
+        """Return the distances at q (..., nq); pairs not ``among`` (P,) and without a closed form get lower bounds."""
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
             empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))

@@ -29,7 +29,7 @@ from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.base_parameters import BaseParameters
 from torsor.robot.parallel import ParallelRobot
-from torsor.robot.parallel.files import parallel_fields, parallel_text
+from torsor.robot.parallel.workspace import parallel_fields, parallel_text
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 from torsor.simulation.timeline import Timeline, timeline_of

@@ -1,5 +1,7 @@
 """Edits of a mechanism, each of which returns a new one: gravity, frames, fixed joints, attachments."""
 
+from __future__ import annotations
+
 import reprlib
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -29,7 +31,14 @@ ROUNDING = 1e-9  # relative: inertias of a motor and of its rotor that are equal
 
 
 def with_payload(robot: M, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> M:
-    """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2)."""
+    """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
+
+    ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
+
+    Example:
+        >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
+        2.0
+    """
     load = Link("payload", mass, com, np.zeros((3, 3)) if inertia is None else inertia)  # type: ignore[arg-type]
     place = robot.place(link)
     return _with_body(robot, place.link, move_inertia(place.pose, *load.body))
@@ -113,7 +122,20 @@ def _with_joint(robot: M, name: str, change: Callable[[Joint], Joint]) -> M:
 def with_friction(
     robot: M, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
 ) -> M:
-    """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m)."""
+    """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
+
+    Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for each
+    velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what they have).
+    Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by tanh(v / smooth); 0 is
+    Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of the gear.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
+        >>> robot.friction_force([3.0, 0.0]).tolist()
+        [3.5, 0.0]
+        >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
+        [1.0, 0.5]
+    """
     given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if joint is None:
@@ -149,14 +171,33 @@ def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
 
 
 def without_friction(robot: M) -> M:
-    """Return the robot without friction; springs keep their damping."""
+    """Return the robot without friction; springs keep their damping.
+
+    Example:
+        >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
+        False
+    """
     none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
     joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in robot.joints)
     return replace(robot, joints=tuple(joints))
 
 
 def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> M:
-    """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest."""
+    """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
+
+    ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
+    the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
+    of 0 remove the spring. See Khalil 2010, section 6.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
+        >>> robot.spring_force([0.0, 0.3]).round(12).tolist()
+        [0.0, 20.0]
+        >>> import casadi
+        >>> x = casadi.SX.sym("x")
+        >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
+        [0.0, 10.5]
+    """
     if joint in (f"{each.name}/motor" for each in robot.joints if each.motor is not None):
         fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
         raise ModelError(f"a spring on the driven coordinate {joint!r}", value=joint, where=robot.name, fix=fix)
@@ -178,7 +219,26 @@ def with_motor(
     place: Maybe = None,
     moments: Maybe = None,
 ) -> M:
-    """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint."""
+    """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
+
+    ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
+    to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
+    it at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
+    whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
+    across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
+    ``carrier`` is the link (or a frame on it, or the base) with the motor, by default the link that the joint sits
+    on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All gyroscopic terms are
+    exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the
+    motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with
+    K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
+        >>> robot.coordinate_names
+        ('joint1', 'joint2', 'joint2/motor')
+        >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
+        [-0.1072, 0.1429, 4.0021]
+    """
     at = robot.place(robot.joint(joint).parent if carrier is None else carrier)
     where = f"{robot.name}: motor of {joint!r}"
     body = MotorBody(where, mass, place, moments)
@@ -249,7 +309,13 @@ def _check_still(
 
 
 def without_motor(robot: M, joint: str) -> M:
-    """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass."""
+    """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
+        True
+    """
     return _with_joint(robot, joint, lambda old: replace(old, motor=None))
 
 
@@ -273,7 +339,16 @@ _LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
-    """Return the robot with a joint of another type, at the same place and with the same axis."""
+    """Return the robot with a joint of another type, at the same place and with the same axis.
+
+    Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
+    revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
+
+    Example:
+        >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
+        >>> robot.nv, robot.coordinate_names[1]
+        (4, 'joint2/wx')
+    """
     joint, where = robot.joint(name), f"{robot.name}: joint {name!r}"
     if type == "fixed":
         fix = f"robot.fix({name!r}, value) fixes a joint at a position"
@@ -318,7 +393,15 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
 
 
 def with_posture(robot: M, name: str, q: ArrayLike) -> M:
-    """Return the robot with a named configuration q (nq,)."""
+    """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
+
+    Positions are kept by name: after an edit, a posture has those that still exist, and new ones are neutral.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
+        >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
+        ([0.3, -1.2], [0.3])
+    """
     name_of(name, "posture", robot.name)
     where = f"{robot.name}: posture {name!r}"
     values = frozen_array(q, (robot.nq,), where, "q")
@@ -327,7 +410,12 @@ def with_posture(robot: M, name: str, q: ArrayLike) -> M:
 
 
 def without_posture(robot: M, name: str) -> M:
-    """Return the robot without a named configuration."""
+    """Return the robot without a named configuration.
+
+    Example:
+        >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
+        {}
+    """
     if not isinstance(name, str) or name not in robot.posture_table:
         allowed = ", ".join(map(repr, robot.posture_table)) or "none: it has no postures"
         raise ModelError(f"no posture {name!r}", value=name, where=robot.name, allowed=allowed)
@@ -344,7 +432,13 @@ def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame
 
 
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
-    """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame."""
+    """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
+        >>> robot.place("tip").link
+        1
+    """
     if name_of(name, "frame", robot.name) in robot.places:
         raise ModelError(f"there is a link or frame {name!r} already", value=name, where=robot.name)
     place = robot.place(link)
@@ -353,7 +447,16 @@ def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
 
 
 def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
-    """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate."""
+    """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
+
+    Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
+    motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
+
+    Example:
+        >>> robot = torsor.library.two_link().fix("joint2", 0.5)
+        >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
+        (1, ('link1',), ['link2'])
+    """
     if joint in (f"{each.name}/motor" for each in robot.elastic):
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
@@ -373,7 +476,16 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
 
 
 def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
-    """Return this robot carrying another one, whose base is welded to a link or frame of this one."""
+    """Return this robot carrying another one, whose base is welded to a link or frame of this one.
+
+    ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
+    Postures of the same name become one, with the positions of both robots.
+
+    Example:
+        >>> arm = torsor.library.two_link()
+        >>> arm.attach(arm, at="link2", prefix="second/").joint_names
+        ('joint1', 'joint2', 'second/joint1', 'second/joint2')
+    """
     if not isinstance(other, Mechanism):
         raise ModelError(f"{reprlib.repr(other)} is attached", where=robot.name, allowed="a robot")
     place = robot.place(at)
@@ -407,7 +519,14 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
 
 
 def subtree(robot: M, link: str | int) -> M:
-    """Return the part of the robot that a moving link carries, itself and its joint included."""
+    """Return the part of the robot that a moving link carries, itself and its joint included.
+
+    The base of the new robot is an empty link where the old parent was; gravity keeps its components.
+
+    Example:
+        >>> torsor.library.stanford().subtree("link4").joint_names
+        ('joint4', 'joint5', 'joint6')
+    """
     place = robot.place(link)
     if link == robot.base.name:
         return robot

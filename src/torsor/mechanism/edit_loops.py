@@ -1,5 +1,7 @@
 """Edits of loops, wheels and active coordinates; each returns a new mechanism."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -23,7 +25,19 @@ _PARALLEL = 1e-3  # sine of the angle between two axes: what is larger is not ro
 def with_loop(
     robot: M, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
 ) -> M:
-    """Return the robot with a loop: a cut joint between two links, frames or joints."""
+    """Return the robot with a loop: a cut joint between two links or frames.
+
+    The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
+    weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
+    without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
+    origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
+    "name/b" are made whose z it is.
+
+    Example:
+        >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
+        >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
+        'hinge/a'
+    """
     loop = Loop(name, frame_a, frame_b, kind, length)
     if any(end not in robot.places for end in (frame_a, frame_b)):
         robot, loop = with_joint_ends(robot, loop, robot.joints)
@@ -88,9 +102,26 @@ def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, L
 
 
 def with_wheel(
-    robot: M, name: str, link: str, radius: float, kind: str, axis: Maybe, point: ArrayLike, roller: float, ground: str
+    robot: M,
+    name: str,
+    link: str,
+    radius: float = 0.0,
+    kind: str = "wheel",
+    axis: Maybe = None,
+    point: ArrayLike = (0.0, 0.0, 0.0),
+    roller: float = 0.0,
+    ground: str = "",
 ) -> M:
-    """Return the robot with a wheel, whose axle is z of a link or frame, or a frame that is made for it."""
+    """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
+
+    ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
+    the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
+    there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
+
+    Example:
+        >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof
+        6
+    """
     wheel, where = Wheel(name, link, kind, radius, roller, ground), f"{robot.name}: wheel {name!r}"
     centre = frozen_array(point, (3,), where, "point")
     check_unique((*(loop.name for loop in robot.loops), name), "loops", robot.name)
@@ -108,7 +139,13 @@ def with_wheel(
 
 
 def without_loop(robot: M, name: str) -> M:
-    """Return the robot with a loop or coupling opened."""
+    """Return the robot with a loop or coupling opened.
+
+    Example:
+        >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
+        >>> robot.without_loop("belt").loops
+        ()
+    """
     rest = tuple(loop for loop in robot.loops if loop.name != name)
     if len(rest) == len(robot.loops):
         allowed = ", ".join(repr(loop.name) for loop in robot.loops) or "none: it has no loops"
@@ -117,7 +154,15 @@ def without_loop(robot: M, name: str) -> M:
 
 
 def with_active(robot: M, names: Sequence[str]) -> M:
-    """Return the robot with the coordinates that are driven while its loops are closed, in that order."""
+    """Return the robot with other active coordinates, in that order: those driven while its loops are closed.
+
+    The name of a joint stands for all of its coordinates. Coordinates that move without a drive, such as a
+    floating base, must be named too for forces and accelerations of the closed mechanism.
+
+    Example:
+        >>> torsor.library.two_link().with_active(["joint2"]).active
+        ('joint2',)
+    """
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise ModelError(f"active is {names!r}", value=names, where=robot.name, allowed="a list of coordinates")
     own = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}

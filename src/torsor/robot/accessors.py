@@ -66,9 +66,8 @@ ACCESSORS: dict[str, dict[str, str]] = {
     },
     "task": {
         **{name: name for name in ("jacobian_rate", "jerk", "jerks", "manipulability", "manipulability_gradient")},
+        **{name: name for name in ("null_space", "kinematic_null_space")},
         "mass_matrix": "cartesian_mass_matrix",
-        "null_space": "null_space",
-        "kinematic_null_space": "kinematic_null_space",
     },
 }
 """{accessor: {method: algorithm}}."""

@@ -66,14 +66,13 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the smallest set of parameters that gives the forces of a tree; see ``robot.inertial.base``.
-
-    ``rows`` are the coordinates whose forces are known.
-    """
+    """Return the base parameters of a tree, by the forces of the coordinates ``rows``; see ``robot.inertial.base``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
-    unknown = unknown_parameters(robot.name, names, among) & ~_undriven(robot)
+    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
+    undriven = np.array([False] * (10 * len(robot.links)) + free) & (parameters(robot) == 0)
+    unknown = unknown_parameters(robot.name, names, among) & ~undriven  # a free joint without a drive has no friction
     count = motions_needed(len(names), len(rows))
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
     v, a = rng.normal(size=(2, count, nv))
@@ -86,10 +85,7 @@ def motions_needed(p: int, forces: int) -> int:
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters by the decomposition of a regressor (N, n, p) over random motions.
-
-    Of a mechanism with loops, the regressor is that of its drives: the rules of the tree hold, but they are too few.
-    """
+    """Return the base parameters by a regressor (N, n, p) of a tree, or of the drives of closed loops, over motions."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.
@@ -117,13 +113,6 @@ def unknown_parameters(where: str, names: Sequence[str], patterns: Sequence[str]
             raise ModelError(f"no parameter is named {pattern!r}", value=pattern, where=where, allowed=allowed)
         unknown |= named
     return unknown
-
-
-def _undriven(robot: Mechanism) -> NDArray[np.bool_]:
-    """Return which parameters (p,) are rotor inertias and friction of free joints without any: they have no drive."""
-    free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
-    found = np.concatenate([np.zeros(10 * len(robot.links), dtype=bool), np.array(free, dtype=bool)])
-    return np.asarray(found & (parameters(robot) == 0))
 
 
 def _independent(Y: Array, order: list[int]) -> list[int]:

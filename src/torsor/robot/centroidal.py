@@ -16,10 +16,6 @@ class Centroidal:
 
     All results are in base axes, at the centre of mass of the moving links. ``robot.center_of_mass`` and
     ``robot.momentum`` are the quantities themselves.
-
-    Example:
-        >>> torsor.library.two_link().centroidal.jacobian([0.0, 0.0])[1].round(9).tolist()
-        [0.4, 0.1]
     """
 
     _kernels: RobotKernels

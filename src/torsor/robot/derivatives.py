@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of
-from torsor.base.errors import ModelError
+from torsor.base.errors import ModelError, listing
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism import Mechanism
+from torsor.mechanism.free import Free
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.inputs import check_inputs
-from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels
+from torsor.robot.kernels import Out, Place, RequestShapes, RobotKernels, Values
 
 Results = Array | tuple[Array, ...]
 Two = tuple[Array, Array]
@@ -81,29 +82,10 @@ class Loads(NamedTuple):
         return (self.fixed_in if ALGORITHMS[name].keeps else "link"), [self.external]
 
 
-def triple(
-    closure: LoopClosure,
-    name: str,
-    values: tuple[ArrayLike, ...],
-    external: Maybe,
-    fixed_in: str,
-    points: Maybe,
-    out: Out,
-    **options: Any,
-) -> Three:
-    """Return the three results of an algorithm of derivatives, under external wrenches."""
-    if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-        found: Any = closure.kernels.call(name, *values, out=out)
-    else:
-        found = _loaded(closure.kernels, name, values, Loads(external, fixed_in, points), options, out)
-    three: Three = found
-    return three
-
-
 def rates(
     kernels: RobotKernels,
     name: str,
-    values: tuple[ArrayLike, ...],
+    values: Values,
     higher: Iterable[ArrayLike],
     external: Maybe,
     external_rate: Maybe,
@@ -117,77 +99,14 @@ def rates(
         raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-        found = _loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
-    results: tuple[Array, ...] = found
-    return results
+        found = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
+    return tuple(found)
 
 
-def _loaded(
-    kernels: RobotKernels, name: str, values: tuple[ArrayLike, ...], loads: Loads, options: dict[str, Any], out: Out
-) -> Any:
+def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
+    """Return the results of an algorithm under external wrenches."""
     keeps, given = loads.given(kernels.mechanism, name)
     return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
-
-
-def jvp(
-    closure: LoopClosure,
-    name: str,
-    inputs: Sequence[ArrayLike],
-    tangents: Sequence[Maybe],
-    components: bool,
-    options: dict[str, Any],
-    out: Out = None,
-) -> tuple[Results, Results]:
-    """Return (value, directional derivative) of an algorithm."""
-    request = closure.kernels.request(name, **options, form="jvp", components=components)
-    changes = _check_inputs(closure, request, inputs).tangents
-    check_count(closure.mechanism, name, "tangents", tangents, changes)
-    pairs = zip(tangents, changes.values(), strict=True)
-    given = [np.zeros(shape) if each is None else each for each, shape in pairs]
-    found = closure.kernels.compiled(request)(*inputs, *given, out=out)
-    half = len(found) // 2
-    return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
-
-
-def vjp(
-    closure: LoopClosure,
-    name: str,
-    inputs: Sequence[ArrayLike],
-    cotangents: ArrayLike | Sequence[ArrayLike],
-    components: bool,
-    options: dict[str, Any],
-    out: Out = None,
-) -> tuple[Results, tuple[Array, ...]]:
-    """Return (value, gradients of the sum of cotangents times results) of an algorithm."""
-    request = closure.kernels.request(name, **options, form="vjp", components=components)
-    results = _check_inputs(closure, request, inputs).results
-    count = len(results)
-    weights: Any = [cotangents] if count == 1 else cotangents
-    check_count(closure.mechanism, name, "cotangents", weights, results)
-    found = closure.kernels.compiled(request)(*inputs, *weights, out=out)
-    return _single_or_tuple(found[:count]), tuple(found[count:])
-
-
-def sparse(
-    closure: LoopClosure, name: str, inputs: Sequence[ArrayLike], options: dict[str, Any]
-) -> Sparse | tuple[Sparse, ...]:
-    """Return the results of an algorithm without their structural zeros."""
-    kernels = closure.kernels
-    request = kernels.request(name, **options, form="sparse")
-    _check_inputs(closure, request, inputs)
-    found = kernels.compiled(request)(*inputs)
-    values = found if isinstance(found, tuple) else (found,)
-    patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
-    parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
-    return parts[0] if len(parts) == 1 else tuple(parts)
-
-
-def _check_inputs(closure: LoopClosure, request: Request, inputs: Sequence[ArrayLike]) -> RequestShapes:
-    """Return the shapes of a request, or raise ModelError for another number of inputs or an impossible state."""
-    shapes = closure.kernels.shapes(request)
-    check_count(closure.mechanism, request.name, "inputs", inputs, shapes.arguments)
-    check_inputs(closure, request, inputs)
-    return shapes
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
@@ -207,6 +126,14 @@ def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any]
         raise ModelError(f"{count} {what} of {name}", where=mechanism.name, allowed=allowed)
 
 
+def check_numbers(mechanism: Mechanism, free: Sequence[Free], inputs: Sequence[ArrayLike]) -> None:
+    """Raise ModelError if p, the last input, has not one number for each of the free ones."""
+    shape = np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
+    if shape[-1:] != (len(free),):
+        allowed = f"(..., {len(free)}), one for each of {listing((each.name for each in free), most=4)}"
+        raise ModelError(f"p has shape {shape}", where=mechanism.name, allowed=allowed)
+
+
 def _single_or_tuple(results: tuple[Array, ...]) -> Results:
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -218,14 +145,10 @@ class Derivatives:
     Arguments are those of the method. The result is a tuple with one array for each variable, in the order of the
     arguments: rows are the components of the result, columns the coordinates of the variable. The derivative by q is
     along ``integrate``: moving q to integrate(q, d) changes the result by dq d.
-
-    Example:
-        >>> dq, dv, da = torsor.library.two_link().derivatives.inverse_dynamics([0.0, 0.5], [1.0, 2.0], [0.0, 0.0])
-        >>> dq.shape
-        (2, 2)
     """
 
     _closure: LoopClosure
+    _free: tuple[Free, ...] = ()  # of a parametric robot: numbers that are the last input of jvp, vjp and sparse
 
     def inverse_dynamics(
         self,
@@ -239,12 +162,12 @@ class Derivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of tau = ID(q, v, a), each (..., nv, nv): row force, column variable.
 
-        dq is along ``integrate``: moving q to integrate(q, d) changes tau by dq d. da is the mass matrix. External
-        wrenches, given in their links' axes at their origins, are fixed in the link (``fixed_in="link"``) or in the
-        world (``fixed_in="world"``) while q changes. In the world, a force acts at the link's origin or, with
-        ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does; the rest of the moment
-        is a couple. By analytical recursion in O(n x depth), for every joint, with rotors, springs and friction (the
-        jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh, Russell and Wensing 2022.
+        da is the mass matrix. External wrenches, given in their links' axes at their origins, are fixed in the link
+        (``fixed_in="link"``) or in the world (``fixed_in="world"``) while q changes. In the world, a force acts at the
+        link's origin or, with ``points`` (..., L, 3) in the links' axes, at that point of the link, as a weight does;
+        the rest of the moment is a couple. By analytical recursion in O(n x depth), for every joint, with rotors,
+        springs and friction (the jump of Coulomb friction at rest is left out); Barman 2020, chapter III; Singh,
+        Russell and Wensing 2022.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -254,7 +177,7 @@ class Derivatives:
             >>> bool((da == robot.mass_matrix([0.0, np.pi / 2])).all())
             True
         """
-        return triple(self._closure, "inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
+        return self._three("inverse_dynamics_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def forward_dynamics(
         self,
@@ -277,7 +200,7 @@ class Derivatives:
             >>> bool(np.allclose(dtau @ robot.mass_matrix([0.0, 0.5]), np.eye(2), atol=1e-12))
             True
         """
-        return triple(self._closure, "forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
+        return self._three("forward_dynamics_derivatives", (q, v, tau), external, fixed_in, points, out)
 
     def joint_wrenches(
         self,
@@ -300,7 +223,7 @@ class Derivatives:
             >>> dv[0, :, 0].round(9).tolist()  # the centrifugal force 3 v^2 along the rod
             [0.0, 0.0, 0.0, -6.0, 0.0, 0.0]
         """
-        return triple(self._closure, "joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
+        return self._three("joint_wrench_derivatives", (q, v, a), external, fixed_in, points, out)
 
     def hybrid_dynamics(
         self,
@@ -327,8 +250,8 @@ class Derivatives:
             >>> bool(np.isclose(dgiven[0, 0], 1 / robot.mass_matrix([0.0, 0.5])[0, 0]))
             True
         """
-        name, values = "hybrid_dynamics_derivatives", (q, v, a, tau)
-        return triple(self._closure, name, values, external, fixed_in, points, forced=forced, out=out)
+        values = q, v, a, tau
+        return self._three("hybrid_dynamics_derivatives", values, external, fixed_in, points, out, forced=forced)
 
     def velocity(
         self, q: ArrayLike, v: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None
@@ -421,8 +344,8 @@ class Derivatives:
 
         ``tangents`` are the directions of the inputs, None for zero. That of q is (..., nv), along ``integrate``, or
         (..., nq) with ``components=True``. Methods with several results give tuples. External wrenches are the last
-        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for
-        the values, then for the derivatives. Forward mode: about three times the operations of the method itself.
+        inputs where ``external=True`` is given; other ``options`` are those of ``function``. ``out`` has arrays for the
+        values, then for the derivatives. Forward mode: about three times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -430,7 +353,13 @@ class Derivatives:
             >>> tau.tolist() == robot.gravity_force([0.1, 0.2]).tolist()
             True
         """
-        return jvp(self._closure, name, inputs, tangents, components, options, out)
+        request, shapes = self._checked(name, inputs, form="jvp", components=components, **options)
+        check_count(self._closure.mechanism, name, "tangents", tangents, shapes.tangents)
+        pairs = zip(tangents, shapes.tangents.values(), strict=True)
+        given = [np.zeros(shape) if each is None else each for each, shape in pairs]
+        found = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
+        half = len(found) // 2
+        return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
 
     def vjp(
         self,
@@ -446,8 +375,7 @@ class Derivatives:
 
         ``cotangents`` has the shape of the result, or is a tuple of such for several results. The gradient by q is
         (..., nv), along ``integrate``, or (..., nq) with ``components=True``. Options as in ``jvp``, whose adjoint this
-        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations of
-        the method itself.
+        is; ``out`` has arrays for the values, then for the gradients. Reverse mode: about four times the operations.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -455,7 +383,12 @@ class Derivatives:
             >>> bool(np.allclose(dv, robot.mass_matrix([0.1, 0.2]) @ [1.0, 2.0]))  # the momenta
             True
         """
-        return vjp(self._closure, name, inputs, cotangents, components, options, out)
+        request, (_, _, results) = self._checked(name, inputs, form="vjp", components=components, **options)
+        count = len(results)
+        weights: Any = [cotangents] if count == 1 else cotangents
+        check_count(self._closure.mechanism, name, "cotangents", weights, results)
+        found = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
+        return _single_or_tuple(found[:count]), tuple(found[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of the algorithm ``name``, a matrix or several, without its structural zeros.
@@ -469,4 +402,33 @@ class Derivatives:
             >>> M.values.size < 400, bool(np.allclose(M.dense(), robot.mass_matrix(np.zeros(20))))
             (True, True)
         """
-        return sparse(self._closure, name, inputs, options)
+        request, _ = self._checked(name, inputs, form="sparse", **options)
+        kernels = self._closure.kernels
+        found = kernels.compiled(request)(*inputs)
+        values = found if isinstance(found, tuple) else (found,)
+        patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
+        parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+    def _three(
+        self, name: str, values: Values, external: Maybe, fixed_in: str, points: Maybe, out: Out, **options: Any
+    ) -> Three:
+        """Return the three results of an algorithm of derivatives, under external wrenches."""
+        kernels = self._closure.kernels
+        if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
+            found: Any = kernels.call(name, *values, out=out)
+        else:
+            found = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+        return found[0], found[1], found[2]
+
+    def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:
+        """Return a request and its shapes; ModelError for another number of inputs, or an impossible state."""
+        closure = self._closure
+        if self._free:
+            check_numbers(closure.mechanism, self._free, inputs)
+            options["free"] = self._free
+        request = closure.kernels.request(name, **options)
+        shapes = closure.kernels.shapes(request)
+        check_count(closure.mechanism, name, "inputs", inputs, shapes.arguments)
+        check_inputs(closure, request, inputs)
+        return request, shapes

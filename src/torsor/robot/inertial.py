@@ -69,8 +69,7 @@ class Inertial(Generic[R]):
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
 
-        It is the rate of ``energy_regressor`` along the motion plus the power of friction. Springs and motors as in
-        ``regressor``.
+        The rate of ``energy_regressor`` plus the power of friction, without springs and motors as in ``regressor``.
 
         Example:
             >>> robot = torsor.library.stanford()
@@ -87,10 +86,7 @@ class Inertial(Generic[R]):
 
     @property
     def values(self) -> Array:
-        """The parameters (p,): m, m c, J (xx, xy, xz, yy, yz, zz) of each link about its origin, then those of drives.
-
-        Behind those of the links come rotor inertia, Coulomb and viscous friction of each velocity of each joint.
-        """
+        """The parameters (p,), in the order of ``names``."""
         return parameters(self._closure.mechanism)
 
     def base(
@@ -98,14 +94,13 @@ class Inertial(Generic[R]):
     ) -> BaseParameters:
         """Return the base parameters: the smallest set that determines all forces, which identification can find.
 
-        Parameters that no motion can distinguish are regrouped with those of the parent links by rules (Gautier and
-        Khalil 1990), and checked numerically: a QR decomposition of the regressor over many random motions finds the
-        dependent columns. ``among`` names the unknown parameters, with * for any letters; the others are known and
-        are not regrouped, nor are rotor inertias and friction of a free base, which has none. ``measured`` names the
-        coordinates whose forces are known (all by default): those of a free base alone show all parameters of the links
-        (Ayusawa, Venture and Nakamura 2014), but no friction of joints. With loops, the forces are those of the active
-        coordinates (``robot.closed.regressor``), and "*" alone leaves rotor inertias and friction of passive joints
-        known: name them too, "elbow.viscous".
+        Parameters that no motion can distinguish are regrouped with those of parent links by rules (Gautier and Khalil
+        1990), checked by a QR decomposition of the regressor over random motions. ``among`` names the unknown
+        parameters, with * for any letters; others are not regrouped. ``measured`` names the coordinates whose forces
+        are known (all by default): those of a free base alone show all parameters of the links (Ayusawa, Venture and
+        Nakamura 2014), but no friction of joints. With loops, the forces are those of the active coordinates
+        (``robot.closed.regressor``), and "*" alone leaves rotor inertias and friction of passive joints known: name
+        them too, "elbow.viscous".
 
         Example:
             >>> found = torsor.library.planar_chain(2).without_friction().inertial.base()

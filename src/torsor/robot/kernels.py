@@ -5,7 +5,7 @@ import json
 import pickle
 import reprlib
 import sys
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from functools import cached_property
@@ -16,21 +16,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Maybe, Shape
-from torsor.base.errors import ModelError
+from torsor.base.checks import flag, one_of
+from torsor.base.errors import ModelError, listing, warn
 from torsor.base.interrupts import Stoppable
 from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
 from torsor.dynamics.algorithms import NO_METHOD, algorithm_names
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.requests import LOADS
+from torsor.dynamics.recursions.places import AXES
+from torsor.dynamics.requests import LOADS, ROWS
 from torsor.mechanism import Mechanism, Wheel
-from torsor.robot.request_checks import check_axes, coordinate_indices
-from torsor.robot.single_precision import warn_of_condition
 from torsor.robot.target import Target
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
 Indices = NDArray[np.int64]
+Values = tuple[ArrayLike, ...]  # inputs of an algorithm
 Out = Array | Sequence[Array | None] | None  # arrays for the results, or None for new ones
 Place = str | int | None  # a link (by name or index) or a named frame
 Loops = str | None  # "open" for the tree that is left when the loops are cut
@@ -42,6 +43,11 @@ MAX_RATES = 64
 # Algorithms that solve with the mass matrix.
 SOLVING = {"forward_dynamics", "hybrid_dynamics", "closed_forward_dynamics", "constrained_forward_dynamics"}
 SOLVING |= {f"{name}_derivatives" for name in SOLVING}
+
+# Largest condition number of the mass matrix, rows and columns scaled to a unit diagonal, in single precision, whose
+# rounding is 2^-24: two correct digits.
+CONDITION = 0.01 * 2**24
+POSITIONS = 24  # random positions within the limits of the joints: some milliseconds
 
 # Compiled functions that one robot keeps in memory: controllers made in a loop must not fill it.
 MAX_KEPT = 512
@@ -164,10 +170,7 @@ class RequestShapes(NamedTuple):
 
 
 class RobotKernels(Kernels):
-    """The compiled algorithms of one mechanism.
-
-    ``choice`` gives the closure equations that an algorithm of closed loops is traced with.
-    """
+    """The compiled algorithms of one mechanism; ``choice`` gives the closure equations of those of closed loops."""
 
     def __init__(self, mechanism: Mechanism, target: Target, choice: Callable[[Algorithm], ClosureChoice]):
         super().__init__(target, lambda: fingerprint(mechanism))
@@ -194,11 +197,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         out: Out = None,
     ) -> Array:
-        """Evaluate an algorithm with one result: arrays with any leading axes in, an array out.
-
-        ``loops`` as in ``request``, ``out`` as in ``Kernel``. Algorithms with several results return a tuple, although
-        the type does not show it.
-        """
+        """Evaluate an algorithm: arrays with any leading axes in, one out; or a tuple, which the type does not show."""
         if place is None and external is None and loops is None:
             try:
                 return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
@@ -216,17 +215,14 @@ class RobotKernels(Kernels):
     def at_place(
         self,
         name: str,
-        values: tuple[ArrayLike, ...],
-        place: str | int | None,
+        values: Values,
+        place: Place,
         axes: str = "local",
         point: Maybe = None,
         out: Out = None,
         rows: str = "all",
     ) -> Array:
-        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is a point fixed to it, in its axes.
-
-        Algorithms with several results return a tuple, although the type does not show it.
-        """
+        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is fixed to it. The result may be a tuple."""
         given = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]
@@ -244,7 +240,7 @@ class RobotKernels(Kernels):
         """Return the compiled function of a request."""
         mechanism = self.mechanism
         if self.target.dtype == "float32" and request.name in SOLVING:
-            self.once("condition", lambda: warn_of_condition(mechanism))
+            self.once("condition", lambda: _warn_of_condition(mechanism))
 
         def shapes(signature: Signature) -> Shapes:
             outputs = list(request.outputs(mechanism).values())
@@ -283,11 +279,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         **options: Any,
     ) -> Request:
-        """Return the checked request of an algorithm; requests that were made before are remembered.
-
-        The link or frame of algorithms that take one is ``place``, or part of the name: "jacobian:hand". The dynamics
-        of the tree is refused where the mechanism has loops, unless ``loops`` is "open".
-        """
+        """Return the checked request of an algorithm, made once; "jacobian:hand" names a place too."""
         try:
             given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.
@@ -344,10 +336,10 @@ class RobotKernels(Kernels):
             raise ModelError(found, where=where)
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
-        driven = None if forced is None else coordinate_indices(mechanism, forced)
+        driven = None if forced is None else _coordinate_indices(mechanism, forced)
         request = Request(name, loads, place, forced=driven, **options)
         if options.keys() & {"axes", "point", "rows"}:
-            check_axes(algorithm, request, where)
+            _check_axes(algorithm, request, where)
         most = MAX_RATES if algorithm.rates else 1
         if type(request.order) is not int or not 1 <= request.order <= most:
             allowed = f"1 to {most}" if algorithm.rates else "1"
@@ -372,3 +364,74 @@ def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
         found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
         own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
         raise ModelError(found, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")
+
+
+def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
+    """Raise ModelError for axes, a point or rows that an algorithm does not have."""
+    one_of(request.axes, AXES if algorithm.in_axes else ("local",), f"{where}: {request.name}", "axes")
+    one_of(request.rows, tuple(ROWS) if algorithm.by_rows else ("all",), where, f"rows of {request.name}")
+    flag(request.point, where, f"point of {request.name}")
+    if request.point and not algorithm.at_point:
+        raise ModelError(f"{request.name} takes no point", where=where)
+    if request.point and request.axes == "world":
+        found = f"{request.name} with `axes='world'` and a point: the twist at the base's origin is that of all points"
+        raise ModelError(found, where=where, fix="leave the point out, or use `axes='aligned'`")
+
+
+def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
+    """Return the indices of coordinates; the name of a joint stands for all of its coordinates."""
+    if isinstance(names, str):
+        names = [names]
+    if not isinstance(names, Iterable):
+        raise ModelError(f"forced is {names!r}", value=names, where=mechanism.name, allowed="names of coordinates")
+    of_joints = {joint.name: slices.v for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True)}
+    found, coordinates = set[int](), mechanism.coordinate_names
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"forced has {name!r}", value=name, where=mechanism.name, allowed="names of coordinates")
+        if name in coordinates:
+            found.add(coordinates.index(name))
+        elif name in of_joints:
+            found.update(range(of_joints[name].start, of_joints[name].stop))
+        else:
+            allowed = listing(coordinates, like=name)
+            raise ModelError(f"no coordinate {name!r}", value=name, where=mechanism.name, allowed=allowed)
+    return frozenset(found)
+
+
+def _warn_of_condition(mechanism: Mechanism) -> None:
+    """Warn if accelerations in single precision have fewer than two correct digits at positions that are tried."""
+    function, (condition, worst, where) = trace(mechanism, Request("mass_matrix")), (0.0, 0, "")
+    for k, q in enumerate(_tried_positions(mechanism)):
+        found, at = _condition(np.asarray(function(q).full()))
+        if found > condition:
+            condition, worst, where = found, at, " at some positions" if k else ""
+        if condition > CONDITION:
+            break
+    if condition > CONDITION:
+        text = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
+        text += f" (near {mechanism.coordinate_names[worst]!r}), too large for accelerations in float32"
+        fix = "robot.to(dtype='float64'), or give light links their real inertia"
+        warn(text, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
+
+
+def _tried_positions(mechanism: Mechanism) -> list[Array]:
+    """Return the neutral position (nq,), and random ones within the limits; joints without them turn half a turn."""
+    rng, neutral = np.random.default_rng(0), mechanism.neutral()
+    lower, upper = np.maximum(mechanism.lower, -np.pi), np.minimum(mechanism.upper, np.pi)
+    spread = rng.uniform(np.minimum(lower, upper), np.maximum(lower, upper), (POSITIONS, mechanism.nq))
+    for joint, at in zip(mechanism.joints, mechanism.coordinates, strict=True):
+        if joint.nq > joint.nv:  # a quaternion
+            spread[:, at.q][:, -4:] /= np.linalg.norm(spread[:, at.q][:, -4:], axis=1, keepdims=True)
+    return [neutral, *spread] if mechanism.nv else []
+
+
+def _condition(M: Array) -> tuple[float, int]:
+    """Return the condition number of a mass matrix scaled to a unit diagonal, and the coordinate that causes it."""
+    diagonal = np.sqrt(np.maximum(np.diag(M), 0.0))
+    weightless = np.flatnonzero(~(diagonal > 0))
+    if weightless.size:
+        return np.inf, int(weightless[0])
+    moments, directions = np.linalg.eigh(M / np.outer(diagonal, diagonal))
+    condition = float(moments[-1] / moments[0]) if moments[0] > 0 else np.inf
+    return condition, int(np.argmax(np.abs(directions[:, 0])))

@@ -1,6 +1,6 @@
 """The public ways to make a robot: each reader of ``formats``, ending in a ``Robot``."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
@@ -20,18 +20,14 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows, those of the library."""
-    return tuple(sorted(_makers()))
+    """Return the names of robots that ``load`` knows: those of the library, which stands above and registers them."""
+    return tuple(sorted(registered("robots", "library") or ()))
 
 
 def named_robot(name: str) -> object:
     """Return the robot of a name: a ``Robot``, or a ``ParallelRobot``."""
-    return _makers()[name]()
-
-
-def _makers() -> Mapping[str, Callable[[], object]]:
-    """Return the functions that make the robots of the library, which stands above this package and registers them."""
-    return registered("robots", "library") or {}
+    robot: object = registered("robots", "library")[name]()
+    return robot
 
 
 def load(
@@ -55,13 +51,13 @@ def load(
     Also read are USD stages (.usda, .usd, .usdc, .usdz, need ``torsor[usd]``; ``scene.usda#/World/arm`` names one of
     several articulations) and skeletons of OpenSim (.osim), without muscles.
 
-    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and
-    v = (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
+    ``base="floating"`` puts a free 6-dof joint under the root link: q = (x, y, z, qx, qy, qz, qw, joints) and v =
+    (omega, v of the base in its own axes, joint rates). ``strict`` makes an inertia that no body can have an error
     (True) or a warning (False); by default it is an error in TOML and a warning in other formats, whose published files
     often have one. In URDF and SDF, limits, visuals, stray tags and transmissions that cannot be used are treated
-    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file,
-    as far as it can be read. Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop
-    joints in URDF, and from links with two parents in SDF.
+    likewise, and in MJCF whatever acts in MuJoCo and not here, such as tendons. The error has all faults of the file.
+    Closed loops are read from TOML, from the equality constraints of MJCF, from Drake's loop joints in URDF, and from
+    links with two parents in SDF.
 
     ``snap`` (rad, 1e-5 is a good choice) is for files that write 1.5708: rotations and axes within it of multiples of
     pi/12 become exact, and the operations that their tiny components cost disappear. Lengths, masses and limits stay.
@@ -118,8 +114,6 @@ def from_dh(
         [19.62, 4.905]
         >>> torsor.from_dh([rod, rod, rod, torsor.DHLink(a=1.2, closes=-1)]).closed.mobility().dof
         1
-        >>> torsor.from_dh([rod, rod], base="floating").with_payload("base", 5.0).nv
-        8
     """
     return Robot.of(formats.read_dh(links, gravity, name, strict, base))
 
@@ -129,9 +123,8 @@ def from_mdh(
 ) -> Robot:
     """Return the tree robot of a modified Denavit-Hartenberg table with Khalil and Kleinfinger's six parameters.
 
-    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base)
-    (Khalil 2010, section 2.1).
-    A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
+    T = Rz(gamma) Tz(b) Rx(alpha) Tx(d) Rz(theta) Tz(r) from frame ``parent`` (-1 for the base) (Khalil 2010, section
+    2.1). A row with ``closes`` is a joint of a closed loop that is cut (Khalil 2010, section 2.2), see ``MDHLink``.
     ``base="floating"`` as in ``from_dh`` (Khalil 2010, section 7).
 
     Example:
@@ -160,20 +153,17 @@ def from_screws(
 ) -> Robot:
     """Return the robot of home poses M_0i (4 x 4), screw axes S_i (6,) and spatial inertias G_i (6 x 6).
 
-    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, and for a frame
-    elsewhere with the first moments m c, as ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the
-    space frame at home, or in the link's own frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a
-    sliding joint, and omega . v is the pitch of a helical one. ``parents`` gives a tree; by default each link hangs on
-    the one before. ``base="floating"`` as in ``from_dh``.
+    G_i is in link frame i, angular part first: diag(I, m 1) for a frame at the centre of mass, or any as
+    ``torsor.spatial.spatial_inertia`` gives it. Axes (omega, v) are in the space frame at home, or in the link's own
+    frame with ``frame="body"``; |omega| = 1, or omega = 0 and |v| = 1 for a sliding joint, and omega . v is the pitch
+    of a helical one. ``parents`` gives a tree; by default each link hangs on the one before. ``base="floating"`` as in
+    ``from_dh``.
 
     Example:
         >>> home = np.eye(4)
         >>> home[0, 3] = 0.5
         >>> inertia = np.diag([0.1, 0.1, 0.1, 2.0, 2.0, 2.0])
         >>> torsor.from_screws([home], [[0, 0, 1, 0, 0, 0]], [inertia]).mass_matrix([0.0]).round(9).tolist()
-        [[0.6]]
-        >>> rod = torsor.spatial.spatial_inertia(2.0, [0.5, 0, 0], 0.1 * np.eye(3))  # the same, frame on the axis
-        >>> torsor.from_screws([np.eye(4)], [[0, 0, 1, 0, 0, 0]], [rod]).mass_matrix([0.0]).round(9).tolist()
         [[0.6]]
     """
     return Robot.of(formats.read_screws(home, screws, inertias, gravity, frame, parents, name, strict, base))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -11,9 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array, Maybe
+from torsor.base.arrays import Array
 from torsor.base.checks import frozen_array, one_of
-from torsor.base.errors import ModelError, listing
+from torsor.base.errors import ModelError
 from torsor.compiler import OperationCount, count_operations
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.dynamics.algorithms import WITH_MARGIN
@@ -22,10 +22,9 @@ from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, 
 from torsor.mechanism.loops import Closure
 from torsor.robot.accessors import ACCESSORS, OF_ALL, ON_ROBOT
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import weights_of
-from torsor.robot.closed_loops.inputs import check_inputs
-from torsor.robot.closed_loops.multipliers import by_multipliers
-from torsor.robot.derivatives import Loads, Results, Sparse, check_count, jvp, sparse, vjp
+from torsor.robot.closed_loops.constrained import by_multipliers
+from torsor.robot.closed_loops.inputs import check_inputs, weights_of
+from torsor.robot.derivatives import Derivatives, Loads, Results, check_count, check_numbers
 from torsor.robot.kernels import Out
 
 R = TypeVar("R", bound=Mechanism)
@@ -37,8 +36,7 @@ class Parametric(Generic[R]):
     ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
     a method, below the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
     ``derivatives.inverse_dynamics(q, v, a, p)``, with ``external``, ``external_rate``, ``fixed_in``, ``points``,
-    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and ``place``, ``forced`` and ``order`` as in
-    ``Robot.function``.
+    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and the options of ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -86,39 +84,16 @@ class Parametric(Generic[R]):
         return f"<Parametric {self.robot.name!r}: {len(self._free)} numbers, nq={self.robot.nq}, nv={self.robot.nv}>"
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *ON_ROBOT]
+        return [*super().__dir__(), *_BELOW, *ON_ROBOT]
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Any:
+        if name in _BELOW:
+            return ParametricAccessor(self, name)
         if name not in ON_ROBOT:
             own = "names, paths, values, at, function, operation_count, by_parameters, robot"
-            allowed = f"{own}, derivatives, {', '.join(_TABLES)}, and the robot's algorithms"
+            allowed = f"{own}, {', '.join(_BELOW)}, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
         return partial(self._evaluate, name)
-
-    @property
-    def derivatives(self) -> ParametricDerivatives:
-        """Derivatives of the methods, as ``robot.derivatives``."""
-        return ParametricDerivatives(self, "derivatives")
-
-    @property
-    def closed(self) -> ParametricAccessor:
-        """The mechanism with its loops closed, as ``robot.closed``; its ``derivatives`` too."""
-        return ParametricAccessor(self, "closed")
-
-    @property
-    def inertial(self) -> ParametricAccessor:
-        """Regressors, as ``robot.inertial``."""
-        return ParametricAccessor(self, "inertial")
-
-    @property
-    def centroidal(self) -> ParametricAccessor:
-        """Rates of the centre of mass and of the momentum about it, as ``robot.centroidal``."""
-        return ParametricAccessor(self, "centroidal")
-
-    @property
-    def task(self) -> ParametricAccessor:
-        """Task-space quantities, as ``robot.task``."""
-        return ParametricAccessor(self, "task")
 
     def _evaluate(
         self, name: str, *values: ArrayLike, coordinates: str = "active", out: Out = None, **options: Any
@@ -153,15 +128,8 @@ class Parametric(Generic[R]):
         request = kernels.request(name, external=keeps, **options, free=self._free, form=form, by=by)
         given = [*values[:-1], *share, *higher, *loads, *values[-1:]]
         check_count(self.robot, name, "inputs", given, kernels.shapes(request).arguments)
-        self._check_inputs(given)
+        check_numbers(self.robot, self._free, given)
         return request, given
-
-    def _check_inputs(self, inputs: Sequence[ArrayLike]) -> None:
-        """Raise ModelError if p, the last input, has not one number for each of the names."""
-        count, shape = len(self._free), np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
-        if shape[-1:] != (count,):
-            allowed = f"(..., {count}), one for each of {listing(self.names, most=4)}"
-            raise ModelError(f"p has shape {shape}", where=self.robot.name, allowed=allowed)
 
     def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
         """Return the derivative by p of the algorithm ``name``: the shape of its result with a last axis (k) for p.
@@ -214,28 +182,38 @@ class Parametric(Generic[R]):
         return replace(self.robot, **with_numbers(self.robot, changed))
 
 
-_TABLES = tuple(name for name in ACCESSORS if "." not in name and name != "derivatives")
+_BELOW = tuple(name for name in ACCESSORS if "." not in name)
+_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods of an algorithm's name and all its inputs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricAccessor:
     """An accessor of a parametric robot: the methods of the robot's accessor of that name, with p as last argument.
 
+    ``jvp``, ``vjp`` and ``sparse`` of ``derivatives`` have p as the last input, and its tangent or gradient last.
+
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
         >>> arm.centroidal.inertia([0.0], [6.0])[3, 3].round(9).tolist()
         6.0
+        >>> tau, change = arm.derivatives.jvp("gravity_force", ([0.0], [3.0]), (None, [1.0]))
+        >>> tau, (dq, dp) = arm.derivatives.vjp("gravity_force", ([0.0], [3.0]), [1.0])
+        >>> change.round(9).tolist(), dp.round(9).tolist()
+        ([9.81], [9.81])
     """
 
     _parametric: Parametric[Any]
     _accessor: str
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *ACCESSORS[self._accessor]]
+        own = _OF_INPUTS if self._accessor == "derivatives" else ()
+        return [*super().__dir__(), *ACCESSORS[self._accessor], *own]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # before the fields are set, as copy and pickle ask for them
             raise AttributeError(name)
+        if self._accessor == "derivatives" and name in _OF_INPUTS:
+            return getattr(Derivatives(self._parametric._closure, self._parametric._free), name)
         below = f"{self._accessor}.{name}"
         if below in ACCESSORS:
             return ParametricAccessor(self._parametric, below)
@@ -243,62 +221,3 @@ class ParametricAccessor:
             allowed = ", ".join(ACCESSORS[self._accessor])
             raise AttributeError(f"{self._accessor} of Parametric has no {name!r}; allowed: {allowed}")
         return partial(self._parametric._evaluate, ACCESSORS[self._accessor][name])
-
-
-class ParametricDerivatives(ParametricAccessor):
-    """The accessor ``derivatives`` of a parametric robot: also directional and transposed derivatives.
-
-    Example:
-        >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-        >>> dq, dv, da = arm.derivatives.inverse_dynamics([0.0], [0.0], [0.0], [6.0])
-        >>> da.round(9).tolist()  # m l^2 / 12 stays as it was: 1
-        [[7.0]]
-    """
-
-    def jvp(
-        self, name: str, inputs: Sequence[ArrayLike], tangents: Sequence[Maybe], **options: Any
-    ) -> tuple[Results, Results]:
-        """Return (value, derivative along the tangents) as ``robot.derivatives.jvp``, with p and its tangent last.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> tau, change = arm.derivatives.jvp("gravity_force", ([0.0], [3.0]), (None, [1.0]))
-            >>> change.round(9).tolist()
-            [9.81]
-        """
-        closure, components, out, options = self._prepared(inputs, options)
-        return jvp(closure, name, inputs, tangents, components, options, out)
-
-    def vjp(
-        self, name: str, inputs: Sequence[ArrayLike], cotangents: ArrayLike | Sequence[ArrayLike], **options: Any
-    ) -> tuple[Results, tuple[Array, ...]]:
-        """Return (value, gradients) as ``robot.derivatives.vjp``, with p as the last input and its gradient last.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> tau, (dq, dp) = arm.derivatives.vjp("gravity_force", ([0.0], [3.0]), [1.0])
-            >>> dp.round(9).tolist()
-            [9.81]
-        """
-        closure, components, out, options = self._prepared(inputs, options)
-        return vjp(closure, name, inputs, cotangents, components, options, out)
-
-    def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
-        """Return the result of a method without its structural zeros, as ``robot.derivatives.sparse``, with p last.
-
-        Example:
-            >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
-            >>> M = arm.derivatives.sparse("mass_matrix", [0.0], [6.0])
-            >>> M.values.round(9).tolist()  # m l^2 / 12 stays as it was: 1
-            [7.0]
-        """
-        closure, *_, options = self._prepared(inputs, options)
-        return sparse(closure, name, inputs, options)
-
-    def _prepared(
-        self, inputs: Sequence[ArrayLike], options: dict[str, Any]
-    ) -> tuple[LoopClosure, bool, Out, dict[str, Any]]:
-        """Return the closure, ``components``, ``out`` and the other options, with the free numbers."""
-        self._parametric._check_inputs(inputs)
-        components, out = options.pop("components", False), options.pop("out", None)
-        return self._parametric._closure, components, out, options | {"free": self._parametric._free}

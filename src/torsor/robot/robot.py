@@ -1,4 +1,4 @@
-"""Robot: what every robot does, and accessors for the rest. The work is in the functions that the methods call."""
+"""Robot: what every robot does, and accessors for the rest. Most of the work is in the functions that methods call."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import casadi as ca
+import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import frozen_array
+from torsor.base.checks import common_shape, frozen_array, one_of, vectors
+from torsor.base.errors import ModelError
 from torsor.compiler import OperationCount, count_operations
-from torsor.dynamics import Algorithm
-from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.dynamics.recursions.places import AXES
 from torsor.formats import write
 from torsor.mechanism import Coupling, Mechanism, Shape, edit, edit_loops
 from torsor.mechanism.free import free_numbers
@@ -24,14 +25,13 @@ from torsor.robot.centroidal import Centroidal
 from torsor.robot.closed_loops.closed import Closed
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.contacts import with_contacts
-from torsor.robot.derivatives import Derivatives, rates
+from torsor.robot.derivatives import Derivatives, Loads, loaded, rates
 from torsor.robot.inertial import Inertial
 from torsor.robot.kernels import Loops, Out, Place, RobotKernels
 from torsor.robot.parametric import Parametric
 from torsor.robot.shapes import Shapes
 from torsor.robot.target import Target
 from torsor.robot.task import Task
-from torsor.robot.wrenches import wrench_at
 
 if TYPE_CHECKING:
     from torsor.geometry.allowed import AllowedCollisions
@@ -73,11 +73,7 @@ class Robot(Mechanism):
     @cached_property
     def kernels(self) -> RobotKernels:
         """The compiled functions."""
-
-        def choice(algorithm: Algorithm) -> ClosureChoice:
-            return self.closed.closure.choice(algorithm)
-
-        return RobotKernels(self, self.target, choice)
+        return RobotKernels(self, self.target, lambda algorithm: self.closed.closure.choice(algorithm))
 
     # Accessors, each made once
 
@@ -128,8 +124,8 @@ class Robot(Mechanism):
     def with_allowed_collisions(self, allowed: AllowedCollisions | Sequence[tuple[str, str, str]] | str | Path) -> Self:
         """Return the robot with these links that may touch, in place of those of its file.
 
-        ``allowed`` is an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file, whose
-        <disable_collisions> are read.
+        ``allowed`` is an allowed collision matrix, (link, link, reason) each, or an .srdf file with
+        <disable_collisions>.
 
         Example:
             >>> arm = torsor.library.two_link().with_allowed_collisions([("link1", "link2", "user")])
@@ -147,9 +143,9 @@ class Robot(Mechanism):
 
         ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
         process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA card: arrays of CuPy,
-        see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, states take far
-        longer). Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if
-        fewer than two are left at the neutral position or at one of 24 others within the limits; not all are tried.
+        see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
+        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer than
+        two are left at the neutral position or at one of 24 others within the limits.
 
         Example:
             >>> torsor.library.two_link().to(dtype="float32")
@@ -160,63 +156,42 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML, which ``torsor.load`` reads back equal, or as URDF, SDF, MJCF (.xml) or USD (.usda).
 
-        Other formats cannot express all robots: a ``ModelWarning`` names omitted forces and limits, and a structure
-        that the format cannot describe is a ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files
-        are copied beside them. See ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
+        A ``ModelWarning`` names forces and limits that a format cannot express, and other structures are a
+        ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files are copied beside them. See
+        ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
 
         Example:
             >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     torsor.library.two_link().save(folder + "/arm.toml")
             ...     torsor.load(folder + "/arm.toml") == torsor.library.two_link()
-            ...     torsor.library.seven_axis_arm().save(folder + "/arm.urdf")
-            ...     torsor.load(folder + "/arm.urdf").nv
             True
-            7
         """
         write(self, path)
 
-    def function(
-        self,
-        name: str,
-        place: str | int | None = None,
-        external: bool | str = False,
-        forced: Sequence[str] | None = None,
-        order: int = 1,
-        loops: Loops = None,
-        **options: Any,
-    ) -> ca.Function:
+    def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
 
-        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. ``external`` adds the
-        external wrenches as an input; for derivatives it is "link", "world" or "point", where they are fixed.
-        ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the number of rates in
-        ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops are cut.
-        ``options`` are ``axes``, ``point=True`` for a point as the last input, and ``rows``, where the method has them.
+        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. Options:
+        ``external=True`` adds the external wrenches as an input; for derivatives it is "link", "world" or "point",
+        where they are fixed. ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the
+        number of rates in ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops
+        are cut. ``axes``, ``rows``, and ``point=True`` for a point as the last input, where the method has them.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
             Function(inverse_dynamics:(q[2],v[2],a[2])->(inverse_dynamics[2]) SXFunction)
         """
-        return self.kernels.traced(self.kernels.request(name, place, external, forced, loops, order=order, **options))
+        return self.kernels.traced(self.kernels.request(name, place, **options))
 
-    def operation_count(
-        self,
-        name: str,
-        place: str | int | None = None,
-        external: bool | str = False,
-        forced: Sequence[str] | None = None,
-        order: int = 1,
-        loops: Loops = None,
-        **options: Any,
-    ) -> OperationCount:
+    def operation_count(self, name: str, place: Place = None, **options: Any) -> OperationCount:
         """Return the scalar operations that an algorithm takes for one state; arguments as in ``function``.
 
         Example:
             >>> torsor.library.two_link().operation_count("mass_matrix").trigonometric
             1
         """
-        return count_operations(self.function(name, place, external, forced, order, loops, **options))
+        return count_operations(self.function(name, place, **options))
 
     @overload
     def equations(self, name: str, form: Literal["latex"] = "latex", *given: Any, **options: Any) -> str: ...
@@ -244,9 +219,8 @@ class Robot(Mechanism):
         They are those of the traced function, expanded exactly and written in the shortest of several forms: c_12 is
         cos(q_1 + q_2), v is written as the rate of q. ``symbols`` writes the robot's numbers as symbols: True for all
         (m mass, r centre of mass, I inertia, l length, g), or paths as in ``parametric``, with names in a mapping.
-        ``simplify=False`` gives the operations as they are computed, with names for what is used more than once: of
-        robots of any size. ``digits`` are those of numbers in LaTeX; ``place``, ``forced``, ``loops`` and ``axes`` as
-        in ``function``.
+        ``simplify=False`` gives the operations as they are computed, for robots of any size. ``digits`` are those of
+        numbers in LaTeX; other options as in ``function``.
 
         Example:
             >>> arm = torsor.library.planar_chain(1)
@@ -269,10 +243,10 @@ class Robot(Mechanism):
         """Return the generalised forces (..., nv) of a motion, in N m and N.
 
         ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
-        its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion
-        (Barman 2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. These are the
-        forces of a tree: a robot with loops raises an error that names ``robot.closed.inverse_dynamics``, unless
-        ``loops="open"`` says that its loops are to be cut open. So do all methods of the tree's dynamics.
+        its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (Barman
+        2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. As all methods of the
+        tree's dynamics, it is refused for a robot with loops, which has ``robot.closed``, unless ``loops="open"`` cuts
+        them.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -286,9 +260,9 @@ class Robot(Mechanism):
     ) -> Array:
         """Return the accelerations (..., nv) that generalised forces cause: the inverse of ``inverse_dynamics``.
 
-        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies
-        (Khalil 2010, section 3.3.2). The result is infinite where a joint moves no inertia. With loops it is
-        ``robot.closed.forward_dynamics``; ``loops="open"`` as in ``inverse_dynamics``.
+        a = M(q)^-1 (tau - C(q, v) v - g(q) - friction(v) + sum of J^T external), in O(n) by articulated bodies (Khalil
+        2010, section 3.3.2). The result is infinite where a joint moves no inertia. ``loops="open"`` as in
+        ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -311,10 +285,9 @@ class Robot(Mechanism):
         """Return (a, tau) of all coordinates, each (..., nv), where some are driven by force, others by motion.
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
-        acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries of
-        ``a`` and ``tau`` that are computed are ignored as inputs. With none forced it is inverse dynamics, with all
-        forced forward dynamics, with the base of a floating robot forced the moving-base inverse model of Khalil 2010
-        (eqs. 89-100).
+        acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries
+        that are computed are ignored as inputs. With none forced it is inverse dynamics, with all forward dynamics,
+        with a floating base the moving-base inverse model of Khalil 2010, eqs. 89-100.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -322,19 +295,18 @@ class Robot(Mechanism):
             >>> robot.inverse_dynamics([0, 0.5], [1, 0], a).round(9).tolist() == tau.round(9).tolist()
             True
         """
-        request = self.kernels.request("hybrid_dynamics", external=external is not None, forced=forced)
-        loads = () if external is None else (external,)
-        found: Two = self.kernels.compiled(request)(q, v, a, tau, *loads, out=out)
-        return found
+        options = {"forced": forced}
+        found = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        return found[0], found[1]
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
     ) -> Array:
         """Return the joint reactions (..., L, 6): the wrench that each parent exerts on its link through the joint.
 
-        (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). The component
-        along a joint's axis is the sum for drive, friction and rotor; the rest is carried by the bearings. With loops
-        it is ``robot.closed.joint_wrenches``; ``loops="open"`` as in ``inverse_dynamics``.
+        (moment, force) at the link's origin in the link's axes, in N m and N (Barman 2020, Khalil 2010). Along a
+        joint's axis it is the sum of drive, friction and rotor; the bearings carry the rest. ``loops="open"`` as in
+        ``inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -452,10 +424,8 @@ class Robot(Mechanism):
 
         Example:
             >>> robot = torsor.library.two_link()
-            >>> robot.velocity([0.0, 0.0], [1.0, 0.0], "link1").round(9).tolist()
-            [0.0, 0.0, 1.0, 0.0, 0.4, 0.0]
-            >>> robot.velocity([np.pi / 2, 0.0], [1.0, 0.0], "link1", axes="aligned")[3:].round(9).tolist()
-            [-0.4, 0.0, 0.0]
+            >>> robot.velocity([np.pi / 2, 0.0], [1.0, 0.0], "link1", axes="aligned").round(9).tolist()
+            [0.0, 0.0, 1.0, -0.4, 0.0, 0.0]
         """
         return self.kernels.at_place("velocity", (q, v), place, axes, point, out)
 
@@ -484,13 +454,10 @@ class Robot(Mechanism):
     def jacobian(self, q: ArrayLike, place: Place, axes: str = "local", point: Maybe = None, out: Out = None) -> Array:
         """Return J (..., 6, nv) of a link or named frame: (omega, v of its origin) = J v, in its own axes.
 
-        ``axes`` is "local", "aligned" or "world", ``point`` (..., 3) a point fixed to the place, both as in
-        ``velocity``: J v is that twist.
+        ``axes`` ("local", "aligned", "world") and ``point`` (..., 3) as in ``velocity``: J v is that twist.
 
         Example:
             >>> robot = torsor.library.two_link()
-            >>> robot.jacobian([0.0, 0.0], "link2")[4].round(9).tolist()
-            [0.8, 0.4]
             >>> robot.jacobian([np.pi / 2, 0.0], "link2", axes="aligned", point=[0.1, 0, 0])[3].round(9).tolist()
             [-0.9, -0.5]
         """
@@ -507,20 +474,38 @@ class Robot(Mechanism):
     ) -> Array:
         """Return ``external`` (..., L, 6) of a force (..., 3), N, and a moment (..., 3), N m, of the environment.
 
-        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes, whatever the axes are;
-        ``axes`` says only in which axes the components are: those of the base ("world", and "aligned", which is the
-        same here), or those of the place ("local"). So the moment is about that point, not about the base's origin, and
-        J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces. Results add up.
+        The force acts at the origin of the place, or at ``point`` (..., 3) in the place's axes; ``axes`` says in which
+        axes the components are: those of the base ("world" or "aligned") or of the place ("local"). The moment is about
+        that point, and J^T of ``jacobian(q, place, "aligned", point)`` maps (moment, force) to generalised forces.
+        Results add up.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, 0, 0))
             >>> external = robot.wrench_at([0.3], "link1", force=[0, -9.81 * 3, 0], point=[1.0, 0, 0])  # a weight
-            >>> float(robot.inverse_dynamics([0.3], [0.0], [0.0], external)[0].round(6)) == round(
-            ...     float(29.43 * np.cos(0.3)), 6
-            ... )
+            >>> bool(np.isclose(robot.inverse_dynamics([0.3], [0.0], [0.0], external)[0], 29.43 * np.cos(0.3)))
             True
         """
-        return wrench_at(self.kernels, q, place, moment, force, axes, point)
+        one_of(axes, AXES, f"{self.name}: wrench_at", "axes")
+        at = self.place(place)
+        if at.link < 0:
+            found = f"wrench_at at {place!r}, which is fixed to the base"
+            raise ModelError(found, value=place, where=self.name, allowed="a moving link, or a frame on one")
+        if moment is None and force is None:
+            raise ModelError("wrench_at without moment and force", where=self.name, fix="give one, or both")
+        n, f, x = (
+            np.zeros(3) if each is None else vectors(each, 3, self.name, what)
+            for each, what in ((moment, "moment"), (force, "force"), (point, "point"))
+        )
+        x = at.pose[:3, 3] + x @ at.pose[:3, :3].T
+        link = self.kernels.at_place("pose", (q,), at.link)
+        shapes = {"moment": n.shape[:-1], "force": f.shape[:-1], "point": x.shape[:-1], "q": link.shape[:-2]}
+        batch = common_shape(f"{self.name}: wrench_at", **shapes)
+        R = at.pose[:3, :3] if axes == "local" else np.swapaxes(link[..., :3, :3], -1, -2)  # to the link's axes
+        n, f = ((R @ each[..., None])[..., 0] for each in (n, f))
+        wrench = np.concatenate(np.broadcast_arrays(n + np.cross(x, f), f), axis=-1)
+        external = np.zeros((*batch, len(self.links), 6), dtype=link.dtype)
+        external[..., at.link, :] = wrench
+        return external
 
     # Energy, momentum, centre of mass
 
@@ -597,10 +582,9 @@ class Robot(Mechanism):
         """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
 
         ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
-        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
-        number of them, and bring as many more rates of tau (external wrenches then have no higher ones).
-        One recursion for every joint, floating bases, rotors, springs, dampers and smooth friction; order 1 is that of
-        Guarino Lo Bianco 2009, eqs. 3-21.
+        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, and
+        bring as many more rates of tau (of external wrenches there are none). For every joint, rotors, springs, dampers
+        and smooth friction; order 1: Guarino Lo Bianco 2009, eqs. 3-21.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -640,11 +624,11 @@ class Robot(Mechanism):
 
         Paths are "links.LINK.mass", ".com" (3), ".inertia" (6: xx, xy, xz, yy, yz, zz about the centre of mass);
         "joints.JOINT.origin" (3, of the child's frame in the parent's), ".turn" (3, a rotation vector applied after the
-        placement's own rotation), ".point" (3, a point of the axis, in the child's axes), ".rotor_inertia",
-        ".coulomb", ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy"
-        after a path selects one component. A link includes all parts that fixed joints weld to it. A mapping gives the
-        numbers names of their own. {path: coefficient} instead of a path is one number that is added to several, as a
-        Denavit-Hartenberg length is; it is 0 for the original robot.
+        placement's own rotation), ".point" (3, a point of the axis, in the child's axes), ".rotor_inertia", ".coulomb",
+        ".viscous", ".stiffness"; and "gravity" (3). LINK and JOINT are names or indices; ".x" or ".xy" after a path
+        selects one component. A link includes what fixed joints weld to it. A mapping gives the numbers names. {path:
+        coefficient} in place of a path is one number added to several, such as a Denavit-Hartenberg length, 0 for the
+        original robot.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -652,12 +636,28 @@ class Robot(Mechanism):
             >>> p, state = model.values, ([0.1, 0.2], [1.0, 0.0], [0.0, 0.0])
             >>> bool(np.allclose(model.inverse_dynamics(*state, p), robot.inverse_dynamics(*state)))
             True
-            >>> model.by_parameters("inverse_dynamics", *state, p).shape
-            (2, 2)
         """
         return Parametric(self, self.closed.closure, free_numbers(self, paths))
 
-    # Edits: each returns a new robot
+    # Edits: each returns a new robot. These are functions of ``mechanism``, whose first argument is the robot.
+
+    with_frame = edit.with_frame
+    with_payload = edit.with_payload
+    with_posture = edit.with_posture
+    without_posture = edit.without_posture
+    with_joint_type = edit.with_joint_type
+    fix = edit.fix
+    attach = edit.attach
+    subtree = edit.subtree
+    with_friction = edit.with_friction
+    without_friction = edit.without_friction
+    with_spring = edit.with_spring
+    with_motor = edit.with_motor
+    without_motor = edit.without_motor
+    with_loop = edit_loops.with_loop
+    with_wheel = edit_loops.with_wheel
+    without_loop = edit_loops.without_loop
+    with_active = edit_loops.with_active
 
     def with_gravity(self, gravity: ArrayLike) -> Self:
         """Return the robot under another gravity (3,), m/s^2, in base axes.
@@ -668,233 +668,6 @@ class Robot(Mechanism):
         """
         return replace(self, gravity=frozen_array(gravity, (3,), self.name, "gravity"))
 
-    def with_frame(self, name: str, link: str, pose: ArrayLike) -> Self:
-        """Return the robot with a named frame: ``pose`` (4 x 4) in the axes of a link or of another frame.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
-            >>> robot.place("tip").link
-            1
-        """
-        return edit.with_frame(self, name, link, pose)
-
-    def with_payload(self, link: str, mass: float, com: ArrayLike = (0, 0, 0), inertia: Maybe = None) -> Self:
-        """Return the robot with a load on a link or frame: mass (kg), centre of mass (m), inertia about it (kg m^2).
-
-        ``com`` and ``inertia`` (3 x 3) are in the axes of that link or frame.
-
-        Example:
-            >>> torsor.library.two_link().with_payload("link2", 1.5).links[1].mass
-            2.0
-        """
-        return edit.with_payload(self, link, mass, com, inertia)
-
-    def with_posture(self, name: str, q: ArrayLike) -> Self:
-        """Return the robot with a named configuration q (nq,), kept in ``robot.postures`` and in TOML and MJCF files.
-
-        Positions are kept by name: after an edit, a posture has those that still exist, and new ones are neutral.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_posture("home", [0.3, -1.2])
-            >>> robot.postures["home"].tolist(), robot.fix("joint2", -1.2).postures["home"].tolist()
-            ([0.3, -1.2], [0.3])
-        """
-        return edit.with_posture(self, name, q)
-
-    def without_posture(self, name: str) -> Self:
-        """Return the robot without a named configuration.
-
-        Example:
-            >>> dict(torsor.library.two_link().with_posture("home", [0.3, -1.2]).without_posture("home").postures)
-            {}
-        """
-        return edit.without_posture(self, name)
-
-    def with_joint_type(self, name: str, type: str) -> Self:
-        """Return the robot with a joint of another type, at the same place and with the same axis.
-
-        Limits, friction and rotor inertia have other units then and are lost, with a warning that names them; between
-        revolute and continuous they stay. The coordinates of a joint with several are ``name/wx`` and so on.
-
-        Example:
-            >>> robot = torsor.library.planar_chain(2).with_joint_type("joint2", "spherical")
-            >>> robot.nv, robot.coordinate_names[1]
-            (4, 'joint2/wx')
-        """
-        return edit.with_joint_type(self, name, type)
-
-    def fix(self, joint: str, value: ArrayLike = 0.0) -> Self:
-        """Return the robot with a joint fixed at ``value``: (nq,) numbers, or one for a joint with one coordinate.
-
-        Joints that follow it are fixed too. The links they moved are merged into their parents and stay as frames. A
-        motor is fixed with its joint. An elastic joint whose motor is fixed ("elbow/motor") still moves on its spring.
-
-        Example:
-            >>> robot = torsor.library.two_link().fix("joint2", 0.5)
-            >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
-            (1, ('link1',), ['link2'])
-        """
-        return edit.fix(self, joint, value)
-
-    def attach(self, other: Mechanism, at: str, prefix: str = "") -> Self:
-        """Return this robot carrying another one, whose base is welded to a link or frame of this one.
-
-        ``prefix`` goes before the names of the other's links, joints, frames and postures, so that they do not clash.
-        Postures of the same name become one, with the positions of both robots.
-
-        Example:
-            >>> arm = torsor.library.two_link()
-            >>> arm.attach(arm, at="link2", prefix="second/").joint_names
-            ('joint1', 'joint2', 'second/joint1', 'second/joint2')
-        """
-        return edit.attach(self, other, at, prefix)
-
-    def subtree(self, link: str | int) -> Self:
-        """Return the part of the robot that a moving link carries, itself and its joint included.
-
-        The base of the new robot is an empty link where the old parent was; gravity keeps its components.
-
-        Example:
-            >>> torsor.library.stanford().subtree("link4").joint_names
-            ('joint4', 'joint5', 'joint6')
-        """
-        return edit.subtree(self, link)
-
-    def with_friction(
-        self, joint: str | None = None, coulomb: Maybe = None, viscous: Maybe = None, smooth: float | None = None
-    ) -> Self:
-        """Return the robot with friction at a joint: Coulomb (N m or N), viscous (N m s/rad or N s/m).
-
-        Without a joint, at all of them: a number for all but free joints (a floating base has no bearing), or one for
-        each velocity of the joints (motors of elastic joints are not among them, joints that follow others keep what
-        they have). Arguments that are not given keep their values. ``smooth`` (rad/s or m/s) replaces sign(v) by
-        tanh(v / smooth); 0 is Coulomb's law. "joint/motor" means the friction of the joint's motor, at the output of
-        the gear.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_friction("joint1", coulomb=2.0, viscous=0.5)
-            >>> robot.friction_force([3.0, 0.0]).tolist()
-            [3.5, 0.0]
-            >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
-            [1.0, 0.5]
-        """
-        return edit.with_friction(self, joint, coulomb, viscous, smooth)
-
-    def without_friction(self) -> Self:
-        """Return the robot without friction; springs keep their damping.
-
-        Example:
-            >>> bool(torsor.library.six_axis_arm().without_friction().friction_force(np.ones(6)).any())
-            False
-        """
-        return edit.without_friction(self)
-
-    def with_spring(self, joint: str, stiffness: Any, damping: float = 0.0, rest: float = 0.0) -> Self:
-        """Return the robot with a spring on a joint: it pulls it back with K(x) x + D x', where x = q - rest.
-
-        ``stiffness`` K (N m/rad or N/m) is a number, or a law: a CasADi expression of one symbol, the deflection, or
-        the same as text in x. ``damping`` D is in N m s/rad or N s/m, ``rest`` in rad or m. A stiffness and a damping
-        of 0 remove the spring. See Khalil 2010, section 6.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_spring("joint2", 100.0, rest=0.1)
-            >>> robot.spring_force([0.0, 0.3]).round(12).tolist()
-            [0.0, 20.0]
-            >>> import casadi
-            >>> x = casadi.SX.sym("x")
-            >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
-            [0.0, 10.5]
-        """
-        return edit.with_spring(self, joint, stiffness, damping, rest)
-
-    def with_motor(
-        self,
-        joint: str,
-        inertia: float,
-        ratio: float = 1.0,
-        carrier: str | None = None,
-        axis: Maybe = None,
-        stiffness: Any = None,
-        damping: float = 0.0,
-        mass: float = 0.0,
-        place: Maybe = None,
-        moments: Maybe = None,
-    ) -> Self:
-        """Return the robot with a motor that drives a joint: a rotor that spins ``ratio`` times as fast as the joint.
-
-        ``inertia`` (kg m^2) is the rotor's about its spin axis; its mass, and its inertia when it does not spin, belong
-        to the link that carries it: they are part of that link already, or ``mass`` (kg, stator and rotor) is added to
-        it at ``place``, the motor's centre of mass in the carrier's axes (3,) or the pose (4 x 4) of a frame there
-        whose z is the spin axis. ``moments`` is the inertia of the motor at rest about its centre of mass: across,
-        across and about the spin axis, or 3 x 3 in the axes of ``place`` (by default a disc with the rotor's inertia).
-        ``carrier`` is the link (or a frame on it, or the base) with the motor, by default the link that the joint sits
-        on. ``axis`` is the spin axis in the carrier's axes, by default the axis of the joint. All gyroscopic terms are
-        exact (Hua et al. 2022). A ``stiffness`` (a number or a law as for ``with_spring``) makes the joint elastic: the
-        motor gets a coordinate of its own, "joint/motor", its angle theta after the gear, and pulls the joint with
-        K(x) x + D x', where x = theta - q. The motor replaces the joint's ``rotor_inertia``.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_motor("joint2", 1e-4, ratio=50, carrier="link1", stiffness=1e3)
-            >>> robot.coordinate_names
-            ('joint1', 'joint2', 'joint2/motor')
-            >>> robot.forward_dynamics(np.zeros(3), np.zeros(3), [0, 0, 1.0]).round(4).tolist()
-            [-0.1072, 0.1429, 4.0021]
-        """
-        return edit.with_motor(self, joint, inertia, ratio, carrier, axis, stiffness, damping, mass, place, moments)
-
-    def without_motor(self, joint: str) -> Self:
-        """Return the robot without the motor of a joint, which is then driven directly; the carrier keeps its mass.
-
-        Example:
-            >>> arm = torsor.library.two_link()
-            >>> arm.with_motor("joint2", 1e-4, stiffness=1e3).without_motor("joint2") == arm
-            True
-        """
-        return edit.without_motor(self, joint)
-
-    def with_loop(
-        self, name: str, frame_a: str, frame_b: str, kind: str = "revolute", length: float = 0.0, axis: Maybe = None
-    ) -> Self:
-        """Return the robot with a loop: a cut joint between two links or frames.
-
-        The name of a joint stands for the frame of the link that it moves, with the origin at the joint. ``kind`` is
-        weld, revolute, prismatic, cylindrical, universal, spherical, planar or rod (two balls, ``length`` apart,
-        without mass). Axes are the z axes of the frames; a revolute joint needs them to point the same way, and the
-        origins together. ``axis`` (3) is another axis, in each of the two frames' own axes: frames "name/a" and
-        "name/b" are made whose z it is.
-
-        Example:
-            >>> chain = torsor.library.planar_chain(3).with_frame("tip", "link3", torsor.spatial.make_pose(p=[1, 0, 0]))
-            >>> chain.with_loop("hinge", "tip", "base").loops[0].kind
-            'revolute'
-            >>> chain.with_loop("hinge", "tip", "base", axis=(0, 1, 0)).loops[0].a
-            'hinge/a'
-        """
-        return edit_loops.with_loop(self, name, frame_a, frame_b, kind, length, axis)
-
-    def with_wheel(
-        self,
-        name: str,
-        link: str,
-        radius: float = 0.0,
-        kind: str = "wheel",
-        axis: Maybe = None,
-        point: ArrayLike = (0.0, 0.0, 0.0),
-        roller: float = 0.0,
-        ground: str = "",
-    ) -> Self:
-        """Return the robot with a wheel: a rolling contact of a link or frame with the ground, the base's plane z = 0.
-
-        ``kind`` is wheel, omni, edge, ball or skid (see ``torsor.Wheel``), ``radius`` is in m. ``point`` (3), in m, is
-        the centre and ``axis`` (3) the axle in the axes of the link, by default its z: the frame "name/axle" is made
-        there. ``roller`` (rad) is the angle of the rollers of an omni wheel, ``ground`` another frame than the base.
-
-        Example:
-            >>> torsor.library.eel(3).with_wheel("keel", "link3", kind="edge", axis=(0, 1, 0)).closed.mobility().dof
-            6
-        """
-        return edit_loops.with_wheel(self, name, link, radius, kind, axis, point, roller, ground)
-
     def with_coupling(
         self, name: str, coefficients: Mapping[str, float | Sequence[float]], offset: float = 0.0
     ) -> Self:
@@ -903,8 +676,6 @@ class Robot(Mechanism):
         For a cam, a coefficient is a list of up to 4 numbers: the factors of q, q^2, q^3 and q^4.
 
         Example:
-            >>> torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0}).loops[0].offset
-            0.0
             >>> cam = torsor.library.two_link().with_coupling("cam", {"joint1": [0.5, -0.2], "joint2": -1.0})
             >>> cam.closed.error([2.0, 0.0]).round(9).tolist()
             [0.2]
@@ -918,8 +689,8 @@ class Robot(Mechanism):
         all places, or {place: kind}. Each contact is a loop "PLACE/contact". With ``coordinates="all"``,
         ``closed.forward_dynamics`` is the motion with the contacts kept, ``closed.loop_forces`` are the forces (N),
         then moments (N m), of the ground on each place at its origin in base axes, in the order of ``places``, and
-        ``closed.velocities`` are the velocities after an impact without rebound. Contacts hold both ways: whether the
-        ground would have to pull is the user's to see.
+        ``closed.velocities`` are the velocities after an impact without rebound. Contacts hold both ways: check whether
+        the ground would have to pull.
 
         Example:
             >>> walker = torsor.library.quadruped()
@@ -929,21 +700,10 @@ class Robot(Mechanism):
         """
         return with_contacts(self, self.kernels, places, q, kind)
 
-    def without_loop(self, name: str) -> Self:
-        """Return the robot with a loop or coupling opened.
-
-        Example:
-            >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
-            >>> robot.without_loop("belt").loops
-            ()
-        """
-        return edit_loops.without_loop(self, name)
-
     def open_tree(self) -> Self:
         """Return the robot with all of its loops and couplings opened: the tree that its joints form, or itself.
 
-        Methods of the tree's dynamics are refused for a robot with loops, since they ignore them: this one computes
-        them.
+        It has the dynamics of the tree, which ignores loops and is refused for a robot that has some.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})
@@ -951,15 +711,3 @@ class Robot(Mechanism):
             True
         """
         return replace(self, loops=()) if self.loops else self
-
-    def with_active(self, names: Sequence[str]) -> Self:
-        """Return the robot with other active coordinates, in that order: those driven while its loops are closed.
-
-        The name of a joint stands for all of its coordinates. Coordinates that move without a drive, such as a
-        floating base, must be named too for forces and accelerations of the closed mechanism.
-
-        Example:
-            >>> torsor.library.two_link().with_active(["joint2"]).active
-            ('joint2',)
-        """
-        return edit_loops.with_active(self, names)

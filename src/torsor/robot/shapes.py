@@ -21,12 +21,6 @@ class Shapes:
     """Distances between collision shapes, and the pairs of links that may touch: ``robot.shapes``.
 
     ``robot.with_shapes`` and ``robot.with_allowed_collisions`` return a robot with other shapes or pairs.
-
-    Example:
-        >>> ball = torsor.Shape("sphere", (0.1,))
-        >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
-        >>> float(arm.shapes.distances([0.0, 0.3, 0.0]).distance[0].round(6))
-        1.777542
     """
 
     _robot: Mechanism

@@ -15,13 +15,8 @@ from torsor.robot.kernels import Out, Place, RobotKernels
 class Task:
     """Task-space quantities: ``robot.task``. ``place`` is a link (name or index) or a named frame.
 
-    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` selects the velocities that count: "all" six,
-    "angular" or "linear".
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> float(arm.task.manipulability([0.0, np.pi / 2], "link2", rows="linear").round(9))
-        0.16
+    ``axes`` and ``point`` are those of ``robot.velocity``; ``rows`` are the velocities that count: "all", "angular" or
+    "linear".
     """
 
     _kernels: RobotKernels

@@ -15,9 +15,8 @@ from torsor.base.errors import ModelError, SimulationError, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.robot.closed_loops.closure import OPEN
-from torsor.robot.closed_loops.ground import off_ground, sliding
+from torsor.robot.closed_loops.constrained import POOR
 from torsor.robot.closed_loops.inputs import SINGULAR
-from torsor.robot.closed_loops.multipliers import POOR
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import compiled
 
@@ -65,12 +64,12 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
 
     With prescribed coordinates, the velocities of all others may be anything: they are projected.
     """
-    gap = np.abs(robot.closed.closure.scaled_error(q))
+    gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
         found, allowed = f"q0 does not close the loops{given}: closure error {gap.max():.2g}", f"{OPEN:g} of its size"
         fix = "q0 = robot.closed.assemble(q_active, guess)"
-        lifted = off_ground(robot, robot.closed.error(q), OPEN * robot.closed.closure.length)
+        lifted = robot.closed.closure.off_ground(robot.closed.error(q))
         if lifted:
             found, fix = f"at q0{given}, {lifted}", "q0 = robot.closed.positions(q0)"
         raise ModelError(found, where=robot.name, allowed=allowed, fix=fix)
@@ -78,7 +77,7 @@ def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[A
     if not choices.given and not rate.max(initial=0.0) <= OPEN * max(1.0, np.abs(v).max(initial=0.0)):
         found = f"v0 opens the loops at a rate of {rate.max():.2g}"
         fix = "v0 = robot.closed.velocities(q0, v_active), or robot.closed.velocities(q0, v0, coordinates='all')"
-        slip = sliding(robot, rate * robot.closed.closure.scales[0], OPEN * robot.closed.closure.length)
+        slip = robot.closed.closure.sliding(rate * robot.closed.closure.scales[0])
         found = f"the velocities v0 {slip}" if slip else found
         raise ModelError(found, where=robot.name, fix=fix)
     choice = choices.near(q.reshape(-1, robot.nq)[0])

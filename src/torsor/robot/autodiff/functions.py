@@ -18,10 +18,7 @@ from torsor.robot.robot import Robot
 
 
 class Node:
-    """A function of arrays with leading batch axes; ``inputs`` and ``outputs`` are the shapes for one state.
-
-    ``dtype`` and ``device`` are those of its machine code: float64 on the host, or the robot's own on a card.
-    """
+    """A function of arrays with leading batch axes; ``inputs`` and ``outputs`` are the shapes for one state."""
 
     def __init__(
         self,
@@ -49,11 +46,6 @@ class Node:
     def kernel(self) -> Callable[..., Any]:
         """The machine code."""
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
-
-    @property
-    def on_card(self) -> bool:
-        """Whether it computes on a card."""
-        return self.device == "cuda"
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
         """Evaluate on a card, on a stream that another framework has made; arrays of CuPy, always a tuple."""

@@ -63,7 +63,7 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
         given = [jnp.asarray(each, dtype) for each in values]
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
         found: tuple[Any, ...]
-        if node.on_card:
+        if node.device == "cuda":
             found = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
         else:
             found = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")

@@ -16,9 +16,8 @@ def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
 
     Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on a card
     (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that card are not
-    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` with backward,
-    forward and mapped forms, of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work.
-    Needs the extra ``torch``.
+    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` of any order:
+    ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 
     Example:
         >>> import torch
@@ -53,7 +52,7 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
         @staticmethod
         def forward(*values: Any) -> tuple[Any, ...]:
             like = {"dtype": values[0].dtype, "device": values[0].device}
-            if node.on_card:
+            if node.device == "cuda":
                 arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
                 return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
             # NumPy lacks some types of PyTorch, such as bfloat16.

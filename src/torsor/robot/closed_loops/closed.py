@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
-from torsor.base.checks import one_of
+from torsor.base.checks import indices_of, one_of
 from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.assembly import assemble, closed_positions
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.constrained import constrained, driven, driven_derivatives, written
-from torsor.robot.closed_loops.mobility import Mobility
-from torsor.robot.closed_loops.multipliers import active_accelerations, by_multipliers
+from torsor.robot.closed_loops.constrained import active_accelerations, by_multipliers, constrained, triple, written
+from torsor.robot.closed_loops.mobility import Mobility, analyse, valid_sets
 from torsor.robot.closed_loops.regressor import constrained_regressor
-from torsor.robot.derivatives import Loads
+from torsor.robot.derivatives import Loads, Three, Two
 from torsor.robot.kernels import Out
-
-Two = tuple[Array, Array]
-Three = tuple[Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,12 +28,6 @@ class ClosedDerivatives:
 
     They are by the active coordinates (columns): dq along the motion of the mechanism, dv by velocities at constant
     positions, and so on. Columns of redundant active coordinates are zero.
-
-    Example:
-        >>> robot = torsor.library.four_bar()
-        >>> dq, dv, da = robot.closed.derivatives.inverse_dynamics(robot.closed.assemble([0.5]), [1.0], [0.0])
-        >>> da.shape
-        (1, 1)
     """
 
     _closure: LoopClosure
@@ -50,7 +41,7 @@ class ClosedDerivatives:
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: Any = constrained(self._closure, "constrained_velocity_derivatives", q, v_active, out=out)
+        found: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
         return found[0], found[1]
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Three:
@@ -63,9 +54,8 @@ class ClosedDerivatives:
             >>> da.tolist()
             [[1.0], [0.5]]
         """
-        values = q, v_active, a_active
-        found: Any = constrained(self._closure, "constrained_acceleration_derivatives", *values, out=out)
-        return found[0], found[1], found[2]
+        name, values = "constrained_acceleration_derivatives", (q, v_active, a_active)
+        return triple(self._closure, name, values, out=out)
 
     def inverse_dynamics(
         self,
@@ -80,13 +70,12 @@ class ClosedDerivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, da) of ``closed.inverse_dynamics``, each (..., N, N): row force.
 
-        da is the mass matrix G^T M G of the closed mechanism. With constant multipliers lambda, and v and a that change
-        such that the loops stay closed,
+        da is the mass matrix G^T M G of the closed mechanism. With constant lambda, and v and a that keep the loops
+        closed,
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        from the recursion of ``robot.derivatives.inverse_dynamics``; ``fixed_in`` and ``points`` as there, ``share`` as
-        in ``closed.inverse_dynamics``.
+        by the recursion of ``robot.derivatives.inverse_dynamics``, whose ``fixed_in`` and ``points`` it has.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -97,7 +86,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_inverse_dynamics_derivatives", Loads(external, fixed_in, points)
-        return driven_derivatives(self._closure, name, (q, v_active, a_active), share, loads, out=out)
+        return triple(self._closure, name, (q, v_active, a_active), share, loads, out)
 
     def forward_dynamics(
         self,
@@ -111,8 +100,7 @@ class ClosedDerivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
 
-        They are -M_c^-1 d(tau)/dq, -M_c^-1 d(tau)/dv and M_c^-1 of the closed mechanism's mass matrix M_c, with the
-        derivatives of its inverse dynamics at that acceleration.
+        -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, with mass matrix and inverse dynamics of the closed mechanism.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -123,8 +111,7 @@ class ClosedDerivatives:
             True
         """
         name, loads = "constrained_forward_dynamics_derivatives", Loads(external, fixed_in, points)
-        found: Any = constrained(self._closure, name, q, v_active, tau_active, loads=loads, out=out)
-        return found[0], found[1], found[2]
+        return triple(self._closure, name, (q, v_active, tau_active), loads=loads, out=out)
 
     def loop_forces(
         self,
@@ -147,7 +134,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external, fixed_in, points)
-        return driven_derivatives(self._closure, "loop_force_derivatives", values, share, loads, out=out)
+        return triple(self._closure, "loop_force_derivatives", values, share, loads, out)
 
     def loop_wrenches(
         self,
@@ -163,17 +150,14 @@ class ClosedDerivatives:
         External wrenches stay as they are in their links.
 
         Example:
-            >>> arm = torsor.library.planar_chain(2, length=1.0, mass=3.0, gravity=(0, -9.81, 0))
-            >>> arm = arm.with_frame("tip", "link2", torsor.spatial.make_pose(p=[1, 0, 0]))
-            >>> arm = arm.with_frame("hook", "base", torsor.spatial.make_pose(p=[2, 1, 0]))
-            >>> hung = arm.with_loop("wire", "hook", "tip", "rod", length=1.0).with_active(["joint1"])
-            >>> dq, dv, da = hung.closed.derivatives.loop_wrenches([0.0, 0.0], [0.0], [0.0])
-            >>> still, more = (hung.closed.loop_wrenches([0.0, 0.0], [0.0], [a]) for a in (0.0, 1.0))
-            >>> bool(np.allclose(more - still, da[..., 0]))
+            >>> closed, q = torsor.library.four_bar().closed, torsor.library.four_bar().closed.assemble([0.5])
+            >>> dq, dv, da = closed.derivatives.loop_wrenches(q, [0.0], [0.0])
+            >>> change = closed.loop_wrenches(q, [0.0], [1.0]) - closed.loop_wrenches(q, [0.0], [0.0])
+            >>> bool(np.allclose(change, da[..., 0]))
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return driven_derivatives(self._closure, "loop_wrench_derivatives", values, share, loads, out=out)
+        return triple(self._closure, "loop_wrench_derivatives", values, share, loads, out)
 
     def joint_wrenches(
         self,
@@ -197,7 +181,7 @@ class ClosedDerivatives:
             True
         """
         values, loads = (q, v_active, a_active), Loads(external)
-        return driven_derivatives(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out=out)
+        return triple(self._closure, "constrained_joint_wrench_derivatives", values, share, loads, out)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -249,9 +233,9 @@ class Closed:
         """Return positions (..., nq) that close the loops, with the active coordinates (..., N) as given.
 
         Of several assembly modes it is the one near ``guess`` (..., nq), by default one that is found automatically.
-        From there the active coordinates are moved to their goal in steps, each closed by damped Newton iterations, for
-        the whole batch at once. Coordinates that cannot be reached raise an ``AssemblyError`` with the closest ones
-        that can, and with the least error of closure; or give NaN, with ``missing="nan"``.
+        From there the active coordinates move to their goal in steps, each closed by damped Newton iterations. Goals
+        that cannot be reached raise an ``AssemblyError`` with the closest ones that can, or give NaN with
+        ``missing="nan"``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -298,18 +282,26 @@ class Closed:
     def mobility(self, q: Maybe = None, output: str | int | None = None, point: bool = False) -> Mobility:
         """Return the mobility at positions q (nq,) that close the loops; by default at a regular configuration.
 
-        Degrees of freedom, redundant closure equations, motions that remain with the active coordinates locked, and
-        directions of the active coordinates that are blocked; see ``Mobility``. With the name of an ``output``, a link
-        or frame, also singularities of the first kind (the drives move and the output does not) and of the second (the
-        output moves with locked drives), with their directions: velocities (omega, v) of the output in its own
-        axes or, with ``point``, those of its origin.
+        Degrees of freedom, redundant equations, and motions that the active coordinates do not control; see
+        ``Mobility``. With an ``output``, a link or frame, also its singularities of the first kind (the drives move and
+        the output does not) and of the second (it moves with locked drives): velocities (omega, v) in its own axes or,
+        with ``point``, those of its origin.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.closed.mobility().dof
             1
         """
-        return self.closure.mobility(q, output, point)
+        closure, kernels = self.closure, self.closure.kernels
+        at, units, J = closure.one_closed(q), closure.scales[2], None
+        lengths = np.full(3, closure.length) if point else np.repeat([1.0, closure.length], 3)
+        if output is not None:
+            J = kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
+        active = closure.active if self.active else []
+        found = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
+        if found.output is None:
+            return found
+        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
 
     def active_sets(
         self, q: Maybe = None, candidates: Sequence[str] | None = None, most: int = 20
@@ -324,7 +316,9 @@ class Closed:
             >>> [(names, round(control, 3)) for names, control in robot.closed.active_sets()]
             [(('joint1',), 0.894), (('joint2',), 0.447)]
         """
-        return self.closure.active_sets(q, candidates, most)
+        at, names = self.closure.one_closed(q), self.closure.mechanism.coordinate_names
+        found = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
+        return [(tuple(names[k] for k in each), control) for each, control in found]
 
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
@@ -337,13 +331,10 @@ class Closed:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> robot.with_active(["joint1"]).closed.velocities([0.4, 0.2], [1.0]).tolist()
             [1.0, 0.5]
-            >>> v = robot.closed.velocities([0.4, 0.2], [2.0, 0.0], coordinates="all")
-            >>> bool(np.isclose(v[0], 2 * v[1]))
-            True
         """
         if self._is_all(coordinates):
             return by_multipliers(self.closure, "closed_velocities", q, v_active, out=out)
-        return constrained(self.closure, "constrained_velocities", q, v_active, out=out)
+        return constrained(self.closure, "constrained_velocities", (q, v_active), out=out)
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Two:
         """Return (v, a), each (..., nv), of all coordinates, from the active ones: a = G a_active + G' v_active.
@@ -354,7 +345,7 @@ class Closed:
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: Any = constrained(self.closure, "constrained_accelerations", q, v_active, a_active, out=out)
+        found: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
         return found[0], found[1]
 
     def inverse_dynamics(
@@ -371,15 +362,13 @@ class Closed:
 
         ``q`` (..., nq) are all positions (see ``assemble``), ``v_active`` and ``a_active`` (..., N) the rates of the
         active ones. Passive joints have no drive, only their springs and friction. Where more coordinates are active
-        than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or
-        tau^T share^-1 tau of symmetric positive definite matrices (..., N, N). Coordinates that move without a drive,
-        such as a floating base or the link of an elastic joint, must be active too: their force is the one that the
-        motion would require. Khalil 2010, eqs. 55-57.
+        than there are degrees of freedom, the forces minimise the sum of tau^2 / ``share`` (..., N), or tau^T share^-1
+        tau of symmetric positive definite matrices (..., N, N). Coordinates that move without a drive, such as a
+        floating base, must be active too: their force is what the motion would require. Khalil 2010, eqs. 55-57.
 
         With ``coordinates="all"``, ``v_active`` stands for the velocities (..., nv) of all coordinates, and those that
         are not active are idle: free of drives, moved by springs, loops and inertia alone. So a floating base, the
-        springs of a leg and rods that spin about their axes need not be active. ``forward_dynamics`` of all coordinates
-        with these forces gives all accelerations.
+        springs of a leg and rods that spin about their axes need not be active.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -387,15 +376,11 @@ class Closed:
             >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.isclose(tau[0], G @ M @ G))
             True
-            >>> acrobot = torsor.library.two_link().with_active(["joint1"])  # with an idle elbow
-            >>> tau = acrobot.closed.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.5], coordinates="all")
-            >>> float(acrobot.forward_dynamics([0.4, 0.2], [0.0, 0.0], [tau[0], 0.0])[0].round(9))
-            1.5
         """
         if self._is_all(coordinates, share=share):
             return by_multipliers(self.closure, "closed_inverse_dynamics", q, v_active, a_active, external, out=out)
         values = q, v_active, a_active
-        return driven(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out=out)
+        return constrained(self.closure, "constrained_inverse_dynamics", values, share, Loads(external), out)
 
     def forward_dynamics(
         self,
@@ -414,19 +399,15 @@ class Closed:
         "multipliers", the same result by the equations of all coordinates.
 
         With ``coordinates="all"``, ``v_active`` and ``tau_active`` stand for velocities and forces (..., nv) of all
-        coordinates, and the result (..., nv) is M a + C v + g + friction - J^T external = tau + A^T lambda, with
-        A a = -A' v (closure: Khalil 2010, eq. 4). No coordinate need be active, and dead points of the active ones do
-        not matter: only where the closure equations lose rank is there no solution. Without loops, it is
-        ``robot.forward_dynamics``.
+        coordinates, and the result (..., nv) is M a + C v + g + friction - J^T external = tau + A^T lambda, with A a =
+        -A' v (Khalil 2010, eq. 4). Only where the closure equations lose rank is there no solution. Without loops, it
+        is ``robot.forward_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
             >>> a = robot.with_active(["joint1"]).closed.forward_dynamics([0.4, 0.2], [0.0], [1.0])
             >>> M, G = robot.mass_matrix([0.4, 0.2], loops="open"), np.array([1.0, 0.5])
             >>> bool(np.isclose(a[0], 1 / (G @ M @ G)))
-            True
-            >>> a = robot.closed.forward_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.0], coordinates="all")
-            >>> bool(np.allclose(a, G / (G @ M @ G)))
             True
         """
         if self._is_all(coordinates, method=method):
@@ -438,7 +419,7 @@ class Closed:
                 raise ModelError(found, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
-        return constrained(self.closure, "constrained_forward_dynamics", *values, loads=loads, out=out)
+        return constrained(self.closure, "constrained_forward_dynamics", values, None, loads, out)
 
     def loop_forces(
         self,
@@ -464,14 +445,10 @@ class Closed:
             >>> tau = robot.inverse_dynamics([0.4, 0.2], [0.0, 0.0], [1.0, 0.5], loops="open")
             >>> bool(np.isclose(tau[1], -2.0 * belt[0]))  # nothing else drives joint2
             True
-            >>> forces = robot.closed.inverse_dynamics([0.4, 0.2], [0.0], [1.0])
-            >>> same = robot.closed.loop_forces([0.4, 0.2], [0.0, 0.0], [forces[0], 0.0], coordinates="all")
-            >>> bool(np.allclose(same, belt))
-            True
         """
         if self._is_all(coordinates, share=share):
             return by_multipliers(self.closure, "closed_loop_forces", q, v_active, a_active, external, out=out)
-        return driven(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out=out)
+        return constrained(self.closure, "loop_forces", (q, v_active, a_active), share, Loads(external), out)
 
     def loop_wrenches(
         self,
@@ -497,7 +474,7 @@ class Closed:
             >>> float(wire[4].round(9))
             14.715
         """
-        return driven(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out=out)
+        return constrained(self.closure, "loop_wrenches", (q, v_active, a_active), share, Loads(external), out)
 
     def joint_wrenches(
         self,
@@ -523,15 +500,14 @@ class Closed:
             True
         """
         values = q, v_active, a_active
-        return driven(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out=out)
+        return constrained(self.closure, "constrained_joint_wrenches", values, share, Loads(external), out)
 
     def loop_loads(self, q: ArrayLike, forces: ArrayLike, out: Out = None) -> Array:
         """Return the wrenches (..., L, 6) of the loops on the links, at their origins in their axes (N m and N).
 
-        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they
-        make the cut tree move as the closed mechanism does, and ``joint_wrenches`` of it (``loops="open"``) with them
-        are the loads of its bearings. Where equations are redundant, the distribution is one of many. Couplings exert
-        no wrench on a link.
+        ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they make the cut tree move as
+        the closed mechanism does: ``joint_wrenches`` with ``loops="open"`` are the loads of its bearings. Couplings
+        exert none; of redundant equations it is one of many distributions.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))

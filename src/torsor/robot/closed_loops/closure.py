@@ -5,23 +5,21 @@ tolerance depends on units. Which closure equations are independent, and which c
 once with numbers (``ClosureChoice``); all algorithms of closed loops are then traced with that choice.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags, Maybe
-from torsor.base.checks import indices_of, vectors
+from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, warn
 from torsor.dynamics import Algorithm, Tree
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.mechanism import Coupling, Loop, Mechanism, Wheel, ends_of
+from torsor.mechanism import Coupling, Loop, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
-from torsor.robot.closed_loops.ground import off_ground
-from torsor.robot.closed_loops.mobility import RANK, Mobility, analyse, choose, null_space, quality, valid_sets
+from torsor.robot.closed_loops.mobility import RANK, choose, null_space, quality
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
 from torsor.robot.closed_loops.search import CLOSED, Closer, Space
 from torsor.robot.kernels import RobotKernels
@@ -37,17 +35,7 @@ class LoopClosure:
     """The loops of one mechanism, and results about them that are computed once."""
 
     def __init__(self, kernels: RobotKernels):
-        self.kernels = kernels
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The mechanism whose loops these are."""
-        return self.kernels.mechanism
-
-    @property
-    def name(self) -> str:
-        """The name of the mechanism, for messages."""
-        return self.mechanism.name
+        self.kernels, self.mechanism, self.name = kernels, kernels.mechanism, kernels.mechanism.name
 
     @property
     def axes(self) -> str:
@@ -63,10 +51,7 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance between joints, to a loop's frame, rod or radius of a wheel.
-
-        Where the base has its origin does not matter: points of the base count by their distances from each other.
-        """
+        """Size of the mechanism (m): the longest distance in a link or on the base, to a loop's frame, or a radius."""
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
         ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
@@ -119,10 +104,7 @@ class LoopClosure:
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space, for searches of one state at a time, without some of the equations.
-
-        Equations of velocities do not restrict positions: their rows of the Jacobian are 0 there.
-        """
+        """Return the configuration space without some equations; those of velocities have rows of 0 there."""
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
         of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
@@ -137,10 +119,6 @@ class LoopClosure:
         """The configuration space, for searches of one state at a time."""
         return self._space(self._left_out)
 
-    def scaled_error(self, q: ArrayLike) -> Array:
-        """Return the errors of closure (..., c), divided by their scales."""
-        return self.space.error(np.asarray(q))
-
     def scaled_jacobian(self, q: ArrayLike, numbers: Numbers = OWN) -> Array:
         """Return the Jacobian of closure (..., c, nv), both sides divided by their scales."""
         rows, _, columns = self.scales
@@ -153,10 +131,7 @@ class LoopClosure:
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
     def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
-        """Evaluate an algorithm of the loops at positions (..., nq) in float64, with other numbers of the mechanism.
-
-        ``rates`` are its other inputs, such as velocities.
-        """
+        """Evaluate an algorithm of the loops at q (..., nq) and ``rates``, in float64, with other numbers."""
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
             return exact.call(name, q, *rates)
@@ -191,11 +166,7 @@ class LoopClosure:
 
     @cached_property
     def reference(self) -> Array:
-        """A configuration (nq,) with closed loops, near neutral and far from singular; found once.
-
-        Each configuration that closes is followed along its own motions as well: where bars are in one line, every
-        projection may end there.
-        """
+        """A configuration (nq,) with closed loops, near neutral and far from singular; found once."""
         rng, found = np.random.default_rng(0), list[Array]()
         active = self.active if self.mechanism.active else []
         neutral, step = self.mechanism.neutral(), self.scales[2]
@@ -203,7 +174,7 @@ class LoopClosure:
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
             if error <= CLOSED:
-                found.append(q)
+                found.append(q)  # and others along its motions: where bars are in line, every projection may end
                 motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
@@ -265,10 +236,7 @@ class LoopClosure:
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
-        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
-
-        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
-        """
+        """Return equations that are independent at q (nq,) with given active coordinates, scaled at ``scaled_at``."""
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
         at = q if scaled_at is None else scaled_at
@@ -331,24 +299,6 @@ class LoopClosure:
             fix += " coordinates, free of force, the methods of robot.closed with coordinates='all'"
             raise ModelError(found, where=self.name, fix=fix)
 
-    def mobility(self, q: Maybe, output: str | int | None, point: bool) -> Mobility:
-        """Return the mobility at one configuration; see ``robot.closed.mobility``."""
-        at, units, J = self.one_closed(q), self.scales[2], None
-        lengths = np.full(3, self.length) if point else np.repeat([1.0, self.length], 3)
-        if output is not None:
-            J = self.kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
-        active = self.active if self.mechanism.active else []
-        found = analyse(self.scaled_jacobian(at), active, units, J, self.velocity_rows)
-        if found.output is None:
-            return found
-        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
-
-    def active_sets(self, q: Maybe, candidates: Sequence[str] | None, most: int) -> list[tuple[tuple[str, ...], float]]:
-        """Return sets of coordinates that can drive the mechanism; see ``robot.closed.active_sets``."""
-        at, names = self.one_closed(q), self.mechanism.coordinate_names
-        found = valid_sets(self.scaled_jacobian(at), indices_of(candidates, names, self.name), most)
-        return [(tuple(names[k] for k in each), control) for each, control in found]
-
     def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) whose loops are closed: the one given, or the reference."""
         nq = self.mechanism.nq
@@ -376,4 +326,27 @@ class LoopClosure:
 
     def off_ground(self, error: ArrayLike) -> str:
         """Return what is wrong with a wheel at a closure error (..., c), or nothing."""
-        return off_ground(self.mechanism, np.asarray(error), OPEN * self.length)
+        for wheel, rows in self._wheels():
+            heights = np.asarray(error)[..., rows.start].ravel()
+            if np.isnan(heights).any():
+                return f"wheel {wheel.name!r} lies flat: its axle is normal to its ground"
+            far = float(heights[np.abs(heights).argmax()]) if heights.size else 0.0
+            if abs(far) > OPEN * self.length:
+                return f"wheel {wheel.name!r} is {abs(far):.3g} m {'above' if far > 0 else 'below'} its ground"
+        return ""
+
+    def sliding(self, rate: Array) -> str:
+        """Return which wheel slips at the rates (..., c) of the closure equations, or nothing."""
+        for wheel, rows in self._wheels():
+            slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
+            if slip > OPEN * self.length:
+                return f"let wheel {wheel.name!r} slip by {slip:.3g} m/s"
+        return ""
+
+    def _wheels(self) -> Iterator[tuple[Wheel, slice]]:
+        """Yield the wheels with their rows of the closure equations."""
+        first = 0
+        for loop in self.mechanism.loops:
+            if isinstance(loop, Wheel):
+                yield loop, slice(first, first + loop.count)
+            first += loop.count

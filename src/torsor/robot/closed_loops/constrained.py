@@ -1,32 +1,47 @@
-"""Evaluation of algorithms in the active coordinates of a closed mechanism: positions, rates and loads checked."""
+"""Algorithms of closed loops with checked inputs: of the active coordinates, or of all by Lagrange multipliers.
 
-from collections.abc import Sequence
+Which closure equations are independent may differ between states. Results by multipliers are first computed with one
+choice of equations for the whole batch; states at which that choice is close to losing rank are computed again with a
+better one.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Maybe
+from torsor.base.checks import vectors
+from torsor.base.errors import ModelError
 from torsor.compiler.kernel import check_result_array
+from torsor.dynamics import ALGORITHMS
+from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
+from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.inputs import check_inputs, checked_share, is_matrix
-from torsor.robot.derivatives import Loads
-from torsor.robot.kernels import Out
+from torsor.robot.closed_loops.inputs import SINGULAR, check_inputs, check_margin, check_velocities, weights_of
+from torsor.robot.derivatives import Loads, Three
+from torsor.robot.kernels import Out, Values
+
+# Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
+POOR = 0.02
+MAX_CHOICES = 8  # choices that are tried in one call
+NO_LOADS = Loads()
 
 
 def constrained(
-    closure: LoopClosure,
-    name: str,
-    *values: ArrayLike,
-    loads: Loads = Loads(),  # noqa: B008
-    out: Out = None,
-    **options: Any,
+    closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Array:
-    """Return the result of an algorithm of (q, rates of the active coordinates, ...).
+    """Return the result of an algorithm of q and of rates or forces of the active coordinates.
 
-    Algorithms with several results return a tuple, although the type does not show it.
+    ``share`` (..., N) or (..., N, N) are the weights of drives that may be redundant, where an algorithm takes them; 1
+    by default. Algorithms with several results return a tuple, although the type does not show it.
     """
+    options: dict[str, Any] = {}
+    if "share" in ALGORITHMS[name].inputs:
+        weights, options = weights_of(closure, share, values)
+        values = *values, weights
     keeps, given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
     check_inputs(closure, request, [*values, *given])
@@ -34,36 +49,11 @@ def constrained(
     return found
 
 
-def driven(
-    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: Maybe, loads: Loads, out: Out = None
-) -> Array:
-    """Return the result of an algorithm of (q, v_active, a_active) whose drives may be redundant.
-
-    ``share`` (..., N) or (..., N, N) are the weights of redundant drives; 1 by default.
-    """
-    weights, choice = weights_of(closure, share, values)
-    return constrained(closure, name, *values, weights, loads=loads, out=out, **choice)
-
-
-def weights_of(
-    closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]
-) -> tuple[Array, dict[str, ClosureChoice]]:
-    """Return the checked weights of the drives, and the options of the request that they need.
-
-    ``values`` are the other inputs: a matrix of weights must not be mistaken for those of several states.
-    """
-    count = len(closure.active)
-    weights = np.ones(count) if share is None else checked_share(closure, share, values)
-    if count == len(closure.driven_choice.independent):  # no drive is redundant
-        return np.ones(count), {}
-    return weights, {"choice": closure.driven_choice._replace(coupled=True)} if is_matrix(weights, count) else {}
-
-
-def driven_derivatives(
-    closure: LoopClosure, name: str, values: tuple[ArrayLike, ...], share: Maybe, loads: Loads, out: Out = None
-) -> tuple[Array, Array, Array]:
-    """Return the three results of an algorithm of derivatives; arguments as in ``driven``."""
-    found: Any = driven(closure, name, values, share, loads, out)
+def triple(
+    closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
+) -> Three:
+    """Return the three results of an algorithm of derivatives; arguments as in ``constrained``."""
+    found: Any = constrained(closure, name, values, share, loads, out)
     return found[0], found[1], found[2]
 
 
@@ -77,3 +67,100 @@ def written(found: Array, out: Out, name: str) -> Array:
     check_result_array(given, found.shape, found.dtype.name, name)
     np.copyto(given, found, casting="same_kind")  # type: ignore[arg-type]
     return given  # type: ignore[return-value]
+
+
+def active_accelerations(
+    closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: Maybe
+) -> Array:
+    """Return the accelerations (..., N) of the active coordinates under forces (..., N) on them."""
+    mechanism, active = closure.mechanism, closure.active
+    given = vectors(tau_active, len(active), mechanism.name, "tau_active")
+    tau = np.zeros((*given.shape[:-1], mechanism.nv))
+    tau[..., active] = given
+    v = constrained(closure, "constrained_velocities", (q, v_active))
+    return by_multipliers(closure, "closed_forward_dynamics", q, v, tau, external)[..., active]
+
+
+def by_multipliers(
+    closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
+) -> Array:
+    """Return an algorithm's result (..., n), by closure equations that are independent at each of the positions q."""
+    return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
+
+
+def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers) -> Array:
+    values = [each for each in given if each is not None]
+    closure.check_closed(q, numbers)
+    if name == "closed_inverse_dynamics":
+        return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)
+    at, nq = np.asarray(q, dtype=float), closure.mechanism.nq
+
+    def evaluate(choice: ClosureChoice) -> tuple[Array, Array]:
+        return _with_margin(closure, name, choice, numbers, at, *values)
+
+    choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
+    found, margin = evaluate(choice)
+    if name != "closed_velocities":
+        check_velocities(closure, q, values[0], numbers)
+    if at.ndim > 1 and closure.ranks_differ(at, choice):
+        for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
+            found[index] = _chosen(closure, name, *each, numbers=there)
+        return found
+    for _ in range(MAX_CHOICES):
+        poor = np.nan_to_num(margin) < POOR
+        if not poor.any():
+            return found
+        worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
+        other = closure.independent_at(np.broadcast_to(at, (*margin.shape, nq))[worst])
+        if len(other.rows) < len(choice.rows):
+            break
+        again, new = evaluate(other)
+        better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
+        if not better[worst]:
+            break
+        found = np.where(better[..., None], again, found)
+        margin = np.where(better, new, margin)
+    check_margin(closure, margin)
+    return found
+
+
+def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
+    """Return the forces (..., N) of the active coordinates, with all others free of force."""
+    name, choice = "closed_inverse_dynamics", closure.driven_equations
+    found, margin = _with_margin(closure, name, choice, numbers, at, *values)
+    check_velocities(closure, at, values[0], numbers)
+    poor = np.nan_to_num(margin) < POOR
+    if not poor.any():
+        return found
+    for index, each, there in _states(closure, name, margin.shape, numbers, at, *values):
+        if not poor[index]:
+            continue
+        other = closure.driven_equations_at(each[0])
+        found[index], left = _with_margin(closure, name, other, there, *each)
+        if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
+            fix = "other active coordinates, see robot.closed.active_sets(q) and robot.closed.mobility(q).uncontrolled"
+            text = "the active coordinates do not determine the others that the loops connect them with"
+            raise ModelError(text, where=closure.name, fix=fix)
+    return found
+
+
+def _with_margin(
+    closure: LoopClosure, name: str, choice: ClosureChoice, numbers: Numbers, *values: ArrayLike
+) -> tuple[Array, Array]:
+    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
+    loaded = len(values) > 3
+    request = closure.kernels.request(name + WITH_MARGIN, external=loaded, choice=choice, free=numbers.free)
+    both = np.asarray(closure.kernels.compiled(request)(*values, *numbers.inputs))
+    return both[..., :-1].copy(), both[..., -1]
+
+
+def _states(
+    closure: LoopClosure, name: str, batch: tuple[int, ...], numbers: Numbers, *values: ArrayLike
+) -> Iterator[tuple[tuple[int, ...], list[Array], Numbers]]:
+    """Yield each state of a batch: its index, its arrays without leading axes, and its numbers."""
+    request = closure.kernels.request(name, external=len(values) > 3, free=numbers.free)
+    given = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
+    spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
+    for index in np.ndindex(batch):
+        one = [each[index] for each in spread]
+        yield index, one[: len(values)], Numbers(numbers.free, one[-1]) if numbers.free else OWN

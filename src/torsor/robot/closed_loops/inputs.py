@@ -1,20 +1,17 @@
-"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called.
-
-Positions close the loops and are not singular, velocities keep the loops closed, rates of redundant drives agree.
-"""
+"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, shortened
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
-from torsor.robot.closed_loops.ground import sliding
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
 REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
@@ -57,7 +54,7 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     size = np.einsum("...i,...i->...", size, size)
     if (gap > OPEN**2 * np.maximum(size, REST**2)).any():
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
-        slip = sliding(closure.mechanism, rate, OPEN * closure.length)
+        slip = closure.sliding(rate)
         found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
         fix = "v = robot.closed.velocities(q, v, coordinates='all')"
         raise ModelError(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix)
@@ -116,19 +113,28 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Num
                 raise ModelError(text, where=closure.name, fix=fix)
 
 
-def is_matrix(share: Array, count: int) -> bool:
+def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) -> tuple[Array, dict[str, Any]]:
+    """Return the checked weights of the drives, and the options of the request that they need."""
+    count = len(closure.active)
+    weights = np.ones(count) if share is None else _checked_share(closure, share, values)
+    if count == len(closure.driven_choice.independent):  # no drive is redundant
+        return np.ones(count), {}
+    return weights, {"choice": closure.driven_choice._replace(coupled=True)} if _is_matrix(weights, count) else {}
+
+
+def _is_matrix(share: Array, count: int) -> bool:
     """Whether weights of ``count`` redundant drives are matrices (..., N, N)."""
     return share.ndim > 1 and share.shape[-2:] == (count, count)
 
 
-def checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[ArrayLike]) -> Array:
+def _checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[ArrayLike]) -> Array:
     """Return the weights: positive numbers (..., N), or symmetric positive definite matrices (..., N, N)."""
     count, where = len(closure.active), closure.name
     given = real_array(share, where, "share")
     if given.ndim == 0 or given.shape[-1] != count:
         allowed = f"(..., {count}) or (..., {count}, {count})"
         raise ModelError(f"has shape {given.shape}", argument="share", where=where, allowed=allowed)
-    if not is_matrix(given, count):
+    if not _is_matrix(given, count):
         _check_positive(closure, given)
         return given
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))

@@ -35,15 +35,13 @@ class Mobility:
     """The possible motions at one configuration.
 
     ``dof`` is the number of degrees of freedom there, ``redundant`` how many of the ``equations`` of closure are
-    redundant. ``uncontrolled`` (k, nv) are motions that remain possible with the active coordinates locked (a
-    singularity of the second kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that
-    no motion has (they are more than the degrees of freedom, or the mechanism is at the end of a drive's range).
-    ``control`` is the smallest motion of the active coordinates over all motions of unit size: 1 if they control all
-    motions fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero singular value of the
-    equations relative to the largest: 0 where they lose rank and the mechanism may continue in several directions (a
-    change point). ``output`` has the singularities of the requested output, or is None. ``position_dof`` is the number
-    of degrees of freedom that positions have; wheels leave more to positions than the ``dof`` of velocities: a car
-    cannot move sideways, but gets there.
+    redundant. ``uncontrolled`` (k, nv) are motions with the active coordinates locked (a singularity of the second
+    kind, or too few drives); ``blocked`` (k, N) are directions of the active coordinates that no motion has (too many
+    drives, or the end of a range). ``control`` is the smallest motion of the active coordinates over all motions of
+    unit size: 1 if they control all fully, 0 at a singularity of the second kind. ``margin`` is the least nonzero
+    singular value of the equations over the largest: 0 at a change point, where the mechanism may continue in several
+    directions. ``output`` has the singularities of the requested output, or is None. ``position_dof`` counts the
+    freedoms of positions: a car cannot move sideways, but gets there.
     """
 
     dof: int
@@ -63,10 +61,7 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A.
-
-    ``scale`` is the reference of the rank tolerance: by default the largest singular value.
-    """
+    """Return orthonormal rows that span the null space of A; ``scale``, else its norm, is that of the tolerance."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -77,17 +72,20 @@ def null_space(A: Array, scale: float | None = None) -> Array:
 def analyse(
     A: Array, active: list[int], units: Array, J: Array | None = None, velocity_rows: Flags | None = None
 ) -> Mobility:
-    """Return the mobility where the Jacobian of the equations of closure is A (c x nv), scaled to be without units.
-
-    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output;
-    ``velocity_rows`` (c) are the equations that do not restrict positions.
-    """
+    """Return the mobility at the scaled Jacobian A (c x nv) of closure; J (6 or 3 x nv) is that of an output."""
     motions = null_space(A)
     dof, nv = motions.shape
     seen = motions[:, active]  # the active coordinates of each motion
     free = null_space(seen.T, 1.0) if dof else np.zeros((0, 0))
     blocked = null_space(seen, 1.0) if active else np.zeros((0, 0))
-    output = None if J is None else _output(J @ motions.T, seen, free, units[active])
+    output = None
+    if J is not None:
+        moves = J @ motions.T  # the velocity of the output in each motion
+        stills = null_space(moves, 1.0) if dof else np.zeros((0, 0))
+        drives, loose = stills @ seen, (moves @ free.T).T  # with the output at rest; with locked drives
+        moved = np.linalg.norm(drives, axis=1) > RANK
+        visible = np.linalg.norm(loose, axis=1) > RANK
+        output = Output(dof - len(stills), drives[moved] * units[active], loose[visible])
     uncontrolled = free @ motions * units
     values = np.linalg.svd(A, compute_uv=False)[: nv - dof] if nv > dof else np.ones(1)
     measures = _control(motions, active), float(values[-1] / values[0])
@@ -105,21 +103,8 @@ def _control(motions: Array, active: Sequence[int]) -> float:
     return float(np.linalg.svd(motions[:, list(active)], compute_uv=False)[-1])
 
 
-def _output(J: Array, seen: Array, free: Array, units: Array) -> Output:
-    """Return the singularities of an output, from the velocities of output (6 x k) and drives (k x N) in k motions."""
-    stills = null_space(J, 1.0) if J.shape[1] else np.zeros((0, 0))
-    drives = stills @ seen  # of the motions that leave the output at rest
-    moved, loose = np.linalg.norm(drives, axis=1) > RANK, (J @ free.T).T
-    dof = J.shape[1] - len(stills)
-    return Output(dof, drives[moved] * units, loose[np.linalg.norm(loose, axis=1) > RANK])
-
-
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
-
-    Whether there are as many degrees of freedom as active coordinates, the rank of A, and the distance from a
-    singularity of the second kind.
-    """
+    """Return a score of a configuration: whether its freedoms are the active ones, rank, distance from singular."""
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
     values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)
@@ -152,10 +137,7 @@ def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, 
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:
-    """Return equations that are independent, and independent coordinates: active ones first, then others.
-
-    Both are chosen by elimination with pivoting, so that the later systems are well conditioned.
-    """
+    """Return independent equations and coordinates, active ones first, by elimination with pivoting."""
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
     # Dependent coordinates are chosen first among the passive ones, then among the active ones.

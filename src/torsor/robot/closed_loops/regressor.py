@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, several, vectors
 from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_names
@@ -31,10 +31,7 @@ OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
 
 def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike) -> Array:
-    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``.
-
-    ``q`` (..., nq), ``v_active`` and ``a_active`` (..., N).
-    """
+    """Return Y (..., N, p), the regressor of the forces of the active coordinates; see ``robot.closed.regressor``."""
     kernels, where, n = closure.kernels, closure.name, len(closure.active)
     freedoms = len(closure.driven_choice.independent)
     if n > freedoms:
@@ -47,9 +44,9 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
     Y = np.empty((len(flat[0]), n, len(parameter_names(closure.mechanism))))
     for k in range(0, len(Y), CHUNK):
         at, v_a, a_a = (x[k : k + CHUNK] for x in flat)
-        motion: Any = constrained(closure, "constrained_accelerations", at, v_a, a_a)
+        motion: Any = constrained(closure, "constrained_accelerations", (at, v_a, a_a))
         whole = kernels.call("regressor", at, *motion, loops="open")
-        G = constrained(closure, "constrained_velocities", at[:, None], np.eye(n))  # (..., N, nv): one row per drive
+        G = constrained(closure, "constrained_velocities", (at[:, None], np.eye(n)))  # (..., N, nv): one row per drive
         Y[k : k + CHUNK] = G @ whole
     return Y.reshape(*batch, *Y.shape[1:])
 
@@ -70,7 +67,11 @@ def closed_base_parameters(
     """
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
-    unknown = _unknown(closure, names, several(among))
+    every = unknown_parameters(closure.name, names, several(among))
+    named = unknown_parameters(closure.name, names, [each for each in several(among) if each != "*"])
+    active = {name + kind for name in mechanism.active for kind in OF_DRIVES}
+    passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
+    unknown = np.where(passive, named, every)  # rotor inertias and friction of passive joints only where named
     if known:
         unknown &= ~unknown_parameters(closure.name, names, known)
     rows = indices_of(measured, mechanism.active, f"{closure.name}: measured")
@@ -84,21 +85,8 @@ def start_posture(closure: LoopClosure) -> Array:
     return closure.mechanism.postures.get(HOME, closure.reference)
 
 
-def _unknown(closure: LoopClosure, names: tuple[str, ...], among: Sequence[str]) -> Flags:
-    """Return which parameters (p,) are unknown: rotor inertias and friction of passive joints only where named."""
-    every = unknown_parameters(closure.name, names, among)
-    named = unknown_parameters(closure.name, names, [each for each in among if each != "*"])
-    active = {name + kind for name in closure.mechanism.active for kind in OF_DRIVES}
-    passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
-    return np.where(passive, named, every)
-
-
 def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -> tuple[Array, Array, Array]:
-    """Return random closed configurations (count, nq), far from singular, and rates of the drives (count, N).
-
-    They wander from ``start`` (nq,) in random steps of the active coordinates, and keep its assembly mode: steps that
-    do not close the loops, or that jump, are not made.
-    """
+    """Return random closed configurations (count, nq) in the mode of ``start``, not singular, and rates (count, N)."""
     rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
     if len(closure.active_positions) != len(active):
         found = "a joint whose positions contain a quaternion is active"

@@ -27,11 +27,7 @@ ASIDE = 0.3  # rad or sizes: motion after which an equation that is redundant is
 def rows_left_out(
     space_of: Callable[[list[int]], Space], count: int, start: Array, units: Array
 ) -> tuple[tuple[int, ...], float]:
-    """Return the equations to leave out, and by how much they are open (of the mechanism's size); mostly none.
-
-    ``space_of`` returns the configuration space without some of the ``count`` equations, ``units`` (nv) are the scales
-    of the coordinates.
-    """
+    """Return equations to leave out, and how far they are open; ``space_of`` gives the space without some of them."""
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))

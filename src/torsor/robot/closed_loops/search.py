@@ -62,10 +62,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Closer:
-    """Closes the loops of a batch with the independent coordinates as given.
-
-    ``trial`` is ``closure_trial`` compiled; ``q_units`` (nq) and ``v_units`` (nv) are the scales of coordinates.
-    """
+    """Closes the loops of a batch; ``trial`` is ``closure_trial`` compiled, ``q_units`` and ``v_units`` are scales."""
 
     trial: Callable[[Array, Array], Array]
     q_units: Array
@@ -110,11 +107,7 @@ class Closer:
         return self._trial(q, np.zeros((len(q), len(self.v_units)))).side
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
-        """Return closed positions (batch, nq) after a ``displacement`` (batch, nv) of the active coordinates.
-
-        Also which of them (batch,) arrived. The start is closed; its assembly mode, given by the ``side`` (batch,),
-        does not change.
-        """
+        """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
         found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
@@ -168,11 +161,7 @@ class Closer:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The configurations of a mechanism, one at a time.
-
-    ``error`` (c,) and ``jacobian`` (c x nv) are scaled errors of closure and their derivatives, ``integrate`` moves
-    positions along a step, ``units`` (nv) are the scales of coordinates.
-    """
+    """The configurations of a mechanism, one at a time: scaled errors of closure, their Jacobian, and steps."""
 
     error: Callable[[Array], Array]
     jacobian: Callable[[Array], Array]
@@ -180,10 +169,7 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the least error of closure, and that error.
-
-        Only ``free`` coordinates move (all, by default), by Levenberg-Marquardt steps.
-        """
+        """Return positions near q with the least error of closure, and it; only ``free`` coordinates move, or all."""
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
@@ -207,10 +193,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions that minimise the distance ``missing`` to the goal, and that distance.
-
-        Levenberg-Marquardt from the closed positions q, along motions that keep the loops closed.
-        """
+        """Return the closed positions with the least distance ``missing`` to the goal, and it, from closed q."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):

@@ -35,10 +35,7 @@ class Atom(NamedTuple):
 
 
 class Algebra:
-    """The ring of a function: ``symbols`` of its inputs, of which ``positions`` may be angles, and of ``atoms``.
-
-    ``angle[k]`` is the coefficient of position k in the angle whose cosine and sine are generators.
-    """
+    """The ring of a function: ``symbols`` of its inputs, of which ``positions`` may be angles, and of ``atoms``."""
 
     def __init__(self, symbols: Sequence[Any], positions: Sequence[int], atoms: int):
         self.symbols, self.positions = list(symbols), list(positions)
@@ -48,7 +45,7 @@ class Algebra:
         self.ring = PolyRing(names, sp.QQ, lex)
         self.pairs = [(count + 2 * k, count + 2 * k + 1) for k in range(len(self.positions))]
         self.first_atom = count + 2 * len(self.positions)
-        self.angle: dict[int, Fraction] = {}
+        self.angle: dict[int, Fraction] = {}  # the coefficient of each position in its angle
         self.atoms: list[Atom] = []
         self._known: dict[Atom, int] = {}
 

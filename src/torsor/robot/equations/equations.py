@@ -1,12 +1,15 @@
 """Equations of a robot: an algorithm that is traced, translated to SymPy and simplified."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import casadi as ca
 import numpy as np
 import sympy as sp
+from sympy.printing.latex import LatexPrinter
 
 from torsor.base.checks import flag, one_of, whole_number
 from torsor.base.errors import ModelError
@@ -16,15 +19,29 @@ from torsor.dynamics import Request, trace
 from torsor.mechanism import Mechanism
 from torsor.robot.equations.algebra import MAX_TERMS, Algebra, Polynomial, TooLongError, non_polynomial
 from torsor.robot.equations.letters import Letters, Parameters, parameters
-from torsor.robot.equations.naming import Definitions, direct, inserted, ordered, shared
 from torsor.robot.equations.readable import Chain, Writer
-from torsor.robot.equations.rules import Expression
-from torsor.robot.equations.text import aligned, latex
+from torsor.robot.equations.rules import RULES, Expression, number
 
 FORMS = ("latex", "sympy")
 DIGITS = 6  # of the numbers in LaTeX
 MAX_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
+WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read where they are used
+LONGEST = 14  # operations of one line of an equation that is not simplified
+Definitions = dict[Any, Expression]
 Symbols = bool | Sequence[str] | Mapping[str, Any]
+
+
+class _Printer(LatexPrinter):  # type: ignore[misc]
+    """SymPy's printer with numbers of a few digits."""
+
+    def __init__(self, digits: int, symbol_names: Mapping[Any, str]):
+        super().__init__({"symbol_names": dict(symbol_names)})
+        self.digits = digits
+
+    def _print_Float(self, expr: Any) -> str:
+        text = f"{float(expr):.{self.digits}g}"
+        mantissa, e, exponent = text.partition("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +83,15 @@ class Equations:
         inline: dict[Any, Expression] = {}
         for symbol, meaning in self.subexpressions:
             inline[symbol] = meaning.xreplace(inline)
-        return (
-            value.applyfunc(lambda each: each.xreplace(inline)) if hasattr(value, "shape") else value.xreplace(inline)
-        )
+        is_matrix = hasattr(value, "shape")
+        return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return the equations as LaTeX, (left side, right side): results first, then the symbols that they use.
-
-        Equal entries are one equation, M_{12} = M_{21} = ...
-        """
+        """Return (left, right) of the equations as LaTeX: M_{12} = M_{21} = ..., then the symbols that they use."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
+        waves = {symbol for symbol, meaning in meanings.items() if meaning.func in (sp.cos, sp.sin)}  # of short names
         for name, result in self.results.items():
             shape = self.shapes[name]
             entries: dict[Expression, list[str]] = {}
@@ -85,21 +99,17 @@ class Equations:
                 value = result[(*place, 0)[: max(len(shape), 2)]] if shape else result
                 entries.setdefault(value, []).append(self.letters.result(name, shape, place))
             for value, left in entries.items():
-                meaning = meanings.pop(value, value) if value not in self._waves else value
+                meaning = meanings.pop(value, value) if value not in waves else value
                 if meaning is not value:  # the result itself is used by others: its name stands for it there
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
-        return [(left, latex(value, texts, digits)) for left, value in rows]
-
-    @property
-    def _waves(self) -> set[Any]:
-        """The cosines and sines, whose names are short."""
-        return {symbol for symbol, meaning in self.subexpressions if meaning.func in (sp.cos, sp.sin)}
+        return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
 
     def latex(self, digits: int = DIGITS) -> str:
         """Return the equations as LaTeX, below each other."""
-        return aligned(self.lines(digits))
+        body = " \\\\\n".join(f"{left} &= {right}" for left, right in self.lines(digits))
+        return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
     def code(self) -> str:
         """Return the equations as lines of Python that SymPy's functions read, in the order of evaluation.
@@ -146,21 +156,23 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(found, where=robot.name, fix=fix)
     program = read_program(function)
     try:
-        entries, made = (_simplified if simplify else _direct)(robot, program, inputs, letters, given)
+        if simplify:
+            entries, made = _simplified(robot, program, inputs, letters, given)
+        else:
+            entries, made = direct(program, inputs, letters, given)
     except TooLongError:
         found = f"{words}, and when they are expanded one has more than {MAX_TERMS:,} terms"
         raise ModelError(found, where=robot.name, fix=fix) from None
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
-    first = sorted(used, key=lambda each: (each.name[0] not in "cs", _numbers_in(each.name), each.name))
-    symbols = tuple((symbol, value) for symbol, value in ordered(made, first))
+
+    def order(symbol: Any) -> tuple[bool, list[int], str]:
+        numbers = [int(each) for each in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
+        return symbol.name[0] not in "cs", numbers, symbol.name
+
     arrays = {name: tuple(each) for name, each in inputs.items()}
-    return Equations(request.name, results, symbols, arrays, given.values, sizes, letters)
-
-
-def _numbers_in(name: str) -> list[int]:
-    """Return a key that orders c_2 before c_10."""
-    return [int(each) for each in re.findall(r"\d+", name)]
+    defined = tuple(ordered(made, sorted(used, key=order)))
+    return Equations(request.name, results, defined, arrays, given.values, sizes, letters)
 
 
 def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
@@ -176,17 +188,14 @@ def _simplified(
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each result in their shortest form, and what their symbols stand for."""
     symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
-    angles = [k for k, each in enumerate(symbols[: len(inputs.get("q", ()))])] if next(iter(inputs), "") == "q" else []
-    algebra = Algebra(symbols, angles, non_polynomial(program))
+    angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
+    algebra = Algebra(symbols, range(angles), non_polynomial(program))
     generator = dict(zip(symbols, algebra.ring.gens, strict=False))
     leaves = [[generator[each] for each in entries] for entries in inputs.values()]
     leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
     polynomials = algebra.run(program, leaves)
-    labels = [k + 1 for k in range(len(angles))]
     motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
-    writer = Writer(
-        algebra, chains(robot), motion, lambda kind, angle: letters.wave(kind, angle, labels), bool(given.free)
-    )
+    writer = Writer(algebra, chains(robot), motion, letters, bool(given.free))
     entries = [[writer.expression(each) for each in output] for output in polynomials]
     flat = [each for output in entries for each in output]
     flat, made = inserted(flat, writer.definitions, most=2)
@@ -203,20 +212,6 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
     return total
 
 
-def _direct(
-    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
-) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each result as they are computed, and what their symbols stand for."""
-    positions = {symbol: k for k, symbol in enumerate(inputs.get("q", ()))}
-
-    def wave(kind: str, angle: Expression) -> Any | None:
-        if angle not in positions:
-            return None
-        return letters.wave(kind, [1], [positions[angle] + 1])
-
-    return direct(program, [*inputs.values(), list(given.expressions)], wave)
-
-
 def chains(robot: Mechanism) -> list[Chain]:
     """Return the revolute joints that follow each other with parallel axes, by their positions."""
     found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
@@ -229,3 +224,88 @@ def chains(robot: Mechanism) -> list[Chain]:
         turned = signs[-1] * round(along) if signs else 1
         found[index] = [*positions, place.q.start], [*signs, turned]
     return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]
+
+
+# Common subexpressions: which of them get a name, and the order in which they are evaluated.
+
+
+def direct(
+    program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+) -> tuple[list[list[Expression]], Definitions]:
+    """Return the entries of each output as they are computed, and the definitions of what is used more than once."""
+    positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
+    used = [each for code, each, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
+    uses = Counter(each for some in (*used, *program.results) for each in some)
+    values: list[Expression] = []
+    lengths: list[int] = []
+    made: Definitions = {}
+    for index, (code, arguments, constant) in enumerate(program.operations):
+        length = 0
+        if code == ca.OP_INPUT:
+            value = leaves[arguments[0]][arguments[1]]
+        elif code == ca.OP_CONST:
+            value = number(constant)
+        else:
+            value, length = RULES[code](*(values[k] for k in arguments)), 1 + sum(lengths[k] for k in arguments)
+            symbol, angle = None, values[arguments[0]]
+            if code in (ca.OP_SIN, ca.OP_COS) and angle in positions:
+                symbol = letters.wave("c" if code == ca.OP_COS else "s", [int(each == angle) for each in positions])
+            shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
+            if symbol is None and (shared or length > LONGEST):
+                symbol = sp.Symbol(f"w_{len(made) + 1}")
+            if symbol is not None:
+                made[symbol], value, length = value, symbol, 0
+        values.append(value)
+        lengths.append(length)
+    zero = sp.Integer(0)
+    return [[zero if k is None else values[k] for k in entries] for entries in program.results], made
+
+
+def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[Expression], Definitions]:
+    """Return expressions and definitions with names for what several of them have in common."""
+    different = list(dict.fromkeys([*expressions, *made.values()]))
+    found, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
+    names: Definitions = {}
+    inline: dict[Any, Expression] = {}
+    for symbol, value in found:
+        value = value.xreplace(inline)
+        if value.count_ops() < WORTH:
+            inline[symbol] = value
+        else:
+            names[symbol] = value
+    number_of = {old: sp.Symbol(f"w_{k + 1}") for k, old in enumerate(names)}
+    renamed = {old: new for old, new in number_of.items() if old != new}
+
+    def final(value: Expression) -> Expression:
+        return value.xreplace(inline).xreplace(renamed)
+
+    new = dict(zip(different, map(final, short), strict=True))
+    names = {number_of[symbol]: value.xreplace(renamed) for symbol, value in names.items()}
+    return [new[each] for each in expressions], {symbol: new[value] for symbol, value in made.items()} | names
+
+
+def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
+    """Return expressions and definitions without the definitions of at most so many operations."""
+    kept: Definitions = {}
+    inline: dict[Any, Expression] = {}
+    for symbol, value in ordered(made, made):
+        value = value.xreplace(inline)
+        (inline if value.count_ops() <= most else kept)[symbol] = value
+    return [each.xreplace(inline) for each in expressions], kept
+
+
+def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
+    """Return the definitions that symbols need, each after those that it uses itself."""
+    found: dict[Any, Expression] = {}
+    waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
+    while waiting:
+        symbol, ready = waiting.pop()
+        if symbol in found:
+            continue
+        if ready:
+            found[symbol] = made[symbol]
+            continue
+        waiting.append((symbol, True))
+        used = sorted((each for each in made[symbol].free_symbols if each in made), key=str, reverse=True)
+        waiting += [(each, False) for each in used if each not in found]
+    return list(found.items())

@@ -67,9 +67,9 @@ class Letters:
             found[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
         return found
 
-    def wave(self, kind: str, harmonic: Sequence[int], labels: Sequence[int]) -> Any:
+    def wave(self, kind: str, harmonic: Sequence[int]) -> Any:
         """Return the symbol of the cosine ("c") or sine of an angle: c_23 of q_2 + q_3, c_2m3 of q_2 - q_3."""
-        parts = [(labels[k], each < 0) for k, each in enumerate(harmonic) for _ in range(abs(each))]
+        parts = [(k, each < 0) for k, each in enumerate(harmonic, start=1) for _ in range(abs(each))]
         comma = any(label > 9 for label, _ in parts)
         text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
         latex = ("," if comma else "").join(f"{'-' if minus else ''}{label}" for label, minus in parts)
@@ -100,10 +100,7 @@ class Parameters:
 
 
 def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str] | Mapping[str, Any]) -> Parameters:
-    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths.
-
-    A mapping {name: path} gives the symbols names; others have letters: m mass, r centre of mass, I inertia, l length.
-    """
+    """Return the numbers that are written as symbols: none, all that are not zero, or those of paths, with names."""
     if symbols is False or symbols is None:
         return Parameters()
     if symbols is True:
@@ -175,9 +172,11 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
     lengths: dict[tuple[int, int], Any] = {}
     for free in chosen:
         at = free.coefficients[0][0]
+        joint = robot.joints[at.index] if at.field == "point" else None
         if at.part == "gravity" and np.count_nonzero(robot.gravity) == 1:
             symbol, sign = letters.symbol("g"), int(np.sign(free.value))
-        elif at.field == "point" and _ends_at_axis(robot, at.index):
+        elif joint and np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12:
+            # The axis goes through the origin of the parent: the link's frame is at its far end.
             made.append(_axis(robot, at, lengths))
             continue
         else:
@@ -198,12 +197,6 @@ def _shorter(robot: Mechanism, at: Number) -> tuple[str, str]:
         if np.count_nonzero(owner) == 1 and (at.field == "com" or siblings == 1):
             return name[:-1], latex
     return name, latex
-
-
-def _ends_at_axis(robot: Mechanism, index: int) -> bool:
-    """Whether the axis of a joint goes through the origin of the parent: the link's frame is at its far end."""
-    joint = robot.joints[index]
-    return bool(np.abs(joint.placement[:3, :3] @ joint.point + joint.placement[:3, 3]).max() < 1e-12)
 
 
 def _axis(robot: Mechanism, at: Number, lengths: Mapping[tuple[int, int], Any]) -> Expression:

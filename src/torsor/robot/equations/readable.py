@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import casadi as ca
 import sympy as sp
 
 from torsor.robot.equations.algebra import Algebra, Polynomial, TooLongError
+from torsor.robot.equations.letters import Letters
 from torsor.robot.equations.rules import RULES, Expression, number
 
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
@@ -31,18 +32,13 @@ class Writer:
     """Polynomials of an algebra as expressions; ``definitions`` are the symbols that it has made for them.
 
     ``chains`` are the parallel joints, ``motion`` the symbols by which results are collected (velocities and
-    accelerations), ``name`` gives the name of a cosine or sine, and ``fractions`` prints 1/2 and not 0.5.
+    accelerations), ``letters`` name cosines and sines, and ``fractions`` prints 1/2 and not 0.5.
     """
 
     def __init__(
-        self,
-        algebra: Algebra,
-        chains: Sequence[Chain],
-        motion: Sequence[Any],
-        name: Callable[[str, Harmonic], Any],
-        fractions: bool,
+        self, algebra: Algebra, chains: Sequence[Chain], motion: Sequence[Any], letters: Letters, fractions: bool
     ):
-        self.algebra, self.motion, self.name, self.fractions = algebra, set(motion), name, fractions
+        self.algebra, self.motion, self.letters, self.fractions = algebra, set(motion), letters, fractions
         straight = [each for each in chains if all(algebra.angle.get(k, 0) == 1 for k in each.positions)]
         self.chains = [each for each in straight if len(each.positions) > 1]
         self.trigonometric: dict[Any, Expression] = {}
@@ -137,7 +133,7 @@ class Writer:
         return found
 
     def _wave(self, kind: str, harmonic: Harmonic) -> Any:
-        symbol, algebra = self.name(kind, harmonic), self.algebra
+        symbol, algebra = self.letters.wave(kind, harmonic), self.algebra
         if symbol not in self.trigonometric:
             multiples = [(m * algebra.angle[k], algebra.positions[k]) for k, m in enumerate(harmonic) if m]
             angle = sp.Add(*(number(m, self.fractions) * algebra.symbols[place] for m, place in multiples))

@@ -48,12 +48,7 @@ class Axis(NamedTuple):
 
 
 def rotated(w: Array, x: Array, angle: float) -> Array:
-    """Return a vector after a rotation about the unit vector w (Rodrigues).
-
-    Example:
-        >>> rotated(np.array([0, 0, 1.0]), np.array([1.0, 0, 0]), np.pi / 2).round(9).tolist()
-        [0.0, 1.0, 0.0]
-    """
+    """Return a vector after a rotation about the unit vector w (Rodrigues)."""
     c, s = math.cos(angle), math.sin(angle)
     return np.asarray(c * x + s * np.cross(w, x) + (1 - c) * (w @ x) * w)
 
@@ -250,19 +245,16 @@ def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
     for forward in (True, False):
         chain = axes if forward else axes[::-1]
         goal = G if forward else inverse_pose(G)
+        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < SAME for axis in chain[2:4])
         found: Iterator[Angles]
         if (wrist := meeting_point(chain[3:], size)) is not None:
             found = _by_wrist(chain, goal, wrist)
-        elif _parallel(chain[1:4]) and (wrist := meeting_point(chain[4:], size)) is not None:
+        elif parallel and (wrist := meeting_point(chain[4:], size)) is not None:
             found = _by_parallel_axes(chain, goal, wrist)
         else:
             continue
         return [each if forward else tuple(-x for x in each[::-1]) for each in found]
     return None
-
-
-def _parallel(axes: list[Axis]) -> bool:
-    return all(bool(np.linalg.norm(np.cross(axes[0].w, axis.w)) < SAME) for axis in axes[1:])
 
 
 def _matrix(w: Array, angle: float) -> Array:
@@ -296,10 +288,8 @@ def _by_parallel_axes(axes: list[Axis], G: Array, wrist: Array) -> Iterator[Angl
     base = axes[0]
     far = R @ wrist + G[:3, 3] - base.o
     along, across = (w[0] @ far) * w[0], far - (w[0] @ far) * w[0]
-    # n . (R1^T far) = n . (wrist - o1)
-    for first in sinusoid(
-        float(n @ across), -float(n @ np.cross(w[0], far)), float(n @ (wrist - base.o)) - float(n @ along)
-    ):
+    height = float(n @ (wrist - base.o)) - float(n @ along)  # n . (R1^T far) = n . (wrist - o1)
+    for first in sinusoid(float(n @ across), -float(n @ np.cross(w[0], far)), height):
         R1 = _matrix(w[0], first)
         u = R.T @ R1 @ n
         for y in with_two_products(w[4], float(w[4] @ n), w[5], float(w[5] @ u), 1.0):

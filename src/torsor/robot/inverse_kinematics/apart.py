@@ -15,17 +15,8 @@ from torsor.base.checks import number
 from torsor.base.searches import Indices, State, advance
 from torsor.geometry import DistanceModel, distance_model
 from torsor.geometry.pairs import Pairs
+from torsor.robot.inverse_kinematics import search
 from torsor.robot.inverse_kinematics.problem import Problem
-from torsor.robot.inverse_kinematics.search import (
-    FIRST_DAMPING,
-    LAST_STEPS,
-    MAX_STEPS,
-    PROGRESS,
-    STILL,
-    WINDOW,
-    Found,
-    Runner,
-)
 from torsor.robot.inverse_kinematics.step import chase_apart
 
 MARGIN = 1e-4  # m: by which searches aim at more than the clearance
@@ -37,10 +28,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """Pairs of shapes of a problem that are kept apart by ``clearance`` (m); ``moving`` (P,) are those that can move.
-
-    A pair that no free coordinate of the problem moves has one distance in all postures of a search.
-    """
+    """Pairs of shapes that are kept apart by ``clearance`` (m); ``moving`` (P,): a free coordinate moves the pair."""
 
     problem: Problem
     model: DistanceModel
@@ -80,52 +68,46 @@ class Apart:
         return np.concatenate([np.zeros(0, dtype=bool), *(each.any(axis=1) for each in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
-        """Return the least distance (K,) at q (K, nq), and the pairs (K, P) that break the clearance or hold q back.
-
-        A pair at the clearance holds a posture back if the descent of the squared misses, along minus ``gradient``
-        (K, n), would bring its shapes nearer to each other.
-        """
+        """Return the least distance (K,) at q (K, nq), and which pairs (K, P) are too near or hold q back."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
             found = self.model(q[some], gradient=True)
             assert found.gradient is not None
             toward = np.einsum("kpn,kn->kp", found.gradient[..., self.problem.free], gradient[some])
+            # A pair at the clearance holds a posture back if the descent of the squared misses brings it nearer.
             at = (found.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
             holding[some] = at | (found.distance < self.clearance)
             least[some] = found.distance.min(axis=1, initial=np.inf)
         return least, holding
 
 
-class ApartRunner(Runner):
+class ApartRunner(search.Runner):
     """Searches for postures that meet the targets and keep shapes apart."""
 
     def __init__(self, problem: Problem, enough: float, apart: Apart):
         super().__init__(problem, enough)
         self.apart = apart
 
-    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
         """Return the ends of searches: first without shapes; those that end in a collision go on with them."""
         found = super().ends(q, data, patient)  # the first rival that is done may be in a collision
         close = self.apart.broken(found.q)
         todo = np.flatnonzero(close & (found.cost <= self.enough))
         found.cost[close] = np.inf
         if len(todo):
-            again = self._chased(found.q[todo], data[todo], 1.0, MAX_STEPS, WINDOW, PROGRESS)
+            again = self._chased(found.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS)
             found.q[todo], found.cost[todo] = again.q, again.cost
         return found
 
-    def nearest(self, q: Array, data: Array) -> Found:
+    def nearest(self, q: Array, data: Array) -> search.Found:
         """Return the ends of long searches for postures that keep shapes apart and miss the targets least."""
-        found = Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
+        found = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
         for weight in HEAVY:
-            found = self._chased(found.q, data, weight, LAST_STEPS, *STANDING)
+            found = self._chased(found.q, data, weight, search.LAST_STEPS, *STANDING)
         return found
 
-    def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> Found:
-        """Return the ends of searches with shapes, whose rows and hard ones have a weight.
-
-        A search whose cost does not fall to the fraction ``progress`` in a ``window`` of steps is done.
-        """
+    def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
+        """Return the ends of searches with shapes; one is done where its cost stays above ``progress`` in a window."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:
@@ -136,14 +118,14 @@ class ApartRunner(Runner):
 
         def finished(k: int, state: State, _: Indices) -> Mask:
             dv, cost, before = state[1], state[2], state[-1]
-            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= STILL)
+            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.STILL)
             if k % window == 0:
                 out |= ~(cost <= progress * before)
                 state[-1] = cost
             return np.asarray(out)
 
         still, infinite = np.zeros((count, len(self.problem.free))), np.full(count, np.inf)
-        state = [q, still, infinite, np.full(count, FIRST_DAMPING), data, q, infinite]
+        state = [q, still, infinite, np.full(count, search.FIRST_DAMPING), data, q, infinite]
         best, cost = np.empty_like(q), np.empty(count)
         advance(state, step, finished, most, {0: best, 2: cost})
-        return Found(best, cost, np.ones(count, dtype=np.intp))
+        return search.Found(best, cost, np.ones(count, dtype=np.intp))

@@ -101,11 +101,6 @@ class Problem:
         return found
 
     @cached_property
-    def neutral(self) -> Array:
-        """The positions (nq) at zero."""
-        return self.robot.neutral()
-
-    @cached_property
     def places_in_q(self) -> list[int]:
         """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
         own = dict.fromkeys(range(self.robot.nv), -1)
@@ -191,7 +186,18 @@ class Problem:
 
     def kernel(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
         """Return a compiled function of the problem."""
-        return self.once((name, options), lambda: self._compiled(name, options, make))
+
+        def shapes(signature: Signature) -> tuple[list[Shape], list[Shape]]:
+            inputs = map(_shape, signature.names_in, signature.sizes_in)
+            return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
+
+        def compiled() -> AnyKernel:
+            forms = tuple((each.form, each.hard) for each in self.targets)
+            bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
+            key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
+            return self.robot.kernels.exact.kernel(key, make, shapes)
+
+        return self.once((name, options), compiled)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """Return what is made once for the problem."""
@@ -200,23 +206,9 @@ class Problem:
         found: T = self._made[key]
         return found
 
-    def _compiled(self, name: str, options: Any, make: Callable[[], ca.Function]) -> AnyKernel:
-        forms = tuple((each.form, each.hard) for each in self.targets)
-        bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
-        key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
-
-        def shapes(signature: Signature) -> tuple[list[Shape], list[Shape]]:
-            inputs = map(_shape, signature.names_in, signature.sizes_in)
-            return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
-
-        return self.robot.kernels.exact.kernel(key, make, shapes)
-
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> residuals of all targets without weights and of closure, gradient (n) of the cost.
-
-        The cost is that of all rows; the gradient is zero where no small motion reduces it.
-        """
+        """The kernel (q, data) -> residuals without weights, of targets and closure; gradient (n) of the cost."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)
@@ -233,13 +225,7 @@ def fast(kernel: AnyKernel) -> Callable[..., Any]:
 
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
-    """Return the weights of targets as fractions of the largest one.
-
-    Example:
-        >>> from torsor.robot.inverse_kinematics import CenterOfMass
-        >>> relative_weights((CenterOfMass([0, 0, 1], weight=2), CenterOfMass([0, 0, 0], weight=8)))
-        [array([0.25]), array([1.])]
-    """
+    """Return the weights of targets as fractions of the largest one."""
     given = [each.weights() for each in targets]
     least, largest = min(map(min, given)), max(map(max, given))
     if largest > MAX_RATIO * least:

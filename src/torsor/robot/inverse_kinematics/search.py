@@ -1,6 +1,7 @@
 """Many searches at once: steps of all that are not done, in chunks that fit the cache; the best of each is kept."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,8 @@ from torsor.spatial import to_quaternion
 
 # Where searches start: postures that fill the limits evenly, and for one pose a table of postures by their pose.
 
-MARGIN = (
-    0.1  # of the range of a joint that postures keep from its limits: searches that start there get stuck less often
-)
+# The part of the range of a joint that postures keep from its limits: searches that start there get stuck less often.
+MARGIN = 0.1
 TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
 CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
@@ -43,10 +43,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return other postures (K, nq) than q (K, nq): free coordinates anywhere within the limits, all others as in q.
-
-    Floating bases stay where they are, and turn.
-    """
+    """Return postures (K, nq) within the limits, other coordinates as in q (K, nq); floating bases turn and stay."""
     robot, free = problem.robot, set(problem.free)
     found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))
@@ -56,9 +53,8 @@ def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> 
         if joint.kind.nq != joint.kind.nv:
             found[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
             continue
-        for i, k, turns in zip(
-            range(at.q.start, at.q.stop), range(at.v.start, at.v.stop), joint.kind.turns, strict=True
-        ):
+        for c, turns in enumerate(joint.kind.turns):
+            i, k = at.q.start + c, at.v.start + c
             half = TURN if turns else SLIDE
             low = lower[i] if np.isfinite(lower[i]) else (upper[i] - 2 * half if np.isfinite(upper[i]) else -half)
             high = upper[i] if np.isfinite(upper[i]) else low + 2 * half
@@ -76,7 +72,12 @@ def _rotations(unit: Array) -> Array:
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
     """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
     found = np.empty((len(q), several, q.shape[1]))
-    candidates, fixed = problem.once(("starts", first, count), lambda: _candidates(problem, first, count))
+
+    def made() -> tuple[Array, Indices]:
+        tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
+        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions that are the same in all
+
+    candidates, fixed = problem.once(("starts", first, count), made)
     for k in range(0, len(q), CANDIDATE_CHUNK):
         some = slice(k, k + CANDIDATE_CHUNK)
         tried = np.repeat(candidates[None], len(q[some]), axis=0)
@@ -87,12 +88,6 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
         best = costs.argmin(axis=1)[:, None] if several == 1 else costs.argpartition(several, axis=1)[:, :several]
         found[some] = tried[np.arange(len(best))[:, None], best]
     return found.reshape(-1, q.shape[1])
-
-
-def _candidates(problem: Problem, first: int, count: int) -> tuple[Array, Indices]:
-    """Return postures (count, nq), and the positions that are the same in all of them."""
-    found = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
-    return found, np.flatnonzero((found == found[:1]).all(axis=0))
 
 
 class PoseTable:
@@ -146,23 +141,15 @@ class PoseTable:
             found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
         return np.asarray(self.postures[found])  # -1, of an empty cell, is any posture
 
-    @staticmethod
-    def serves(problem: Problem) -> bool:
-        """Whether the problem is one pose of a robot without loops and quaternions."""
-        one = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
-        return one and not problem.robot.loops and min(problem.places_in_q) >= 0
-
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
-
 
 CHUNK = 2048  # states whose arrays fit the second cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
 SURE = 4  # steps that every search takes: none is done before
 WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
-MAX_PARALLEL_SEARCHES = (
-    256  # searches that restarts of few states make at once: one call of a kernel takes as long for one
-)
+# Searches that restarts of few states make at once: one call of a kernel takes as long for one.
+MAX_PARALLEL_SEARCHES = 256
 AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
 FEW = 24  # postures of which a restart takes the nearest
 EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
@@ -172,6 +159,7 @@ STILL = 1e-13  # rad or m: of a step, below which a search has arrived
 LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
 TABLE_FROM = 2000  # targets from which a table of postures by poses is worth its time
 Mask = NDArray[np.bool_]
+Rivals = Indices | None  # (K,): searches with the same number end together
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,41 +178,16 @@ class Found:
 
 
 def chased(
-    problem: Problem,
-    q: Array,
-    data: Array,
-    enough: float,
-    most: int,
-    patient: bool = False,
-    rivals: Indices | None = None,
+    problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
     """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
 
     Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
     same number in ``rivals`` (K,), all end when one is done.
     """
-    best, cost = np.empty_like(q), np.full(len(q), np.inf)
-    for first in range(0, len(q), CHUNK):
-        some = slice(first, first + CHUNK)
-        own = None if rivals is None else rivals[some]
-        _chase_chunk(problem, q[some], data[some], enough, most, patient, own, {0: best[some], 2: cost[some]})
-    return Found(best, cost, np.ones(len(q), dtype=np.intp))
+    kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
-
-def _chase_chunk(
-    problem: Problem,
-    q: Array,
-    data: Array,
-    enough: float,
-    most: int,
-    patient: bool,
-    rivals: Indices | None,
-    ends: dict[int, Array],
-) -> None:
-    """Write the positions (0) and the costs (2) at the ends of searches."""
-    kernel, count = fast(chase(problem)), len(q)
-
-    def finished(k: int, state: State, todo: Indices) -> Flags | None:
+    def finished(own: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
         if k < SURE:
             return None
         _, dv, cost, damping, _, before = state
@@ -234,15 +197,19 @@ def _chase_chunk(
         elif k % WINDOW == 0:
             out |= ~(cost <= PROGRESS * before)
             state[5] = np.where(out, before, cost)
-        if rivals is not None and out.any():
-            done = np.zeros(rivals.max() + 1, dtype=bool)
-            done[rivals[todo[cost <= enough]]] = True
-            out |= done[rivals[todo]]
+        if own is not None and out.any():
+            done = np.zeros(own.max() + 1, dtype=bool)
+            done[own[todo[cost <= enough]]] = True
+            out |= done[own[todo]]
         return np.asarray(out)
 
-    infinite = np.full(count, np.inf)
-    state = [q, np.zeros((count, len(problem.free))), infinite, np.full(count, FIRST_DAMPING), data, infinite]
-    advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], finished, most, ends, LEAVING)
+    for first in range(0, len(q), CHUNK):
+        some = slice(first, first + CHUNK)
+        still, infinite = np.zeros((len(q[some]), len(problem.free))), np.full(len(q[some]), np.inf)
+        state = [q[some], still, infinite, np.full(len(still), FIRST_DAMPING), data[some], infinite]
+        over = partial(finished, None if rivals is None else rivals[some])
+        advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING)
+    return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
 class Runner:
@@ -251,7 +218,7 @@ class Runner:
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
 
-    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Indices | None = None) -> Found:
+    def ends(self, q: Array, data: Array, patient: bool = False, rivals: Rivals = None) -> Found:
         """Return the ends of searches from positions q (K, nq) for a posture that meets the targets."""
         return chased(self.problem, q, data, self.enough, MAX_STEPS, patient, rivals)
 
@@ -263,7 +230,7 @@ class Runner:
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
-    base = np.repeat(problem.neutral[None], count, axis=0) if q0 is None else q0
+    base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
     few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several searches at once take no longer
     several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
@@ -278,9 +245,8 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        again = min(
-            restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo))
-        )  # several at once where few are left
+        # Several at once where few are left.
+        again = min(restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo)))
         _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again
@@ -304,7 +270,8 @@ def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:
     """Return starts (K * several, nq): from a table for many poses of one place, else the nearest of some postures."""
-    if len(data) >= TABLE_FROM and PoseTable.serves(problem):
+    one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
+    if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))
         found = base.copy()
         at = list(problem.places_in_q)

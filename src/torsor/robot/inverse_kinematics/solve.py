@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Shape
 from torsor.base.checks import arrays, common_shape, flag, positive, whole_number
 from torsor.base.errors import ModelError
 from torsor.geometry.pairs import Pairs
@@ -39,14 +39,13 @@ def inverse_kinematics(
 ) -> InverseKinematicsResult:
     """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
-    ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose,
-    Position, Orientation, Direction, LookAt, CenterOfMass), with weights and hard ones; in base axes, m and rad.
-    Leading axes are a batch. The search starts at ``q0`` (..., nq), or at a posture that it chooses, and
-    begins up to ``restarts`` times again where it is stuck. Joint limits hold with ``limits``; loops are closed.
-    With a ``posture`` (..., nq), the search goes on to the nearest solution to it, with ``manipulability`` to one
-    with more of it. With a ``clearance`` (m), collision shapes stay at least that far apart: those of ``pairs`` as
-    in ``robot.shapes.distances``, by default all that are checked. For unreachable targets the closest
-    posture is returned, with ``solved`` False; ``result.cause(index)`` says why.
+    ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
+    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes are a batch. The search starts at ``q0``
+    (..., nq), or at a posture that it chooses, and begins up to ``restarts`` times again where it is stuck. Joint
+    limits hold with ``limits``; loops are closed. With a ``posture`` (..., nq), the search goes on to the nearest
+    solution to it, with ``manipulability`` to one with more of it. With a ``clearance`` (m), collision shapes stay at
+    least that far apart: those of ``pairs`` as in ``robot.shapes.distances``, by default all that are checked. For
+    unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` says why.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -60,13 +59,8 @@ def inverse_kinematics(
     problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
-        raise ModelError(
-            f"is {tolerance:g}",
-            argument="tolerance",
-            value=tolerance,
-            where=where,
-            allowed=f"{LEAST_TOLERANCE:g} or more",
-        )
+        allowed = f"{LEAST_TOLERANCE:g} or more"
+        raise ModelError(f"is {tolerance:g}", argument="tolerance", value=tolerance, where=where, allowed=allowed)
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
@@ -104,10 +98,8 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
             some = slice(at.q.stop - 4, at.q.stop)
             length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
             if not (length > AT_LIMIT).all():
-                found = f"the quaternion of {joint.name!r} in {what} is zero"
-                raise ModelError(
-                    found, value=joint.name, where=where, allowed="a rotation", fix="start from robot.neutral()"
-                )
+                found, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
+                raise ModelError(found, value=joint.name, where=where, allowed="a rotation", fix=fix)
             q[..., some] /= length
     return q
 
@@ -143,7 +135,7 @@ def _result(
     apart: Apart | None,
     q: Array,
     data: Array,
-    batch: tuple[int, ...],
+    batch: Shape,
     starts: Any,
     tolerance: float,
 ) -> InverseKinematicsResult:
@@ -192,12 +184,7 @@ def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
 
 
 def _alone(
-    robot: Robot,
-    limited: bool,
-    targets: Mapping[str, Target],
-    batch: tuple[int, ...],
-    tolerance: float,
-    at: tuple[int, ...],
+    robot: Robot, limited: bool, targets: Mapping[str, Target], batch: Shape, tolerance: float, at: Shape
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
     found = dict[str, bool]()

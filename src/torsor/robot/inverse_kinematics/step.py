@@ -32,10 +32,7 @@ ROOM = 1.0  # rad or m from a limit from which a coordinate moves less toward it
 
 
 def chase(problem: Problem) -> AnyKernel:
-    """Return the kernel (q, dv, cost, damping, data) -> the same four after a trial of the step dv.
-
-    ``q`` (nq) are the best positions so far, ``cost`` is theirs; a first call has dv = 0 and an infinite cost.
-    """
+    """Return the kernel (q, dv, cost, damping, data) -> the first four after a trial of dv; at first, dv = 0."""
 
     def make() -> ca.Function:
         q, dv, cost, damping, data = symbols(problem)
@@ -183,10 +180,7 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX
 
 
 def kernel(problem: Problem, name: str) -> AnyKernel:
-    """Return the kernel (q, dv, f, c, W, damping, data, wanted) -> the first six after a trial of the step dv.
-
-    ``c`` is the size of the hard rows. A first call has dv = 0 and an infinite f.
-    """
+    """Return the kernel (q, dv, f, c, W, damping, data, wanted) -> the first six after a trial of the step dv."""
 
     def make() -> ca.Function:
         n, nq = len(problem.free), problem.robot.nq

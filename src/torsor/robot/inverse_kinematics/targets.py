@@ -81,13 +81,7 @@ class Posture:
 
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
-    """Return the indices in v of the coordinates that move a place.
-
-    Example:
-        >>> arm = torsor.library.two_link()
-        >>> sorted(coordinates_of(arm, arm.place("link1"))), sorted(coordinates_of(arm, arm.place("link2")))
-        ([0], [0, 1])
-    """
+    """Return the indices in v of the coordinates that move a place."""
     found, k = set[int](), place.link
     while k >= 0:
         own = mechanism.coordinates[k].v
@@ -112,10 +106,13 @@ class Target:
 
     weight: Any = 1.0
     hard: bool = False
-    title: ClassVar[str] = "target"
-    kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
-    count: ClassVar[int] = 0  # numbers that are given for each state
-    numbers: ClassVar[str] = ""  # the field that has them
+    title: ClassVar[str]
+    kinds: ClassVar[str]  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
+    count: ClassVar[int]  # numbers that are given for each state
+    numbers: ClassVar[str]  # the field that has them
+
+    def __init_subclass__(cls, kinds: str, numbers: str, count: int = 3, title: str = "") -> None:
+        cls.title, cls.kinds, cls.count, cls.numbers = title, kinds, count, numbers
 
     @property
     def where(self) -> str:
@@ -129,8 +126,10 @@ class Target:
 
     @property
     def form(self) -> tuple[Any, ...]:
-        """All that the traced rows depend on, besides data."""
-        return (type(self).__name__, repr(getattr(self, "place", None)))
+        """All that the traced rows depend on, besides data: with the axis of a target that has one."""
+        own = vars(self)
+        axis = direction(own["axis"], self.label, "axis").tolist() if "axis" in own else ()
+        return (type(self).__name__, repr(own.get("place")), *axis)
 
     def bare(self) -> "Target":
         """Return the target without its numbers and its weight."""
@@ -157,8 +156,8 @@ class Target:
         return mechanism.place(self.place)  # type: ignore[attr-defined]
 
     def given(self) -> Array:
-        """Return the checked numbers (..., count)."""
-        raise NotImplementedError
+        """Return the checked numbers (..., count), by default of a position (..., 3)."""
+        return near_enough(arrays(getattr(self, self.numbers), (3,), self.label, self.numbers), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return residuals and their Jacobian, from the symbols of the numbers given."""
@@ -173,7 +172,7 @@ class Target:
 
 
 @dataclass(frozen=True, eq=False)
-class Pose(Target):
+class Pose(Target, title="pose", kinds="ap", count=12, numbers="pose"):
     """The pose (..., 4, 4) of a place in base axes; ``weight`` may be two numbers, of the position and of the angle.
 
     Example:
@@ -185,10 +184,6 @@ class Pose(Target):
 
     place: str | int
     pose: ArrayLike
-    title: ClassVar[str] = "pose"
-    kinds: ClassVar[str] = "ap"
-    count: ClassVar[int] = 12
-    numbers: ClassVar[str] = "pose"
 
     def given(self) -> Array:
         """Return R, column after column, and p (..., 12)."""
@@ -207,7 +202,7 @@ class Pose(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class Position(Target):
+class Position(Target, title="position", kinds="p", numbers="position"):
     """The position (..., 3) of a ``point``, given in the axes of a place, in base axes (m).
 
     Example:
@@ -219,20 +214,12 @@ class Position(Target):
     place: str | int
     position: ArrayLike
     point: ArrayLike = (0.0, 0.0, 0.0)
-    title: ClassVar[str] = "position"
-    kinds: ClassVar[str] = "p"
-    count: ClassVar[int] = 3
-    numbers: ClassVar[str] = "position"
 
     @property
     def form(self) -> tuple[Any, ...]:
         """With the point."""
         point = near_enough(frozen_array(self.point, (3,), self.label, "point"), self.label)
         return (*super().form, *point.tolist())
-
-    def given(self) -> Array:
-        """Return the position (..., 3)."""
-        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions, in base axes."""
@@ -243,7 +230,7 @@ class Position(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class Orientation(Target):
+class Orientation(Target, title="orientation", kinds="a", count=9, numbers="rotation"):
     """The orientation of a place: a rotation (..., 3, 3) to base axes.
 
     Example:
@@ -254,10 +241,6 @@ class Orientation(Target):
 
     place: str | int
     rotation: ArrayLike
-    title: ClassVar[str] = "orientation"
-    kinds: ClassVar[str] = "a"
-    count: ClassVar[int] = 9
-    numbers: ClassVar[str] = "rotation"
 
     def given(self) -> Array:
         """Return R, column after column (..., 9)."""
@@ -271,7 +254,7 @@ class Orientation(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class Direction(Target):
+class Direction(Target, title="direction", kinds="d", numbers="along"):
     """An ``axis`` (3) of a place points along a direction (..., 3) of the base; both may have any length.
 
     The rotation about the axis stays free. The residual is the difference of both unit vectors: it is twice the sine of
@@ -287,15 +270,6 @@ class Direction(Target):
     place: str | int
     axis: ArrayLike
     along: ArrayLike
-    title: ClassVar[str] = "direction"
-    kinds: ClassVar[str] = "d"
-    count: ClassVar[int] = 3
-    numbers: ClassVar[str] = "along"
-
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """With the axis."""
-        return (*super().form, *direction(self.axis, self.label, "axis").tolist())
 
     def given(self) -> Array:
         """Return the unit vector (..., 3)."""
@@ -315,7 +289,7 @@ class Direction(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class LookAt(Target):
+class LookAt(Target, title="view", kinds="d", numbers="point"):
     """An ``axis`` (3) of a place points from its origin to a point (..., 3) in base axes, as that of a camera.
 
     Example:
@@ -327,19 +301,6 @@ class LookAt(Target):
     place: str | int
     point: ArrayLike
     axis: ArrayLike = (0.0, 0.0, 1.0)
-    title: ClassVar[str] = "view"
-    kinds: ClassVar[str] = "d"
-    count: ClassVar[int] = 3
-    numbers: ClassVar[str] = "point"
-
-    @property
-    def form(self) -> tuple[Any, ...]:
-        """With the axis."""
-        return (*super().form, *direction(self.axis, self.label, "axis").tolist())
-
-    def given(self) -> Array:
-        """Return the point (..., 3)."""
-        return near_enough(arrays(self.point, (3,), self.label, "point"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of the axis and the unit vector to the point, in base axes."""
@@ -353,7 +314,7 @@ class LookAt(Target):
 
 
 @dataclass(frozen=True, eq=False)
-class CenterOfMass(Target):
+class CenterOfMass(Target, kinds="p", numbers="position"):
     """The centre of mass of all moving links (..., 3), in base axes (m).
 
     Example:
@@ -363,9 +324,6 @@ class CenterOfMass(Target):
     """
 
     position: ArrayLike
-    kinds: ClassVar[str] = "p"
-    count: ClassVar[int] = 3
-    numbers: ClassVar[str] = "position"
 
     @property
     def label(self) -> str:
@@ -381,10 +339,6 @@ class CenterOfMass(Target):
     def coordinates(self, mechanism: Mechanism) -> set[int]:
         """Return the coordinates of all joints."""
         return {k for at in mechanism.coordinates for k in range(at.v.start, at.v.stop)}
-
-    def given(self) -> Array:
-        """Return the position (..., 3)."""
-        return near_enough(arrays(self.position, (3,), self.label, "position"), self.label)
 
     def rows(self, mechanism: Mechanism, posture: Posture, data: ca.SX) -> Rows:
         """Return the difference of positions."""

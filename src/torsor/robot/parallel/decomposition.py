@@ -21,10 +21,11 @@ from torsor.base.arrays import Array, Flags
 from torsor.dynamics.loops.closure import characteristic_scales
 from torsor.dynamics.loops.factors import Columns, reflected
 from torsor.dynamics.recursions.configuration import integrate
+from torsor.dynamics.recursions.kinematics import sx
 from torsor.dynamics.recursions.momentum import kinetic_energy as tree_kinetic_energy
 from torsor.dynamics.recursions.momentum import potential_energy as tree_potential_energy
 from torsor.dynamics.trees.tree import Tree
-from torsor.robot.parallel.limbs import Limb, Platform, Strut, TracedLimb, closest
+from torsor.robot.parallel.limbs import Given, Limb, Platform, Strut, TracedLimb, closest
 from torsor.robot.parallel.small import least
 
 
@@ -56,15 +57,7 @@ class Parts:
 class Assembly:
     """A parallel robot at one state: the platform and all legs, over symbols."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        pose: ca.SX,
-        q: ca.SX,
-        u: ca.SX | None = None,
-        u_rate: ca.SX | None = None,
-        closed: bool = True,
-    ):
+    def __init__(self, parts: Parts, pose: ca.SX, q: ca.SX, u: Given = None, u_rate: Given = None, closed: bool = True):
         self.parts, self.platform = parts, Platform(parts.platform, pose, u, u_rate)
         self.limbs = [TracedLimb(limb, q[limb.q], self.platform, closed) for limb in parts.limbs]
 
@@ -86,9 +79,10 @@ class Assembly:
 
     def drives(self) -> ca.SX:
         """Return the wrenches (6 x N) whose product with the platform's twist, in base axes, is each drive's rate."""
-        return ca.horzcat(*(limb.driven_rows() for limb in self.limbs))
+        chosen = ((limb, np.eye(limb.limb.tree.nv)[:, list(limb.limb.driven)]) for limb in self.limbs)
+        return ca.horzcat(*(limb.carried(sx(driven)) for limb, driven in chosen))
 
-    def force(self, external: ca.SX | None) -> ca.SX:
+    def force(self, external: Given) -> ca.SX:
         """Return F (nv x 1), in the platform's own coordinates."""
         return self.platform.forces(external) + self.platform.project(self.wrench())
 
@@ -102,7 +96,7 @@ class Assembly:
 
 
 def inverse_dynamics(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: ca.SX | None = None
+    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
     """Return Gamma (N x 1), the forces of the drives; of redundant ones those of the least sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
@@ -117,9 +111,7 @@ def inverse_dynamics(
     return spread @ Columns(K_T @ spread).solve(force)
 
 
-def platform_force(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, external: ca.SX | None = None
-) -> ca.SX:
+def platform_force(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, external: Given = None) -> ca.SX:
     """Return F (nv x 1), the inverse dynamics in the platform's own coordinates."""
     return Assembly(parts, pose, q, u, u_rate).force(external)
 
@@ -129,9 +121,7 @@ def platform_mass_matrix(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     return Assembly(parts, pose, q).mass_matrix()
 
 
-def forward_dynamics(
-    parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: ca.SX | None = None
-) -> ca.SX:
+def forward_dynamics(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: Given = None) -> ca.SX:
     """Return the acceleration of the platform's coordinates (nv x 1)."""
     whole = Assembly(parts, pose, q, u)
     given = whole.platform.project(whole.drives() @ forces)
@@ -198,10 +188,7 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return the distances from singular of the legs, and of the ``drives``; and the closing error of ``positions``.
-
-    If it is traced together with an algorithm, common subexpressions are computed once.
-    """
+    """Return distances from singular of the legs, and of the ``drives``, and the closing error of ``positions``."""
     whole = Assembly(parts, pose, q)
     found = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
@@ -221,10 +208,7 @@ SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and the velocities (..., nv) along which these can move.
-
-    ``matrices`` are the entries of A_q of all legs, as ``leg_matrices`` gives them.
-    """
+    """Return which legs are singular (..., legs), and their free motions (..., nv), from all entries of A_q."""
     batch, first = matrices.shape[:-1], 0
     found = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))

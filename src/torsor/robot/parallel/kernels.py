@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, NamedTuple, Self
 
 import casadi as ca
@@ -29,50 +30,45 @@ from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# The table of algorithms of a parallel robot: inputs, outputs, and required distances from singularity.
-
+# Least distances from singular of legs and drives.
 LEGS, DRIVES = NEAREST, 1e-6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The signature of an algorithm: names of its inputs, and shapes of its results in names of sizes.
+    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results, in names of sizes.
 
     ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
     """
 
     rule: Callable[..., Any]
-    inputs: tuple[str, ...]
-    outputs: Sequence[tuple[str | int, ...]]
-    external: bool = False
+    outputs: Sequence[tuple[str, ...]]
     margins: tuple[float, ...] = (LEGS,)
 
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arrays that the function takes, without an external wrench."""
+        return tuple(each for each in signature(self.rule).parameters if each not in ("parts", "leg", "external"))
 
-_STATE = ("pose", "q")
-RULES: dict[str, Rule] = {
-    "inverse_dynamics": Rule(
-        decomposition.inverse_dynamics,
-        (*_STATE, "u", "u_rate", "share"),
-        [("N",)],
-        external=True,
-        margins=(LEGS, DRIVES),
-    ),
-    "platform_force": Rule(decomposition.platform_force, (*_STATE, "u", "u_rate"), [("n",)], external=True),
-    "forward_dynamics": Rule(decomposition.forward_dynamics, (*_STATE, "u", "forces"), [("n",)], external=True),
-    "mass_matrix": Rule(decomposition.platform_mass_matrix, _STATE, [("n", "n")]),
-    "inverse_jacobian": Rule(decomposition.inverse_jacobian, _STATE, [("N", "n")]),
-    "jacobian": Rule(decomposition.robot_jacobian, _STATE, [("n", "N")], margins=(LEGS, DRIVES)),
-    "leg_velocities": Rule(decomposition.leg_velocities, (*_STATE, "u"), [("v",)]),
-    "leg_accelerations": Rule(decomposition.leg_accelerations, (*_STATE, "u", "u_rate"), [("v",), ("v",)]),
-    "kinetic_energy": Rule(decomposition.kinetic_energy, (*_STATE, "u"), [()]),
-    "potential_energy": Rule(decomposition.potential_energy, _STATE, [()], margins=(-1.0,)),
-    "closed_positions": Rule(decomposition.closed_positions, ("pose", "guess"), [("q",)]),
-    "leg_errors": Rule(decomposition.leg_errors, _STATE, [("c",)]),
-    "leg_matrices": Rule(decomposition.leg_matrices, _STATE, [("A",)]),
-    "sides": Rule(decomposition.sides, _STATE, [("sides",)]),
-    "leg_side": Rule(decomposition.leg_side, ("leg_q",), [()]),
-    "leg_trial": Rule(decomposition.leg_trial, ("leg_state", "leg_move"), [("leg_trial",)]),
-    "assembly_trial": Rule(decomposition.assembly_trial, ("state", "move"), [("assembly_trial",)]),
+
+RULES = {
+    "inverse_dynamics": Rule(decomposition.inverse_dynamics, [("N",)], margins=(LEGS, DRIVES)),
+    "platform_force": Rule(decomposition.platform_force, [("n",)]),
+    "forward_dynamics": Rule(decomposition.forward_dynamics, [("n",)]),
+    "mass_matrix": Rule(decomposition.platform_mass_matrix, [("n", "n")]),
+    "inverse_jacobian": Rule(decomposition.inverse_jacobian, [("N", "n")]),
+    "jacobian": Rule(decomposition.robot_jacobian, [("n", "N")], margins=(LEGS, DRIVES)),
+    "leg_velocities": Rule(decomposition.leg_velocities, [("v",)]),
+    "leg_accelerations": Rule(decomposition.leg_accelerations, [("v",), ("v",)]),
+    "kinetic_energy": Rule(decomposition.kinetic_energy, [()]),
+    "potential_energy": Rule(decomposition.potential_energy, [()], margins=(-1.0,)),
+    "closed_positions": Rule(decomposition.closed_positions, [("q",)]),
+    "leg_errors": Rule(decomposition.leg_errors, [("c",)]),
+    "leg_matrices": Rule(decomposition.leg_matrices, [("A",)]),
+    "sides": Rule(decomposition.sides, [("sides",)]),
+    "leg_side": Rule(decomposition.leg_side, [()]),
+    "leg_trial": Rule(decomposition.leg_trial, [("leg_trial",)]),
+    "assembly_trial": Rule(decomposition.assembly_trial, [("assembly_trial",)]),
 }
 """Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""
 
@@ -133,16 +129,13 @@ def without_trigonometry(
 
 def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
     """Return the result of an operation on such values, or None if it is not of that form."""
-    given = [line for line in lines if line is not None]
-    if len(given) < len(lines):
+    first, *others = lines
+    if first is None or None in others:
         return None
-    first = given[0]
     if code == ca.OP_NEG:
         return _Line(first.place, -first.ratio, -first.offset)
-    if len(given) < 2:
-        return None
-    second = given[1]
-    if first.place is not None and second.place is not None:
+    second = others[0] if others else None
+    if second is None or None not in (first.place, second.place):
         return None
     place = second.place if first.place is None else first.place
     if code in (ca.OP_ADD, ca.OP_SUB):
@@ -222,10 +215,10 @@ class Assembled(Part):
         facts = {"platform": self.platform.name, "motion": self.motion or "of its own robot"}
         facts |= {"home": shortened(self.home), "gravity": f"{shortened(self.gravity)} m/s²"}
         head = ("leg", "joints", "mass (kg)", "driven", "connected by", "tip")
-        rows = [
-            (leg.name, _types(leg.robot), f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip)
-            for leg in self.legs
-        ]
+        rows = []
+        for leg in self.legs:
+            types = " ".join(joint.type for joint in leg.robot.joints)
+            rows.append((leg.name, types, f"{leg.robot.mass:.4g}", ", ".join(leg.driven), leg.kind, leg.tip))
         return Summary(repr(self).strip("<>"), facts, head, rows)
 
     @cached_property
@@ -329,7 +322,7 @@ class Assembled(Part):
         sizes, rule = self._sizes(key), RULES[key.name]
         inputs = [each for each in rule.inputs if not (key.fused and each == "q")]
         inputs += ["external"] if key.external else []
-        outputs = [tuple(each if isinstance(each, int) else sizes[each] for each in shape) for shape in rule.outputs]
+        outputs = [tuple(sizes[each] for each in shape) for shape in rule.outputs]
         if key.checked:
             outputs.append((len(rule.margins) + (not key.fused),))
         return inputs, outputs
@@ -414,7 +407,7 @@ class Assembled(Part):
             Function(mass_matrix:(pose[7])->(mass_matrix[6x6]) SXFunction)
         """
         known_name(name, self._algorithms, self.name, "algorithm")
-        if external and not RULES[name].external:
+        if external and "external" not in signature(RULES[name].rule).parameters:
             raise ModelError(f"{name} takes no external wrench", where=self.name)
         fused = not positions and self.has_closed_form and "q" in RULES[name].inputs
         return self._function(FunctionKey(name, fused, external))
@@ -482,7 +475,3 @@ class Assembled(Part):
             text = f"the drives do not control the platform at {pose}: with locked drives, "
             text += moving(self.carriage.coordinate_names, platform.motion)
             raise ModelError(text, where=self.name, fix=f"{fix}, or drive other coordinates")
-
-
-def _types(robot: Robot) -> str:
-    return " ".join(joint.type for joint in robot.joints)

@@ -20,20 +20,16 @@ from torsor.robot.robot import Robot
 
 # Positions of one leg without a closed form, from the pose of the platform: damped Newton in the right assembly mode.
 #
-# A leg with an elbow can reach a pose in two ways, its assembly modes, which meet where the leg is singular. At the
-# pose it must be in the mode that it has at home. So a solution of Newton's method counts only if a path without a
-# singular configuration leads there from home. There are two searches for such a path:
+# A leg with an elbow can reach a pose in two ways, its assembly modes, which meet where the leg is singular. A solution
+# counts only if a path without a singular configuration leads there from home. There are two searches for a path:
 #
-# - **Along a line of the leg.** It needs a leg whose distance from singular depends on its own positions alone
-# (``depends_on_pose`` is False). Newton's method goes to the pose at once, from home or from other positions in the
-# same mode; the path is the straight line in the leg's coordinates, which is sampled. It is fast, and it does not
-# depend on the path of the platform. - **By continuation.** It works for every leg: the platform moves from home to the
-# pose in strides, and the leg follows. It is about ten times slower, and fails where the path of the platform is
-# blocked though another is free; a few other paths are then tried. The first search passes on to this one the legs that
-# close at the pose without a free line.
+# - Along a line: Newton's method goes to the pose at once, from home or from other positions in the same mode, and the
+#   straight line in the leg's coordinates is sampled. It is fast, does not depend on the path of the platform, and
+#   needs a leg whose distance from singular depends on its own positions alone (``depends_on_pose`` is False).
+# - By continuation, for every leg: the platform moves from home to the pose in strides, and the leg follows. It is ten
+#   times slower, and tries a few other paths where that of the platform is blocked.
 #
-# Both are needed: on a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach and
-# the second alone 14 %; and the first cannot be used for a leg whose closure Jacobian depends on the pose.
+# On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
 
 NEAR = 0.1  # rad or sizes: remaining distance to a singular configuration at which a leg counts as arrived there
 SAMPLES = 129  # of a line between two positions of a leg
@@ -66,9 +62,9 @@ class LegSearch:
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
         """Return positions in the assembly mode of home, and which were found."""
-        return self._by_continuation(poses) if self.side is None else self._by_line(self.side, poses)
-
-    def _by_line(self, side: Callable[[Array], Array], poses: Array) -> tuple[Array, Flags]:
+        side = self.side
+        if side is None:
+            return self._by_continuation(poses)
         found, reached = self._begin(poses), np.zeros(len(poses), dtype=bool)
         n, closed = len(self.home), reached.copy()
         for attempt in range(1 + STARTS):
@@ -83,10 +79,7 @@ class LegSearch:
         return found[:, n:], reached
 
     def _starts(self, side: Callable[[Array], Array], poses: Array, late: NDArray[np.int_]) -> Array:
-        """Return positions (STARTS, batch, nq) from which Newton's method starts at the poses ``late``.
-
-        Of random positions in the assembly mode of home, they are those with the least closing error.
-        """
+        """Return the random starts (STARTS, batch, nq) with the least closing error, in the assembly mode of home."""
         scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)
@@ -102,11 +95,7 @@ class LegSearch:
         return found
 
     def _on_line(self, side: Callable[[Array], Array], poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
-        """Return positions closed from ``begin``, which are closed, and which have a free line to home.
-
-        The line in the leg's coordinates is free if the side keeps its sign on it: between two samples, the side
-        changes by no more than the leg moves. The end itself may be singular, where both assembly modes meet.
-        """
+        """Return positions closed from ``begin``, which are closed, and which have a line to home that is free."""
         closer, home, n = self.closer, self.leg_home, len(self.home)
         states = np.concatenate([poses, np.broadcast_to(begin, (len(poses), len(home)))], axis=-1)
         still = self._still(states)
@@ -119,6 +108,7 @@ class LegSearch:
         s = 1 - np.linspace(1.0, 0.0, SAMPLES) ** 3  # dense at the end, which may be near to singular
         sides = side(home + s[:, None, None] * displacement)
         apart = np.linalg.norm(displacement / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
+        # Between two samples the side changes by no more than the leg moves. The end itself may be singular.
         same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
         closed = error <= CLOSED
         stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ from torsor.robot.load import build
 from torsor.robot.parallel.decomposition import moving
 from torsor.robot.parallel.limbs import Limb, Platform, TracedLimb
 from torsor.robot.robot import Robot
-from torsor.spatial import make_pose
+from torsor.spatial import make_pose, to_quaternion
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +79,8 @@ class Leg(Part):
                 found = f"names {each!r}, which is no coordinate of its own"
                 raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
-            raise ModelError(
-                f"is {driven}", argument="driven", value=driven, where=where, allowed="each coordinate once"
-            )
+            allowed = "each coordinate once"
+            raise ModelError(f"is {driven}", argument="driven", value=driven, where=where, allowed=allowed)
         home = self.robot.neutral() if self.home is None else self.home
         self._set(driven=driven, home=frozen_array(home, (self.robot.nq,), where, "home"))
         # Loop raises an error for an unknown kind.
@@ -94,9 +93,8 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         if platform.loops or len(platform.links) == 0:
             raise ModelError("the platform's robot", where=platform.name, allowed="an open chain that moves")
         last = platform.links[-1].name
-        welded = [
-            frame.name for frame in platform.frames if frame.link == last and np.abs(frame.pose - np.eye(4)).any()
-        ]
+        on_last = [frame for frame in platform.frames if frame.link == last]
+        welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
             found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
@@ -123,7 +121,7 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     """Return the platform's coordinates (..., nq) at poses (..., 4, 4); an impossible pose is an error."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
-        found = np.concatenate([p, _quaternions(R)], axis=-1)
+        found = np.concatenate([p, to_quaternion(R)], axis=-1)
     elif motion == "translation":
         found = p
     elif motion == "planar":
@@ -138,25 +136,6 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     return np.asarray(found)
 
 
-def _quaternions(R: Array) -> Array:
-    """Return unit quaternions (..., 4), (x, y, z, w), of rotations (..., 3, 3)."""
-    # The largest of four candidates, each of which is the quaternion times one of its own components (Shepperd).
-    xx, yy, zz = (R[..., k, k] for k in range(3))
-    s = {(i, j): R[..., i, j] + R[..., j, i] for i, j in ((0, 1), (0, 2), (1, 2))}
-    d = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
-    table: list[list[Any]] = [
-        [1 + xx - yy - zz, s[0, 1], s[0, 2], d[0]],
-        [s[0, 1], 1 - xx + yy - zz, s[1, 2], d[1]],
-        [s[0, 2], s[1, 2], 1 - xx - yy + zz, d[2]],
-        [*d, 1 + xx + yy + zz],
-    ]
-    candidates = np.stack([np.stack(row, axis=-1) for row in table], axis=-2)
-    best = np.argmax(np.diagonal(candidates, axis1=-2, axis2=-1), axis=-1)
-    chosen = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
-    chosen = np.where(chosen[..., 3:] < 0, -chosen, chosen)
-    return np.asarray(chosen / np.linalg.norm(chosen, axis=-1, keepdims=True))
-
-
 # From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.
 #
 # Tolerances of closure and of rank are relative to the size of the robot (``length_of``).
@@ -166,10 +145,7 @@ HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m): the longest distance from the base of a leg to its joint on the platform, or in a leg.
-
-    It is rounded to a power of two, so that dividing by it is exact.
-    """
+    """Return the size (m), as a power of two: the longest distance of a base of a leg from its joint, or in a leg."""
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
@@ -182,30 +158,16 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
-
-    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
-    """
+    """Return the leg as a limb after ``before`` (nq, nv), its positions (nq,) at home, and its tree with all mass."""
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
     robot = ground.attach(leg.robot, at="stand", prefix=prefix)
-    last = len(carriage.links) - 1
-    loop = Loop(leg.name, "tip", "at", leg.kind, leg.length)
-    names = robot.coordinate_names
-    whole = Tree.of(robot)
-    limb = Limb(
-        leg.name,
-        lean(whole),
-        robot.place(prefix + leg.tip),
-        Place(last, leg.at),
-        loop,
-        tuple(range(loop.count)),
-        np.zeros((0, robot.nv)),
-        tuple(names.index(prefix + name) for name in leg.driven),
-        slice(before[0], before[0] + robot.nq),
-        slice(before[1], before[1] + robot.nv),
-        length,
-    )
+    loop, names, whole = Loop(leg.name, "tip", "at", leg.kind, leg.length), robot.coordinate_names, Tree.of(robot)
+    ends = robot.place(prefix + leg.tip), Place(len(carriage.links) - 1, leg.at)
+    rows, no_idle = tuple(range(loop.count)), np.zeros((0, robot.nv))
+    driven = tuple(names.index(prefix + name) for name in leg.driven)
+    slices = slice(before[0], before[0] + robot.nq), slice(before[1], before[1] + robot.nv)
+    limb = Limb(leg.name, lean(whole), *ends, loop, rows, no_idle, driven, *slices, length)
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
@@ -249,26 +211,12 @@ class Look:
         dv = ca.SX.sym("dv", limb.tree.nv)
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
-        self.space = Space(self.error, self.own, self.moved, own)
+        # The Jacobians of the error by the leg, by leg and platform, and by the leg as if it were closed at q.
+        self.own, self.whole, self.closed = (partial(self._at, k) for k in (1, 2, 3))
+        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, own)
 
-    def _at(self, q: Array, k: int) -> Array:
+    def _at(self, k: int, q: Array) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())
-
-    def error(self, q: Array) -> Array:
-        """Return the closure error (c,)."""
-        return self._at(q, 0).ravel()
-
-    def own(self, q: Array) -> Array:
-        """Return the Jacobian (c, nv) of the error with respect to the leg."""
-        return self._at(q, 1)
-
-    def whole(self, q: Array) -> Array:
-        """Return the Jacobian of the error with respect to the leg, then the platform."""
-        return self._at(q, 2)
-
-    def closed(self, q: Array) -> Array:
-        """Return the Jacobian with respect to the leg, as if the leg were closed at q."""
-        return self._at(q, 3)
 
     def moved(self, q: Array, dv: Array) -> Array:
         """Return the leg's positions after a step."""
@@ -276,11 +224,7 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
-
-    A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
-    accelerates the spin, so that a leg that does not spin never does.
-    """
+    """Return rows (k x nv) of rates that stay zero: spins of a symmetric leg about its line, which nothing drives."""
     if not count:
         return np.zeros((0, limb.tree.nv))
     rng = np.random.default_rng(0)

@@ -30,13 +30,15 @@ from torsor.robot.parallel.small import margin, solve
 from torsor.spatial import cross, inverse_pose, skew
 from torsor.spatial.vectors import choose
 
+Given = ca.SX | None  # symbols, or None for zero
+
 # The platform at one state, over symbols: its motion in base axes, and generalised forces of wrenches on it.
 
 
 class Platform:
     """The platform with its coordinates x, velocities u and accelerations u_rate; those not given are zero."""
 
-    def __init__(self, tree: Tree, x: ca.SX, u: ca.SX | None = None, u_rate: ca.SX | None = None):
+    def __init__(self, tree: Tree, x: ca.SX, u: Given = None, u_rate: Given = None):
         self.tree, self.x = tree, x
         self.u = ca.SX.zeros(tree.nv, 1) if u is None else u
         self.u_rate = ca.SX.zeros(tree.nv, 1) if u_rate is None else u_rate
@@ -76,7 +78,7 @@ class Platform:
         """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
         return ca.vertcat(self.R @ force[:3], self.R @ force[3:])
 
-    def forces(self, external: ca.SX | None = None) -> ca.SX:
+    def forces(self, external: Given = None) -> ca.SX:
         """Return the forces (nv x 1) of its own motion; ``external`` (6 x 1) acts at its link's origin in its axes."""
         rows = None
         if external is not None:
@@ -138,10 +140,7 @@ _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of
 
 @cache
 def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, ca.Function]:
-    """Return two functions: (R, p) -> phi and its Jacobian; and the second derivative of phi along a rate of (R, p).
-
-    Equations of a joint that is not ``closed`` take more operations; they are not satisfied by opposite axes.
-    """
+    """Return (R, p) -> phi and its Jacobian, and the second derivative of phi; ``closed`` saves operations."""
     R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
     x = ca.vertcat(ca.vec(R), p)
     loop = Loop("joint", "a", "b", kind, length)
@@ -197,10 +196,7 @@ class TracedLimb:
         return closed
 
     def _jacobian(self) -> tuple[ca.SX, ca.SX]:
-        """Return the tip's Jacobian (6 x nv) and its position (3 x 1) in the base, both in its own axes.
-
-        All vectors are in the tip's axes, from the tip to the base: joints whose axes meet there leave zeros.
-        """
+        """Return the tip's Jacobian (6 x nv) and position (3 x 1) in the base, in its own axes, where many are 0."""
         tree, R = self.limb.tree, self.R_tip
         x = R.T @ self.p_tip
         columns = [ca.SX(6, 1)] * tree.nv
@@ -282,10 +278,6 @@ class TracedLimb:
         multipliers = -solve(self.A.T, tau)[: len(self.limb.rows), :]
         f = self.up(self.P.T @ multipliers)
         return ca.vertcat(self.up(self.C.T @ multipliers) + skew(self.r) @ f, f)
-
-    def driven_rows(self) -> ca.SX:
-        """Return the wrenches (6 x driven) whose product with the platform's twist is the rate of each drive."""
-        return self.carried(sx(np.eye(self.limb.tree.nv)[:, list(self.limb.driven)]))
 
 
 # Inverse kinematics of UPS legs in closed form: two axes that intersect, and a slide from there to the platform.

@@ -25,20 +25,18 @@ from torsor.robot.robot import Robot
 class ParallelRobot(Assembled):
     """Legs from the base to one moving platform, and their dynamics leg by leg (Khalil 2010, section 5).
 
-    ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about
-    z), "translation" (x, y, z), "spherical" or any other kind of joint. (A Robot may be given in its place: an open
-    chain whose last link is the platform.) ``legs`` are ``Leg``s. ``home`` is a pose of the platform where the robot
-    is far from singular: the independent closure equations are chosen there, and the legs keep the assembly modes that
-    they have there. ``gravity`` (3,) is in base axes.
+    ``platform`` is a Link; ``motion`` is its motion relative to the base: "free" (6), "planar" (x, y, angle about z),
+    "translation" (x, y, z), "spherical" or any other kind of joint. (Or it is a Robot: an open chain whose last link is
+    the platform.) ``legs`` are ``Leg``s. ``home`` is a pose far from singular: the closure equations are chosen there,
+    and the legs keep the assembly modes that they have there. ``gravity`` (3,) is in base axes.
 
     **Pose** (..., 7) = (x, y, z, qx, qy, qz, qw), or matrices (..., 4, 4); for other motions the joint's own positions.
     **Twist** (..., 6) = (omega, v of the platform's origin) in the platform's own axes, **acceleration** (..., 6) the
     time derivatives of these six numbers: the origin's acceleration is the second part + omega x v. For other motions
     both are the joint's own velocities and accelerations. Forces (..., N) are those of the driven coordinates.
     ``external`` (..., 6) is the wrench (moment, force) of the environment on the platform, at its origin in its axes.
-    ``q`` (..., nq) are the positions of all legs, where they are known already; by default they are computed from the
-    pose (``inverse_kinematics``). Where a leg is singular, or the drives do not control the platform and a method needs
-    that, it raises a ``ModelError`` that names the motion that is not controlled.
+    ``q`` (..., nq) are the positions of all legs, by default those of ``inverse_kinematics``. Where a leg is singular,
+    or the drives do not control the platform, a ``ModelError`` names the motion that is not controlled.
 
     Example:
         >>> robot = torsor.library.gough_stewart()
@@ -89,10 +87,9 @@ class ParallelRobot(Assembled):
     def inverse_kinematics(self, pose: ArrayLike, guess: Maybe = None) -> Array:
         """Return the positions (..., nq) of all legs, from the pose of the platform (..., 7).
 
-        UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed one by one with damped
-        Newton iterations, and keep the assembly mode that they have at home: ``leg_search`` describes how. With a
-        ``guess`` (..., nq) it is the assembly mode of the guess. If a leg is not found, an error names it. Limits of
-        joints are not checked: see ``workspace``.
+        UPS legs (two crossed axes, a slide and a ball) have a closed form. The others are closed by damped Newton
+        iterations, in the assembly mode of home, or of a ``guess`` (..., nq). An error names a leg that is not found.
+        Limits of joints are not checked: see ``workspace``.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -106,8 +103,8 @@ class ParallelRobot(Assembled):
         """Return the pose (..., 7) of the platform, from the positions of the driven coordinates (..., N).
 
         Of several solutions it is the one near ``guess``, a pose (..., 7), by default home: from there the drives move
-        to the wanted positions in strides, each closed by damped Newton iterations, all of a batch at once, and neither
-        the legs nor the platform pass a singular configuration. The positions of redundant drives must agree.
+        to their goal in strides, each closed by damped Newton iterations, and nothing passes a singular configuration.
+        Redundant drives must agree.
 
         Example:
             >>> robot = torsor.library.gough_stewart()

@@ -75,11 +75,7 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers of which one is zero where A is singular.
-
-    ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
-    determinant, or always the opposite one.
-    """
+    """Return numbers of which one is 0 where A is singular; their ``signed`` product has the determinant's sign."""
     A = ca.densify(ca.SX(A))
     order = _order(A)
     found = [A[i, j] * (columns[j] / rows[i]) for i, j, _ in [*order.first, *order.later]]
@@ -99,10 +95,7 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return a smooth least magnitude of numbers: (sum of 1 / each^2)^(-1/2).
-
-    It is zero where one of them is, and NaN where one is; ``signed`` gives it the sign of their product.
-    """
+    """Return (sum of 1 / each^2)^(-1/2), a smooth least magnitude; ``signed`` gives it the sign of their product."""
     size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
     if not signed:
         return size

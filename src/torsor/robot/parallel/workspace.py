@@ -1,5 +1,6 @@
 """The workspace of a parallel robot: reachable poses, and singular poses with their kind and free motion."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,30 @@ from torsor.base.checks import known_name, positive, real_array
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved
+from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
+from torsor.robot.archived import robot_of, robot_text
 from torsor.robot.parallel.decomposition import legs, platforms
-from torsor.robot.parallel.files import SHAPED, parallel_fields, parallel_text, workspace_arrays
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.kinematics import Kinematics
+from torsor.robot.parallel.legs import Leg
+from torsor.robot.robot import Robot
+from torsor.spatial import quaternion_product
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their numbers
+    **dict.fromkeys(("reachable", "within_limits", "parallel"), ((), "b")),
+    **dict.fromkeys(("condition", "determinant"), ((), "f")),
+    "q": (("nq",), "f"),
+    "leg_motion": (("nv",), "f"),
+    "platform_motion": (("dof",), "f"),
+    "serial": (("legs",), "b"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +79,8 @@ class Workspace(Result):
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
 
-        ``axes`` are the indices of the two coordinates of the pose that are drawn, horizontal and vertical; by default
-        those that vary most along the first and the second axis of the grid. ``path`` saves the figure. Poses in white
-        are not reachable.
+        ``axes`` are the indices of the two coordinates that are drawn, horizontal and vertical; by default those that
+        vary most along the axes of the grid. ``path`` saves the figure. White poses are not reachable.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
@@ -130,11 +144,8 @@ class Workspace(Result):
     def _archive(self) -> Archive:
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
         arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
-        return Archive(self.kind, arrays, self._settings, {"poses": list(self.labels), "q": "rad, m", "condition": "1"})
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        return {"length": float(self.length)}
+        units = {"poses": list(self.labels), "q": "rad, m", "condition": "1"}
+        return Archive(self.kind, arrays, {"length": float(self.length)}, units)
 
     def _columns(self) -> list[Column]:
         names = [label.removesuffix(")").partition(" (")[::2] for label in self.labels]  # (name, unit)
@@ -152,7 +163,7 @@ class Workspace(Result):
         return {
             "units": {"poses": list(self.labels), "length": "m"},
             "robot": {"name": self.robot.name, "legs": [leg.name for leg in self.robot.legs]},
-            "settings": self._settings,
+            "settings": {"length": float(self.length)},
             **{name: plain(getattr(self, name)) for name in names},
         }
 
@@ -188,6 +199,55 @@ class Workspace(Result):
 register_result("workspace", Workspace, "a workspace")
 
 
+# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as the text of TOML files.
+
+
+def parallel_text(robot: Assembled) -> str:
+    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot."""
+    parts = [
+        {"robot": robot_text(leg.robot), "driven": list(leg.driven)}
+        | {name: getattr(leg, name) for name in ("name", "tip", "kind", "length")}
+        | {name: _numbers(getattr(leg, name)) for name in ("at", "base", "home")}
+        for leg in robot.legs
+    ]
+    platform = robot_text(robot.platform if isinstance(robot.platform, Robot) else robot.carriage)
+    data = {"name": robot.name, "platform": platform, "motion": robot.motion, "legs": parts}
+    text = json.dumps(data | {"home": _numbers(robot.home), "gravity": _numbers(robot.gravity)})
+    again = parallel_fields(text)
+    if again["platform"] != robot.platform or again["legs"] != tuple(robot.legs):
+        raise ModelError("it would not read back equal", where=robot.name, fix="check names and visuals")
+    return text
+
+
+def parallel_fields(text: str) -> dict[str, Any]:
+    """Return the fields of a parallel robot; raise ValueError or KeyError where the text is none."""
+    data = json.loads(text)
+    carriage, parts = robot_of(data["platform"]), []
+    for each in data["legs"]:
+        numbers: dict[str, Any] = {name: np.array(each[name], dtype=float) for name in ("at", "base", "home")}
+        rest = {name: each[name] for name in ("name", "tip", "kind", "length")}
+        parts.append(Leg(robot=robot_of(each["robot"]), driven=tuple(each["driven"]), **numbers, **rest))
+    own = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
+    platform = carriage.links[-1] if data["motion"] else carriage
+    motion = {"motion": data["motion"]} if data["motion"] else {}
+    return {"platform": platform, "legs": tuple(parts), "name": data["name"], **own, **motion}
+
+
+def _numbers(array: Array | None) -> Any:
+    return None if array is None else array.tolist()
+
+
+def workspace_arrays(found: Archive, robot: Assembled) -> dict[str, Any]:
+    """Return the arrays of a workspace of a robot, checked."""
+    poses = found.arrays["poses"]
+    batch = poses.shape[:-1]
+    sizes = {"nq": robot.nq, "nv": robot.nv, "legs": len(robot.legs), "dof": found.arrays["platform_motion"].shape[-1]}
+    check_array(poses, (*batch, robot.carriage.nq), "poses")
+    for name, (axes, kind) in SHAPED.items():
+        check_array(found.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
+    return {"poses": poses} | {name: found.arrays[name] for name in SHAPED}
+
+
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
     """Return poses around home over ranges of coordinates, one axis each, and rotations of a free platform."""
     names, places = robot.carriage.position_names, dict[str, int]()
@@ -209,16 +269,10 @@ def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
         if name in turns:
             half = np.zeros((*value.shape, 4))
             half[..., turns[name]], half[..., 3] = np.sin(value / 2), np.cos(value / 2)
-            poses[..., 3:] = _product(half, poses[..., 3:])
+            poses[..., 3:] = quaternion_product(half, poses[..., 3:])
         else:
             poses[..., places[name]] = value
     return poses
-
-
-def _product(a: Array, b: Array) -> Array:
-    """Return the products (..., 4) of quaternions (x, y, z, w)."""
-    u, s, v, t = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    return np.concatenate([s * v + t * u + np.cross(u, v), s * t - (u * v).sum(axis=-1, keepdims=True)], axis=-1)
 
 
 def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
