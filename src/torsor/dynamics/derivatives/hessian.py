@@ -26,8 +26,9 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.derivatives.dynamics import Loads, Setting, carry, traced_hessian
+from torsor.dynamics.derivatives.dynamics import Loads, Setting, carry
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
+from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.kinematics import sx, twists
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.passive import passive_hessians
@@ -87,7 +88,7 @@ def inverse_dynamics_hessian(
 ) -> ca.SX:
     """Return the Hessian of weight . tau with respect to q (along ``integrate``), v and a (3 nv x 3 nv)."""
     if tree.bends or any(body.joint.flexible is not None for body in tree.bodies):
-        return traced_hessian(tree, inverse_dynamics, q, v, a, weight, external)
+        return _traced(tree, q, v, a, weight, external)
     tree, external = _simple(tree, external)
     at = Setting(tree, q, v, a, Loads(external))
     virtual, bodies = _Virtual(at, v, weight), tree.bodies
@@ -117,6 +118,16 @@ def inverse_dynamics_hessian(
         vv.add_at(i, j, friction)
     QV, QA, none = qv.matrix(), qa.matrix(), ca.SX(tree.nv, tree.nv)
     return ca.blockcat([[qq.matrix(), QV, QA], [QV.T, vv.matrix(), none], [QA.T, none, none]])
+
+
+def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
+    """Return the same by CasADi, for flexible links."""
+    given = [each for each in (q, v, a, weight, external) if each is not None]
+    at = [ca.SX.sym(f"x{k}", *each.shape) for k, each in enumerate(given)]
+    (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
+    forces = inverse_dynamics(tree, integrate(tree, x, step), v, a, *load)
+    H = ca.hessian(ca.dot(weight, forces), ca.vertcat(step, v, a))[0]
+    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*given)
 
 
 def _symmetric(block: ca.SX) -> ca.SX:

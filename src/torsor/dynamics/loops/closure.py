@@ -14,7 +14,6 @@ Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations f
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -47,6 +46,7 @@ from torsor.spatial import ad, cross, skew
 # its slip, but the matrix W(R, p) of r' = W V all the same.
 
 Pose = tuple[ca.SX, ca.SX]
+Rates = tuple[ca.SX, ...]  # derivatives (rows x nv) of the first rate r' by q, and of the second rate r'' by q and by v
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,6 @@ class _Link:
     def J(self) -> ca.SX:
         """The joint's columns."""
         return self.seen(self.move.S)
-
-
-class RateDerivatives(NamedTuple):
-    """Derivatives of the first and second rates of the equations (rows x nv each): r' by q, r'' by q and by v."""
-
-    rate_by_q: ca.SX
-    second_by_q: ca.SX
-    second_by_v: ca.SX
 
 
 class Chain:
@@ -178,7 +170,7 @@ class Chain:
         V, A = self._motion(v, None)
         return self._rules[1](*self.pose, V[-1], A[-1])
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
@@ -201,7 +193,7 @@ class Chain:
             A_by_v.append(by_v)
         V_q, A_q, A_v = (ca.horzcat(*each) for each in (V_by_q, A_by_q, A_by_v))
         W, (by_pose, second_by_pose, second_by_V) = self._W, self._rules[2](*self.pose, V[-1], A[-1])
-        return RateDerivatives(
+        return (
             (by_pose @ self.J + W @ V_q) @ self._gather,
             (second_by_pose @ self.J + second_by_V @ V_q + W @ A_q) @ self._gather,
             (second_by_V @ self.J + W @ A_v) @ self._gather,
@@ -332,10 +324,10 @@ class Coupled:
         """Return phi'' for zero acceleration."""
         return ca.sum2(self._row(2, v, 2))
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of phi' and phi'' by positions and velocities (1 x nv each)."""
         by_q = self._row(2, a, 1) + self._row(3, v, 2)
-        return RateDerivatives(self._row(2, v, 1), by_q, 2 * self._row(2, v, 1))
+        return self._row(2, v, 1), by_q, 2 * self._row(2, v, 1)
 
     def stiffness(self, force: ca.SX) -> ca.SX:
         """Return the derivative of A^T force with respect to q (nv x nv), for a constant force."""
@@ -425,10 +417,10 @@ class Closures:
         """Return phi'' for zero acceleration (c x 1)."""
         return ca.vertcat(ca.SX(0, 1), *(each.second(v) for each in self._parts))
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
         start, parts = [ca.SX(0, self._nv)] * 3, (each.rate_derivatives(v, a) for each in self._parts)
-        return RateDerivatives(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
+        return tuple(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""

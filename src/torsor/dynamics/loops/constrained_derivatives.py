@@ -25,7 +25,6 @@ from torsor.dynamics.derivatives.dynamics import (
     Three,
     inverse_dynamics_derivatives,
     joint_wrench_derivatives,
-    three,
 )
 from torsor.dynamics.loops.constrained import (
     ClosureChoice,
@@ -108,7 +107,7 @@ class Balance:
         """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
         sharing, linkage = Sharing(self.linkage, share), self.linkage
         if not linkage.is_redundant:
-            return three(map(sharing.forces, changes))
+            return tuple(map(sharing.forces, changes))
         level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
         turned = MotionDerivatives(linkage, level, level).v_by_q[linkage.active, :]
         return sharing.turned(changes[0], turned), sharing.forces(changes[1]), sharing.forces(changes[2])
@@ -117,9 +116,9 @@ class Balance:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            given = map(linkage.driven, self.drives(share, three(linkage.G.T @ each for each in changes)))
-            changes = three(each - drive for each, drive in zip(changes, given, strict=True))
-        return three(map(linkage.multipliers, changes))
+            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ each for each in changes)))
+            changes = tuple(each - drive for each, drive in zip(changes, given, strict=True))
+        return tuple(map(linkage.multipliers, changes))
 
 
 def constrained_velocity_derivatives(
@@ -145,7 +144,7 @@ def constrained_inverse_dynamics_derivatives(
 ) -> Three:
     """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
-    return three(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
+    return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
 
 def constrained_forward_dynamics_derivatives(
@@ -174,7 +173,7 @@ def loop_force_derivatives(
     """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
-    return three(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
+    return tuple(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
 
 
 # Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
@@ -214,7 +213,7 @@ def loop_wrench_derivatives(
     """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
-    return three(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
+    return tuple(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
 
 
 def constrained_joint_wrench_derivatives(
@@ -235,4 +234,4 @@ def constrained_joint_wrench_derivatives(
                 for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
                     parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
         found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
-    return three(found)
+    return tuple(found)
