@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
-from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, reference, traced
+from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, traced
 from torsor.control.controller import reference as make_reference
 from torsor.control.drives import (
     Drives,
-    check_no_flexible_links,
     check_quaternions,
     check_rigid,
     check_tree,
@@ -43,7 +42,6 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         [34.43]
     """
     check_tree(robot, "gravity_pd")
-    check_no_flexible_links(robot, "gravity_pd")
     if robot.nq != robot.nv:
         return _of_rigid_robot(robot, reference, kp, kd)
     return _of_motors(robot, reference, kp, kd)
@@ -61,7 +59,6 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
         [27.43]
     """
     check_tree(robot, "gravity_compensation")
-    check_no_flexible_links(robot, "gravity_compensation")
     check_rigid(robot, "gravity_compensation", "use gravity_pd")
     D = positive_vector(kd, robot.nv, robot.name, "kd", or_zero=True)
 
@@ -73,7 +70,7 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
 
 def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     drives = Drives.of(robot, "gravity_pd", damped=True)
-    desired = reference(robot, law)
+    desired = make_reference(robot, law)
     P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
     own = drives.driven
 
@@ -95,7 +92,7 @@ def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike)
 
 def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
-    desired = reference(robot, law)
+    desired = make_reference(robot, law)
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):

@@ -110,6 +110,11 @@ def symbols(function: ca.Function) -> list[ca.SX]:
     return [ca.SX.sym(name, *function.size_in(name)) for name in function.name_in()]
 
 
+def step_inputs(acting: ca.Function) -> dict[str, ca.SX]:
+    """Return symbols for the inputs of a step by name: those of the acting forces, and its length h."""
+    return dict(zip([*acting.name_in(), "h"], [*symbols(acting), ca.SX.sym("h")], strict=True))
+
+
 def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nq x 1) of the positions at the velocities v; quaternions may have any length."""
     t = ca.SX.sym("t")
@@ -149,22 +154,17 @@ def compiled(
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        known = _shapes(robot)
+        nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
+        known: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
+        known |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
+        known |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
+        known |= {"given": (3, nv), "stages": (9, nv)}
+        known |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
+        known |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
+        known |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
+        known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 
     return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes, width=width)
-
-
-def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
-    """Return the shapes, for one rollout, of all inputs and outputs of the functions, by name."""
-    nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
-    shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
-    shapes |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
-    shapes |= {"given": (3, nv), "stages": (9, nv)}
-    shapes |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
-    shapes |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
-    shapes |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
-    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}

@@ -37,7 +37,7 @@ from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
-from torsor.simulation.dynamics import acceleration, step_function, symbols
+from torsor.simulation.dynamics import acceleration, step_function, step_inputs
 from torsor.simulation.methods import STEPS
 from torsor.spatial import cross
 
@@ -102,18 +102,13 @@ _AWAY = 1e9
 _IMMOBILE = 1e-12
 
 
-class Impulses(NamedTuple):
-    """Impulses (3 K x 1) at K points: of the step, and ``held``, which cancel given velocities where shapes touch."""
-
-    found: ca.SX
-    held: ca.SX
-
-
-def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX) -> Impulses:
+def impulses(
+    contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX
+) -> tuple[ca.SX, ca.SX]:
     """Return the impulses of a step of length h, and those that cancel the velocities ``given`` of points that touch.
 
-    ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two tangents each, ``distance``
-    (K x 1) what h times the normal velocity at the end is added to.
+    Both are (3 K x 1). ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two
+    tangents each, ``distance`` (K x 1) what h times the normal velocity at the end is added to.
     """
     count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
@@ -129,7 +124,7 @@ def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX,
     held -= sticking.solve(left)  # what rests shall not move by what makes G regular
     added[::3] += 1 / spring
     guess = -Sticking(mobility, added).solve(wanted)
-    return Impulses(_swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held)
+    return _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held
 
 
 def _swept(
@@ -146,7 +141,9 @@ def _swept(
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
-    slower = [_inverse_of_largest(G[1, 1], G[1, 2], G[2, 2]) for G in blocks]
+    # 1 over the larger eigenvalue of the tangential block
+    roots = (ca.sqrt(((G[1, 1] - G[2, 2]) / 2) ** 2 + G[1, 2] ** 2 + _IMMOBILE**2) for G in blocks)
+    slower = [1 / ((G[1, 1] + G[2, 2]) / 2 + root) for G, root in zip(blocks, roots, strict=True)]
     for _ in range(contact.sweeps):
         for n, rate, slow in zip(points, rates, slower, strict=True):
             a, b = n + 1, n + 2
@@ -157,11 +154,6 @@ def _swept(
                 x, y = _on_disc(x, y, mu * p[n])
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
     return ca.vertcat(*p)
-
-
-def _inverse_of_largest(a: ca.SX, b: ca.SX, c: ca.SX) -> ca.SX:
-    """Return 1 over the larger eigenvalue of the matrix [[a, b], [b, c]]."""
-    return 1 / ((a + c) / 2 + ca.sqrt(((a - c) / 2) ** 2 + b**2 + _IMMOBILE**2))
 
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -176,7 +168,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 #
 # With the acceleration a(t, q, v) and local coordinates about q (``chart``),
 #
-# q_m = q + h/2 v v_m = v + h/2 a(t, q, v) w = h a(t + h/2, q_m, v_m) v* = v + w q* = q + h (v + w/2)
+#     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
 #
 # which is the method of Stormer and Verlet with velocity products at a predicted velocity. The linear velocity of a
 # free body is in its own axes; it is added in the axes of the start and turned afterwards, so that a body that spins
@@ -197,9 +189,8 @@ class FreeMotion(NamedTuple):
 
 def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
     """Return the step of length h from (t, q, v, [tau], [external], h) without contact."""
-    t, q, v, *held = symbols(acting)
-    h = ca.SX.sym("h")
-    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    inputs = step_inputs(acting)
+    t, q, v, *held, h = inputs.values()
     tree, accelerated = Tree.of(robot), acceleration(robot, acting)
     half = h / 2 * v
     middle = robot.function("chart")(q, half)
@@ -245,15 +236,6 @@ def _axes(body: Body, q: ca.SX) -> ca.SX:
     return R
 
 
-class _Solved(NamedTuple):
-    """A step: without contact, what impulses change its velocities and positions by, wrenches (L x 6) of contact."""
-
-    free: FreeMotion
-    kick: ca.SX
-    shift: ca.SX
-    wrenches: ca.SX
-
-
 def tangents(normal: ca.SX) -> ca.SX:
     """Return two unit vectors (3 x 2) perpendicular to a unit vector and to each other (Duff et al. 2017)."""
     x, y, z = ca.vertsplit(normal)
@@ -284,12 +266,13 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return the wrenches (L x 6) of contact in the step from (t, q, v, [tau], [external], h): impulses / h."""
-    found = _solved(robot, acting, contact)
-    inputs, wrenches = found.free.inputs, ca.cse(ca.densify(found.wrenches))
-    return ca.Function("hard_contact", list(inputs.values()), [wrenches], list(inputs), ["contact"])
+    free, _, _, wrenches = _solved(robot, acting, contact)
+    values = [ca.cse(ca.densify(wrenches))]
+    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), ["contact"])
 
 
-def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
+def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX]:
+    """Return a step without contact, what impulses change its velocities and positions by, and wrenches (L x 6)."""
     free = free_motion(robot, acting)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
@@ -302,4 +285,4 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
     p, held = impulses(contact, mobility, u, distance, change, h)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return _Solved(free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces))
+    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces)

@@ -119,7 +119,9 @@ class Source(NamedTuple):
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
             if active and function.n_out() == 1 and function.size_out(0) == (len(active), 1):
-                function = _expand_function(robot, function, active)
+                inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
+                whole = ca.DM.eye(robot.nv)[:, active] @ function.call(inputs)[0]
+                function = ca.Function(function.name(), inputs, [whole])
             return cls(function=traced(robot, function, what, size))
         if callable(given):
             return cls(call=_checked(given, robot, what, core, active))
@@ -145,13 +147,6 @@ def _expand(forces: Array, count: int, places: list[int]) -> Array:
     whole = np.zeros((*forces.shape[:-1], count))
     whole[..., places] = forces
     return whole
-
-
-def _expand_function(robot: Robot, function: ca.Function, places: list[int]) -> ca.Function:
-    """Return a CasADi function of the forces on all coordinates, from one of those at ``places``."""
-    inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
-    whole = ca.DM.eye(robot.nv)[:, places] @ function.call(inputs)[0]
-    return ca.Function(function.name(), inputs, [whole])
 
 
 def casadi_function(given: Any) -> ca.Function | None:
@@ -249,13 +244,19 @@ class Prescribed:
         if not isinstance(given, Mapping):
             raise ModelError(f"prescribed is {given!r}", value=given, where=robot.name, allowed="{coordinate: motion}")
         names, motions = list[str](), []
+        single = [each for each in robot.coordinate_names if each in robot.position_names]
         for key, motion in given.items():
             own = key if isinstance(key, tuple) else (key,)
             if not own:
                 raise ModelError("prescribed has a motion of no coordinate, ()", where=robot.name)
             where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
             for name in own:
-                _check_name(robot, name, names)
+                if name not in single:
+                    allowed = f"coordinates with one position: {listing(map(repr, single), like=repr(name))}"
+                    raise ModelError(f"prescribed names {name!r}", value=name, where=robot.name, allowed=allowed)
+                if name in names:
+                    text = f"prescribed has two motions of {name!r}"
+                    raise ModelError(text, value=name, where=robot.name, allowed="one")
                 names.append(name)
             indices = tuple(robot.coordinate_names.index(name) for name in own)
             motions.append((indices, _motion(motion, len(own), duration, where)))
@@ -318,15 +319,6 @@ class Prescribed:
         now, q, v = self.at(t), q.copy(), v.copy()
         q[..., self.q], v[..., self.v] = now[0, self.v], now[1, self.v]
         return q, v
-
-
-def _check_name(robot: Robot, name: Any, taken: list[str]) -> None:
-    single = [each for each in robot.coordinate_names if each in robot.position_names]
-    if name not in single:
-        found, allowed = f"prescribed names {name!r}", listing(map(repr, single), like=repr(name))
-        raise ModelError(found, value=name, where=robot.name, allowed=f"coordinates with one position: {allowed}")
-    if name in taken:
-        raise ModelError(f"prescribed has two motions of {name!r}", value=name, where=robot.name, allowed="one")
 
 
 def _motion(given: Any, count: int, duration: float, where: str) -> Motion:

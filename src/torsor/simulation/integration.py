@@ -155,13 +155,6 @@ def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Ar
 MOST = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
 
 
-def can_march(setup: Setup, kernel: AnyKernel | None, detector: EventDetector) -> bool:
-    """Return whether no step needs Python: no function that is called, no event, no loop, no prescribed motion."""
-    called = setup.external.call is not None or (setup.controller.call is not None and not setup.is_sampled)
-    asked = called or detector.events or setup.robot.loops or setup.prescribed is not None
-    return not asked and can_repeat(kernel)
-
-
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     count, robot, law = math.prod(setup.batch), setup.robot, python_controller(setup)
@@ -345,10 +338,12 @@ def samples_of(setup: Setup) -> tuple[int, int]:
     return every, math.ceil(total / every) + 2  # plus the end, and the last state before a failure
 
 
-def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetector, bar: Bar) -> str:
+def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetector, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     step, step_of, kernel = _stepper(setup)
-    if can_march(setup, kernel, detector):
+    called = setup.external.call is not None or (setup.controller.call is not None and not setup.is_sampled)
+    asked = called or detector.events or setup.robot.loops or setup.prescribed is not None
+    if not asked and can_repeat(kernel):  # no step needs Python
         return run_marching(setup, cast(Kernel, kernel), recorder, every, bar)
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array

@@ -219,21 +219,18 @@ class LoopStep:
             choice = self.among.during(float(t), index, q[index])
             present = self.choices[self.choice[index]]
             if choice != present and len(choice.rows) == len(present.rows):
-                other = self._kernel(choice)(t, q[index], v[index], *self._forces_of(index, rest))
+                if choice not in self.choices:
+                    self.choices.append(choice)
+                    self.kernels.append(self.make(choice))
+                k = self.choices.index(choice)
+                other = self.kernels[k](t, q[index], v[index], *self._forces_of(index, rest))
                 if other[2] > 2 * np.fmax(margin, 0):
-                    found = other
-                    self.choice[index] = self.choices.index(choice)
+                    found, self.choice[index] = other, k
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
         if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
             raise _rank_loss(self.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
-
-    def _kernel(self, choice: ClosureChoice) -> Kernel:
-        if choice not in self.choices:
-            self.choices.append(choice)
-            self.kernels.append(self.make(choice))
-        return self.kernels[self.choices.index(choice)]
 
 
 def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> SimulationError:

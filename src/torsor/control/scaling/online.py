@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from itertools import chain
 from math import ceil, cos, cosh, sin, sinh, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,20 +38,11 @@ def _flow(w: float, time: float) -> tuple[float, float]:
     return 2 * sine * cosine, 2 * sine * sine
 
 
-class Interval(Protocol):
-    """The motion between two samples: the ``way`` from the first one, its rate and its acceleration."""
-
-    way: float
-    rate: float
-    acceleration: float
-
-    def advance(self, time: float) -> float:
-        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
-        ...
-
-
 class Spline:
-    """An interval with s'' = u + w (s - s_k), where x is a quadratic function of s."""
+    """An interval with s'' = u + w (s - s_k), where x is a quadratic function of s.
+
+    ``way`` is that from the first sample of the interval; its ``rate`` and ``acceleration`` follow.
+    """
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -59,7 +50,7 @@ class Spline:
         self._period, self._of_period = period, _flow(w, period)
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         S, E = self._of_period if time == self._period else _flow(self.w, time)
         v, a, w = self.rate, self.acceleration, self.w
         way = self.way + v * S + a * E
@@ -86,7 +77,7 @@ class FromRest:
         self.way = self.rate = self.acceleration = 0.0
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         t = self._time = self._time + time
         J = self._jerk
         self.way, self.rate, self.acceleration = J * t**3 / 6, J * t**2 / 2, J * t
@@ -107,13 +98,15 @@ class ToRest:
         self.way, self.rate, self.acceleration = self.length - J * t**3 / 6, J * t**2 / 2, -J * t
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         self._left -= time
         if self._left <= 0:
             return -self._left
         self._state()
         return -1.0
 
+
+Interval = Spline | FromRest | ToRest
 
 # The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path.
 
@@ -430,20 +423,17 @@ class OnlineScaling:
             samples.tighten(m, window.tight)
         if not is_found and not given:
             window.take(guess)
-            self._check_standing(m, (yield from window.slow_down()))
+            uses = yield from window.slow_down()
+            if uses.max() > ROUNDING:
+                k = m + int(np.argmax(uses))
+                found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
+                raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
         if not given or (is_found and self._k < m):
             ahead = yield from plan.ahead_of(m, window.points, end)
             if not given or self._k < m:
                 plan.adopt(self._k, m, ahead)
                 self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
                 self._is_slow = not is_found
-
-    def _check_standing(self, m: int, uses: Array) -> None:
-        """Raise ModelError if even the slowest motion from sample m on is beyond a bound between two samples."""
-        if uses.max() > ROUNDING:
-            k = m + int(np.argmax(uses))
-            found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
-            raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""

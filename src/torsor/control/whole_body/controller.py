@@ -12,7 +12,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
-from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
+from torsor.control.drives import check_quaternions, check_rigid, check_tree
 from torsor.control.whole_body import tasks as kinds_of_contact
 from torsor.control.whole_body.program import (
     INFEASIBLE,
@@ -82,7 +82,6 @@ class WholeBody:
     ):
         check_tree(robot, "WholeBody")
         check_rigid(robot, "WholeBody", "fix the motors (robot.without_motor), or use control.mixed")
-        check_no_flexible_links(robot, "WholeBody")
         where = f"{robot.name}: WholeBody"
         self.robot, self.tasks = robot, tuple(rows(tasks, where, "tasks"))
         self.contacts: tuple[Contact, ...] = tuple(rows(contacts, where, "contacts"))
