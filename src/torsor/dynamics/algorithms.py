@@ -27,7 +27,7 @@ _OPTIONS = {"tree", "place", "axes", "rows", "forced", "choice", "in_world"}
 
 
 def _takes(parameter: str) -> "cached_property[bool]":
-    return cached_property(lambda algorithm: parameter in algorithm._parameters)
+    return cached_property(lambda algorithm: parameter in algorithm.parameters)
 
 
 @dataclass(frozen=True)
@@ -52,19 +52,20 @@ class Algorithm:
     instead: str = ""
 
     @cached_property
-    def _parameters(self) -> dict[str, inspect.Parameter]:
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the rule."""
         return dict(inspect.signature(self.rule).parameters)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the arrays that it takes, in order; external wrenches are optional and follow."""
-        plain = (each for each in self._parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD)
+        plain = (each for each in self.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD)
         return tuple(each.name for each in plain if each.default is each.empty and each.name not in _OPTIONS)
 
     @cached_property
     def external(self) -> bool:
         """Whether external wrenches are an optional input."""
-        return "external" in self._parameters or self.keeps
+        return "external" in self.parameters or self.keeps
 
     # What the rule takes, or what its result depends on:
     keeps = _takes("loads")  # where external wrenches are fixed (link or world) while q changes

@@ -37,12 +37,6 @@ class Curve(NamedTuple):
 
         The slopes at its ends are those of the cubics through the first and the last four points. A quintic with the
         values, slopes and accelerations of a cubic at both ends is that cubic.
-
-        Example:
-            >>> t = np.linspace(0.0, 2.0, 6)
-            >>> q, v, a = Curve.through(t, (t**3)[:, None]).at(1.1)
-            >>> q.round(9).tolist(), v.round(9).tolist(), a.round(9).tolist()
-            ([1.331], [3.63], [6.6])
         """
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
@@ -103,11 +97,6 @@ class Source(NamedTuple):
     function: ca.Function | None = None
     added: ca.Function | None = None
     limit: Array | None = None
-
-    @property
-    def is_zero(self) -> bool:
-        """Whether nothing is given but what is added."""
-        return self.array is None and self.call is None and self.function is None
 
     @classmethod
     def of(cls, robot: Robot, given: Any, what: str, core: Shape) -> "Source":

@@ -123,9 +123,8 @@ def wanted_columns(
         if bad is not None:
             raise ModelError(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number")
         if len(set(chosen)) < len(chosen):
-            raise ModelError(
-                f"a column of {name!r} is named twice", value=name, where=where, allowed="each column once"
-            )
+            found = f"a column of {name!r} is named twice"
+            raise ModelError(found, value=name, where=where, allowed="each column once")
         wanted[name] = chosen
     return wanted
 
@@ -171,12 +170,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 
 
 def quaternions_of(robot: Robot, q: Array) -> Array:
-    """Return the quaternions (..., joints, 4) of positions q (..., nq).
-
-    Example:
-        >>> quaternions_of(torsor.library.quadruped(), torsor.library.quadruped().neutral()).tolist()
-        [[0.0, 0.0, 0.0, 1.0]]
-    """
+    """Return the quaternions (..., joints, 4) of positions q (..., nq)."""
     pairs = zip(robot.joints, robot.coordinates, strict=True)
     ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
     return np.stack([q[..., end - 4 : end] for end in ends], -2) if ends else np.ones((*q.shape[:-1], 0, 4))

@@ -108,7 +108,7 @@ def project(robot: Robot, q: Array, v: Array, choices: Choices | None = None) ->
 def _projection(robot: Robot, choice: ClosureChoice) -> Kernel:
     def make() -> ca.Function:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-        found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, choice)])
+        found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, choice)[:3]])
         return ca.Function("projection", [q, v], found, ["q", "v"], ["q_next", "v_next", "margin"])
 
     return compiled(robot, f"projection {choice}", (), make)

@@ -152,7 +152,7 @@ class Setup:
         law = Source.of(robot, controller, "controller", (robot.nv,))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
         wrenches = wrenches._replace(added=added_contact(robot, contact))
-        if settings.control_period is not None and law.is_zero:
+        if settings.control_period is not None and controller is None:
             raise ModelError("control_period without a controller", where=where, fix="leave it out")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
@@ -178,7 +178,14 @@ class Setup:
             check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
             about["contact"] = contact.about
             if not compliant:
-                _check_hard(robot, settings, motion)
+                found, fix = "", 'use `kind="compliant"`'
+                if robot.loops or motion is not None:
+                    found = "closed loops" if robot.loops else "prescribed motion"
+                elif settings.method != "rk4":
+                    found = f'method "{settings.method}"'
+                    fix = f"leave the method out: it has a step of its own; or {fix}"
+                if found:
+                    raise ModelError(f"hard contact with {found}", where=where, fix=fix)
                 about["method"] = "hard"
         if limits is not None:
             limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
@@ -192,17 +199,6 @@ class Setup:
             return setup
         q, v = project_start(robot, setup.choices, setup.q, setup.v)
         return replace(setup, q=q, v=v)
-
-
-def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
-    """Raise ModelError for what hard contact does not go together with."""
-    found, fix = "", 'use `kind="compliant"`'
-    if robot.loops or prescribed is not None:
-        found = "closed loops" if robot.loops else "prescribed motion"
-    elif settings.method != "rk4":
-        found, fix = f'method "{settings.method}"', f"leave the method out: it has a step of its own; or {fix}"
-    if found:
-        raise ModelError(f"hard contact with {found}", where=robot.name, fix=fix)
 
 
 def normalised(robot: Robot, q: Array) -> Array:

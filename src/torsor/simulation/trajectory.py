@@ -45,12 +45,7 @@ UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest err
 
 
 def how(samples: Samples) -> str:
-    """Return in words how a trajectory was made, as far as its settings say it.
-
-    Example:
-        >>> how(torsor.simulate(torsor.library.two_link(), duration=0.01))
-        'simulated with rk4, steps of 0.001 s, no controller'
-    """
+    """Return in words how a trajectory was made, as far as its settings say it."""
     settings = samples.settings
     if "method" not in settings:
         return str(settings.get("made", "motion"))

@@ -7,7 +7,7 @@ from math import ceil, cos, cosh, sin, sinh, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, number, whole_number
@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
-from torsor.control.scaling.window import LEAST, Window, kernels, solution
+from torsor.control.scaling.window import CHECKS, LEAST, Window, kernels, solution
 from torsor.robot.robot import Robot
 
 # The motion in one interval of the path, where s'' is a linear function of s: in closed form.
@@ -212,20 +212,14 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
     """
     if points.max() <= _NEAR * wished:
         return
-    near = _part((points / wished - _NEAR) / (_AT - _NEAR))
+    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = _part((part * last - np.arange(len(points))) / (_BLEND * last + 1))
+        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
-
-
-def _part(value: NDArray[np.floating[Any]]) -> Array:
-    """Return numbers limited to 0 to 1."""
-    found: Array = np.minimum(np.maximum(value, 0.0), 1.0)
-    return found
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:
@@ -438,7 +432,7 @@ class OnlineScaling:
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
         window = self._window
-        ready = self._limit - window.pieces_of_check - ADOPTION
+        ready = self._limit - CHECKS * len(window.pieces) - ADOPTION
         self._pace = 1 if given else self.pieces
         for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
             if given and self._elapsed >= ready and window.feasible is not None:

@@ -385,7 +385,7 @@ class Window:
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations = 0
         self.feasible: Array | None = None  # the last points that were within the tightened bounds
-        self._pieces: list[_Piece] = []
+        self.pieces: list[_Piece] = []
 
     @property
     def points(self) -> Array:
@@ -402,21 +402,16 @@ class Window:
         own[:-2, 2:], own[-2:, 2:] = maps[: n - 2], maps[-2:]
         self._systems[n:] = 0.0
         yield
-        self._pieces = []
+        self.pieces = []
         arrays = self._systems, self._endings.T, self._step_triples, self._own, self._triples
         size = -(-n // -(-n // self.piece))  # as equal as possible
         for first in range(0, n, size):
             last = min(first + size, n)
             parts = [each[first:last] for each in arrays]
             parts += [each[row + first : row + last] for each in (samples.near, samples.inner)]
-            self._pieces.append(_Piece(*parts))
-            if len(self._pieces) % 3 == 0:
+            self.pieces.append(_Piece(*parts))
+            if len(self.pieces) % 3 == 0:
                 yield
-
-    @property
-    def pieces_of_check(self) -> int:
-        """The pieces of work of ``uses``."""
-        return CHECKS * len(self._pieces)
 
     def begin(self, points: Array) -> None:
         """Use control points (n + 2) as the first guess."""
@@ -463,7 +458,7 @@ class Window:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
         self._own[: self.n, 1] = self._spare
         found = []
-        for each in self._pieces:
+        for each in self.pieces:
             size = -(-len(each.own) // CHECKS)
             for first in range(0, len(each.own), size):
                 part = slice(first, first + size)
@@ -483,7 +478,7 @@ class Window:
         It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
         early: ``feasible`` are the last points that keep these bounds, at the samples.
         """
-        n, kernels, common, pieces = self.n, self.kernels, self._common, self._pieces
+        n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
         self.take(np.maximum(self.points, LOWEST * self.points.max()))
         yield

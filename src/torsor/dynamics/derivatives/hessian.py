@@ -32,7 +32,7 @@ from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.kinematics import sx, twists
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.passive import passive_hessians
-from torsor.dynamics.trees.tree import Body, Rotor, Tree
+from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Joint
 from torsor.spatial import ad, cross, make_pose
 
@@ -45,21 +45,15 @@ class _Virtual:
         self.twist = twists(tree, at.moved, weight)
         above = [self.twist[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1) for body in tree.bodies]
         self.change = [ad(move.down_twist(W)) @ move.S for move, W in zip(at.moved, above, strict=True)]  # W_ x S
-        self.G = self._moments(v, weight)
         self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
-
-    def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
-        """Return the moments G of the composite of each joint, tips to root."""
-        tree, at = self.at.tree, self.at
-        G = []
+        self.G = list[ca.SX]()  # moments of the composite of each joint, tips to root
         for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
             spin = tree.bodies[k].spin(weight)
-            G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
-        for k in reversed(range(len(G))):
+            self.G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
+        for k in reversed(range(len(self.G))):
             parent = tree.bodies[k].parent
             if parent >= 0:
-                G[parent] = G[parent] + at.moved[k].up(G[k])
-        return G
+                self.G[parent] = self.G[parent] + at.moved[k].up(self.G[k])
 
     def covectors(self, k: int) -> tuple[ca.SX, ...]:
         """Return the covectors of joint k for changes of W, V and A: three by q, two by v and one by a."""
@@ -70,11 +64,6 @@ class _Virtual:
         H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
         A_by_q = carry(S, H, P) + real.times_I(W)
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
-
-    def rotor_covectors(self, k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
-        """Return the same for a rotor on body k: two by v and one by a."""
-        _, W_by_v, W_by_a = self.at.rotor_columns(k, rotor)
-        return W_by_v, ca.vertcat(cross(sx(rotor.h), self.twist[k][:3]), ca.SX.zeros(3, 1)), W_by_a
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
         """Yield the covectors, transposed, in the frame of body k and of each body above it."""
@@ -108,7 +97,9 @@ def inverse_dynamics_hessian(
                 qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
                 qa.add(body, other, A_by_q @ each.S)
     for k, rotor in rotors(at.moved):
-        for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
+        _, by_v, by_a = at.rotor_columns(k, rotor)
+        turned = ca.vertcat(cross(sx(rotor.h), virtual.twist[k][:3]), ca.SX.zeros(3, 1))
+        for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, (by_v, turned, by_a)):
             each, W = at.change[j], virtual.change[j]
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
             qa.add(bodies[j], rotor, (W_by_a @ W).T)

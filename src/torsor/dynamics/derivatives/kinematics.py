@@ -21,10 +21,9 @@ import casadi as ca
 from torsor.dynamics.recursions import rates
 from torsor.dynamics.recursions.composite import Coordinates, coordinates, onto_coordinates
 from torsor.dynamics.recursions.configuration import steps
-from torsor.dynamics.recursions.kinematics import moves
+from torsor.dynamics.recursions.kinematics import moves, world_poses
 from torsor.dynamics.recursions.places import (
     acceleration,
-    body_in_base,
     joints_above,
     place_in_body,
     spatial_rate,
@@ -71,7 +70,7 @@ def _in_base_axes(
     ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
     whether they are those by q, which turns and shifts the place by its Jacobian J.
     """
-    body = body_in_base(tree, moves(tree, q), place.link)
+    body = world_poses(tree, moves(tree, q))[place.link]
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
     turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]

@@ -23,7 +23,7 @@ from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
 from torsor.dynamics.recursions.kinematics import Move, moves, sx
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Body, Cut, Relation, Tree
-from torsor.mechanism import CutJoint, Loop, Wheel
+from torsor.mechanism import Loop, Wheel
 from torsor.spatial import ad, cross, skew
 
 # The relative motion of the two frames of a cut joint: the joints between them as one chain, from frame a to frame b.
@@ -85,7 +85,11 @@ class Chain:
     """The chain from frame a to frame b of a cut joint, at the positions of the tree."""
 
     def __init__(self, tree: Tree, moved: list[Move], cut: Cut, exact: bool = False):
-        self.nv, self.count, self._rules = tree.nv, cut.loop.count, _rules_of(cut.loop, exact)
+        self.nv, self.count, loop = tree.nv, cut.loop.count, cut.loop
+        if isinstance(loop, Wheel):
+            self._rules = _rules("slips", loop.kind, loop.radius, loop.roller)
+        else:
+            self._rules = _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # of any length
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
         R, p = R.T, -R.T @ p  # of the body that carries a, relative to a
@@ -202,11 +206,13 @@ class Chain:
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of J^T W^T forces with respect to q (nv x nv), for constant forces."""
         wrench, J = self._W.T @ forces, self.J
+        N, F = skew(wrench[:3]), skew(wrench[3:])
         found = J.T @ (self._rules[3](*self.pose, forces) @ J)
         first = 0
         for link in self.links:
             last = first + link.J.size2()
-            dual = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . dual_j
+            # (J_j x J_k) . wrench = J_k . dual_j
+            dual = ca.vertcat(N @ link.J[:3, :] + F @ link.J[3:, :], F @ link.J[:3, :])
             turned = slice(first if link.turns_itself else last, J.size2())
             found[turned, first:last] += J[:, turned].T @ dual
             if link.move.varies:
@@ -216,13 +222,6 @@ class Chain:
                 found[first:last, first:last] += own if link.toward_b else -own
             first = last
         return self._gather.T @ found @ self._gather
-
-
-def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
-    """Return ad(J_j)^T wrench for each column of J (6 x n)."""
-    n, f = skew(wrench[:3]), skew(wrench[3:])
-    columns: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
-    return columns
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
@@ -241,20 +240,13 @@ def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
 Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 
 
-def _rules_of(loop: CutJoint, exact: bool) -> Rules:
-    """Return functions of the equations of a cut joint at the pose (R, p), and of V, A or forces.
-
-    They are: W; r''; the derivatives of r' by the pose and of r'' by the pose and by V; the derivative of W^T forces by
-    the pose. Derivatives by the pose are along twists.
-    """
-    if isinstance(loop, Wheel):
-        return _rules("slips", loop.kind, loop.radius, loop.roller)
-    return _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # its length has no effect
-
-
 @cache
 def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
-    """Return these functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop."""
+    """Return functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop.
+
+    They take the pose (R, p), and V, A or forces: W; r''; the derivatives of r' by the pose and of r'' by
+    the pose and by V; the derivative of W^T forces by the pose. Derivatives by the pose are along twists.
+    """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
     step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
     at = ca.vertcat(ca.vec(R), step)
@@ -331,11 +323,8 @@ class Coupled:
 
     def stiffness(self, force: ca.SX) -> ca.SX:
         """Return the derivative of A^T force with respect to q (nv x nv), for a constant force."""
-        return ca.diag(self._row(2) * force) if any(powers[2] for _, _, powers in self._terms) else self._none
-
-    @property
-    def _none(self) -> ca.SX:
-        return ca.SX(self._nv, self._nv)
+        curved = any(powers[2] for _, _, powers in self._terms)
+        return ca.diag(self._row(2) * force) if curved else ca.SX(self._nv, self._nv)
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:

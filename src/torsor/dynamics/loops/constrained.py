@@ -59,12 +59,8 @@ class Linkage:
         self.closures = Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         self._A_x = self.A[:, self.independent]
-        self._factors = Columns(self.A[:, self.dependent])
-
-    @property
-    def independence(self) -> ca.SX:
-        """The distance from singularity: 0 where dependent coordinates can move with the independent ones fixed."""
-        return self._factors.independence()
+        self.factors = Columns(self.A[:, self.dependent])
+        self.is_redundant = len(self.active) > len(self.independent)  # more drives than degrees of freedom
 
     @cached_property
     def G(self) -> ca.SX:
@@ -76,16 +72,11 @@ class Linkage:
         """The rows of G of the active coordinates."""
         return self.G[self.active, :]
 
-    @property
-    def is_redundant(self) -> bool:
-        """Whether there are more active coordinates than degrees of freedom."""
-        return len(self.active) > len(self.independent)
-
     def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
         """Return X (nv x k) with given independent rows, and A_d X_d = -right for the chosen equations."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
-        whole[self.dependent, :] = -self._factors.solve(right)
+        whole[self.dependent, :] = -self.factors.solve(right)
         return whole
 
     def following(self, right: ca.SX) -> ca.SX:
@@ -118,7 +109,7 @@ class Linkage:
 
     def multipliers(self, force: ca.SX) -> ca.SX:
         """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
-        return self._factors.solve_transposed(force[self.dependent, :])
+        return self.factors.solve_transposed(force[self.dependent, :])
 
     def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
@@ -269,7 +260,7 @@ def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
         if k not in choice.rows:
             unseen += ca.sumsqr(linkage.closures.A[k, :] @ linkage.G) / choice.units[k] ** 2
     unseen = ca.sqrt(unseen / ca.sumsqr(linkage.G)) if choice.independent else ca.SX(0)
-    return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.independence, unseen)
+    return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.factors.independence(), unseen)
 
 
 # Wrenches with closed loops: in the cut joints, and in the joints of the tree.
@@ -363,7 +354,7 @@ class _WithMultipliers:
     """
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
-        self.rows, self.closures = list(choice.rows), Closures(tree, q)
+        self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         if choice.active:
             self.A = ca.vertcat(self.A, ca.SX.eye(tree.nv)[list(choice.active), :])
@@ -398,16 +389,10 @@ class _WithMultipliers:
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
-        self,
-        tree: Tree,
-        q: ca.SX,
-        v: ca.SX,
-        tau: ca.SX,
-        external: Load,
-        rate: float | ca.SX = 0.0,
-        a_active: ca.SX | None = None,
+        self, v: ca.SX, tau: ca.SX, external: Load, rate: float | ca.SX = 0.0, a_active: ca.SX | None = None
     ) -> tuple[ca.SX, ca.SX]:
         """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
+        tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.closures.drift(v)[self.rows], self.A[: len(self.rows), :]
         if isinstance(rate, ca.SX) or rate:
@@ -433,7 +418,7 @@ def closed_forward_dynamics(
     Active coordinates, if there are any in the choice, have given accelerations ``a_active``.
     """
     system = _WithMultipliers(tree, q, choice)
-    return system.result(system.accelerations(tree, q, v, tau, external, rate, a_active)[0], margin)
+    return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
 
 
 def closed_inverse_dynamics(
@@ -452,7 +437,7 @@ def closed_loop_forces(
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     system = _WithMultipliers(tree, q, choice)
     found = ca.SX(system.closures.A.size1(), 1)
-    found[list(choice.rows)] = -system.accelerations(tree, q, v, tau, external)[1]
+    found[list(choice.rows)] = -system.accelerations(v, tau, external)[1]
     return system.result(found, margin)
 
 
@@ -470,13 +455,11 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
     return _WithMultipliers(tree, q, choice).margin
 
 
-def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops, and the margin; v is NaN where the loops could not be closed."""
-    return _closed_state(tree, q, v, choice)[:3]
+def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the nearest (q, v) with closed loops, the margin, and the rate of closure that is left, relative to v.
 
-
-def _closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the same, and the rate of closure that is left, relative to the velocities."""
+    v is NaN where the loops could not be closed.
+    """
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -499,7 +482,7 @@ def projected_end(
     closed, velocities that open loops, or let wheels slip, become NaN: the step was too long.
     """
     before = closure_margin(tree, q, choice)
-    q_next, v_next, after, rate = _closed_state(tree, q_next, v_next, choice)
+    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)
     v_next = ca.if_else(rate <= CLOSED, v_next, ca.SX.nan(tree.nv, 1))
     vanishes = ca.logic_and(2 * after <= before, after < NEAR)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

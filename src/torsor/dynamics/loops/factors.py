@@ -35,18 +35,13 @@ class Columns:
             B = B - q @ Y[-1]
         return _back(self._R, Y, B.size2())
 
-    def _forth(self, B: ca.SX) -> list[ca.SX]:
-        """Return the rows of R^-T B."""
-        Y = list[ca.SX]()
+    def solve_transposed(self, B: ca.SX) -> ca.SX:
+        """Return the minimum-norm solution X (n x k) of A^T X = B (m x k)."""
+        X, Y = ca.SX.zeros(self.shape[0], B.size2()), list[ca.SX]()  # Y: the rows of R^-T B
         for k, row in enumerate(ca.vertsplit(ca.densify(B)) if B.size1() else []):
             rest = sum((self._R[j, k] * Y[j] for j in range(k)), start=ca.SX(1, B.size2()))
             Y.append((row - rest) / self._R[k, k])
-        return Y
-
-    def solve_transposed(self, B: ca.SX) -> ca.SX:
-        """Return the minimum-norm solution X (n x k) of A^T X = B (m x k)."""
-        X = ca.SX.zeros(self.shape[0], B.size2())
-        for q, y in reversed(list(zip(self._Q, self._forth(B), strict=True))):
+        for q, y in reversed(list(zip(self._Q, Y, strict=True))):
             X = X + q @ (y - q.T @ X)
         return X
 

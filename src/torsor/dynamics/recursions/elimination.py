@@ -19,7 +19,7 @@ import numpy as np
 
 from torsor.dynamics.recursions.kinematics import Move, sx
 from torsor.dynamics.recursions.passive import gather
-from torsor.dynamics.trees.modal import Shape
+from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import skew
 
@@ -139,7 +139,7 @@ class Elimination:
             self._couple(i, j, value)
         self.ends = _ends([move.body for move in moved], unknown, stiffness)
         self.alone = [tuple(shape for shape in move.body.shapes if self._is_alone(shape)) for move in moved]
-        self.condensed = {k for shapes in self.alone for shape in shapes for k in _modes(shape)}
+        self.condensed = {k for shapes in self.alone for shape in shapes for k in _own(shape.modal)}
         self.few = {j for j in range(len(moved)) if self._is_moved_by_few(j)}
         self.inertia = [Articulated.of(move.body, alone) for move, alone in zip(moved, self.alone, strict=True)]
         self.u: dict[int, ca.SX] = {}
@@ -164,7 +164,7 @@ class Elimination:
 
     def _is_alone(self, shape: Shape) -> bool:
         """Whether the modes of a flexible link act on the body that it is clamped to alone, by a constant mass."""
-        modes = _modes(shape)
+        modes = _own(shape.modal)
         bodies = [body for i, body in enumerate(self.tree.bodies) if i not in self.light]
         others = {k for body in bodies for k in _own(body)}
         others |= {rotor.v for body in bodies for rotor in body.rotors}
@@ -206,11 +206,6 @@ class Elimination:
         self.force[j] = self.force[j] + pivot.U * (pivot.u * pivot.inverse)
         self.done[j].append(pivot)
 
-    def _move(self, j: int, k: int, S: ca.SX) -> None:
-        """Let coordinate k move body j."""
-        self._substitute(k, S, self.inertia[j], self.force[j], self.pending[j])
-        self.done[j].append(_Step(k, S))
-
     def _substitute(self, k: int, S: ca.SX, inertia: Articulated, force: ca.SX, pending: dict[int, ca.SX]) -> None:
         """Substitute A + S x for A in the quadratic form."""
         IS = inertia.times(S)
@@ -222,7 +217,7 @@ class Elimination:
 
     def _condense(self, j: int, shape: Shape) -> None:
         """Eliminate the modes of a flexible link that carries nothing; the inertia of body j has been without them."""
-        modes = _modes(shape)
+        modes = _own(shape.modal)
         U, inverse = shape.momenta, sx(shape.modal.compliance)
         y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
         for k in modes:
@@ -250,11 +245,15 @@ class Elimination:
                 if k in self.D and k not in later and k not in self.condensed:
                     S = body.joint.ratio * self.moved[j].S[:, index]
                     alone = k not in pending and self.D[k][k].is_zero()
-                    self._move(j, k, S)
+                    self._substitute(k, S, self.inertia[j], self.force[j], pending)
+                    self.done[j].append(_Step(k, S))
                     if self.ends[k] == j and not last:
                         self._eliminate(j, k, _axis(S) if alone else None)
             if j in self.few and not last:
-                self._project(j, later)
+                # All coordinates that move the body are substituted for its motion, and its inertia is not passed up.
+                self.motions[j], left = self._columns(j, later), dict(pending)
+                for k, Z in self.motions[j].items():
+                    self._substitute(k, Z, self.inertia[j], self.force[j], left)
             elif body.parent >= 0:
                 self._pass_up(j, body.parent, later)
         for k in sorted(self.D):
@@ -270,12 +269,6 @@ class Elimination:
             if k in own:
                 found[k] = found.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
         return found
-
-    def _project(self, j: int, own: set[int]) -> None:
-        """Substitute the motion of body j by all coordinates that move it, instead of passing its inertia up."""
-        self.motions[j], pending = self._columns(j, own), dict(self.pending[j])
-        for k, Z in self.motions[j].items():
-            self._substitute(k, Z, self.inertia[j], self.force[j], pending)
 
     def _pass_up(self, j: int, parent: int, later: set[int]) -> None:
         body, move = self.tree.bodies[j], self.moved[j]
@@ -336,14 +329,9 @@ class Elimination:
         return found, gather(self.tree.nv, forces)
 
 
-def _own(body: Body) -> range:
-    """Return the coordinates of the joint of a body."""
-    return range(body.v.start, body.v.stop)
-
-
-def _modes(shape: Shape) -> range:
-    """Return the coordinates of a shape."""
-    return range(shape.modal.v.start, shape.modal.v.stop)
+def _own(part: Body | Modal) -> range:
+    """Return the coordinates of the joint of a body, or of the modes of a flexible link."""
+    return range(part.v.start, part.v.stop)
 
 
 def _weightless(tree: Tree) -> set[int]:

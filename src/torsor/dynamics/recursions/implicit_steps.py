@@ -79,7 +79,7 @@ def midpoint_step(
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
         residual, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
         if loops is not None:
-            residual = residual + loops.impulse
+            residual = residual + loops.A_T @ loops.multipliers  # the impulse at the start
         if k < evaluations - 1:
             own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
             solve = newton_solver(tree, near, own, outer, h / 2)
@@ -122,11 +122,6 @@ class _Loops:
         w = ca.SX.sym("w", tree.nv)
         by_w = ca.jacobian(self.error(w), w)
         self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
-
-    @property
-    def impulse(self) -> ca.SX:
-        """The impulse (nv x 1) of the loops at the start."""
-        return self.A_T @ self.multipliers
 
     def error(self, w: ca.SX) -> ca.SX:
         """Return the closure error after a step with the mean rate w; of wheels, how far they slip at its middle."""

@@ -46,6 +46,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
+        self.varies = not self.S.is_constant()  # with the joint's positions
         self.body = body.at(q)
         self._kind, self._position, self._pitch = kind, position, pitch
 
@@ -75,11 +76,6 @@ class Move:
         """Return S' v (6 x 1) in the moved axes, from the joint's velocities v."""
         bias = self._kind.bias(self._position, v, self._pitch)
         return ca.SX.zeros(6, 1) if bias is None else sx(bias)
-
-    @property
-    def varies(self) -> bool:
-        """Whether S changes with the joint's positions."""
-        return not self.S.is_constant()
 
     def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the derivatives of S v and of S a + S' v by the joint's positions, and of S' v by v (6 x nv each)."""

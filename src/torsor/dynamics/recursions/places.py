@@ -56,14 +56,6 @@ def bodies_above(tree: Tree, link: int) -> list[int]:
     return found
 
 
-def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX]:
-    """Return (R, p) of a body's frame in base axes."""
-    R, p = sx(ca.DM.eye(3)), ca.SX.zeros(3, 1)
-    for k in reversed(bodies_above(tree, link)):
-        R, p = moved[k].down(R.T).T, p + R @ moved[k].p
-    return R, p
-
-
 def spatial_rate(w: Sequence[ca.SX], x: Sequence[ca.SX]) -> ca.SX:
     """Return a rate (6 x 1) of the twist at the base's origin, from omega and its rates, and x with one rate more."""
     m = len(w) - 1
@@ -88,7 +80,7 @@ def in_axes(
     R, p = place_in_body(tree, place, point)
     if axes == "local":
         return ca.vertcat(R.T @ angular[-1], R.T @ linear[-1])
-    R, origin = body_in_base(tree, moved, place.link)
+    R, origin = world_poses(tree, moved)[place.link]
     if axes == "aligned":
         return ca.vertcat(R @ angular[-1], R @ linear[-1])
     return spatial_rate([R @ each for each in angular], [origin + R @ p, *(R @ each for each in linear)])
@@ -199,12 +191,11 @@ def joints_above(
             found.append(JointAbove(tree.bodies[k], moved[k], R, p, local=True))
             R, p = moved[k].up(R), moved[k].p + moved[k].up(p)
         return found[::-1]
-    R_base, here = body_in_base(tree, moved, place.link)
-    at = here + R_base @ p if axes == "aligned" else ca.SX.zeros(3, 1)
-    for k in reversed(above):
-        R, p = body_in_base(tree, moved, k)
-        found.append(JointAbove(tree.bodies[k], moved[k], R, p - at, local=False))
-    return found
+    poses, at = world_poses(tree, moved), ca.SX.zeros(3, 1)
+    if axes == "aligned" and above:
+        R_base, here = poses[place.link]
+        at = here + R_base @ p
+    return [JointAbove(tree.bodies[k], moved[k], poses[k][0], poses[k][1] - at, local=False) for k in reversed(above)]
 
 
 def _jacobians(

@@ -67,7 +67,14 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
             for r in range(forces.size1()):
                 rows[above.v.start + r] = rows.get(above.v.start + r, 0) + forces[r, :]
         blocks.append(ca.vertcat(ca.SX(0, 10), *(rows.get(r, ca.SX(1, 10)) for r in range(tree.nv))))
-    return ca.horzcat(ca.SX(tree.nv, 0), *blocks, *_joint_columns(tree, v, a))
+    for body in tree.bodies:  # rotor inertia, Coulomb and viscous friction of each velocity of each joint
+        rate, acceleration, smooth = body.rate(v), body.rate(a), body.joint.smooth
+        for k, index in enumerate(range(body.v.start, body.v.stop)):
+            direction = ca.tanh(rate[k] / smooth) if smooth else ca.sign(rate[k])
+            columns = ca.SX(tree.nv, 3)
+            columns[index, :] = body.joint.ratio * ca.horzcat(acceleration[k], direction, rate[k])
+            blocks.append(columns)
+    return ca.horzcat(ca.SX(tree.nv, 0), *blocks)
 
 
 def _refuse_modes(tree: Tree) -> None:
@@ -98,18 +105,6 @@ def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
         for k in range(rate.size1()):
             columns += [rate[k] ** 2 / 2, ca.SX(1, 1), ca.SX(1, 1)]
     return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
-
-
-def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
-    """Yield the columns of rotor inertia, Coulomb and viscous friction of each velocity of each joint."""
-    for body in tree.bodies:
-        rate, acceleration, smooth = body.rate(v), body.rate(a), body.joint.smooth
-        for k, index in enumerate(range(body.v.start, body.v.stop)):
-            direction = ca.tanh(rate[k] / smooth) if smooth else ca.sign(rate[k])
-            for value in (acceleration[k], direction, rate[k]):
-                column = ca.SX(tree.nv, 1)
-                column[index] = body.joint.ratio * value
-                yield column
 
 
 def inertial(P: Array) -> Array:
@@ -262,11 +257,6 @@ def _first(ms: Array) -> Array:
     return P
 
 
-def _axes(motion: _PossibleMotion, u: Array) -> Array:
-    """Return axes (3 x 3), in those of the body, whose third is u."""
-    return axis_frame(motion.pose[:3, :3].T @ u)
-
-
 def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
     if not motion.turns_before.size and not motion.turns.size:
@@ -275,7 +265,7 @@ def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     u = motion.u
     if u is None:
         return
-    R = _axes(motion, u)
+    R = axis_frame(motion.pose[:3, :3].T @ u)  # whose third axis is u, in the axes of the body
     for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
         Sigma = np.zeros((3, 3))
         Sigma[i, j] = Sigma[j, i] = 1.0
@@ -295,7 +285,7 @@ def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> 
     for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
         if motion.u is not None and not motion.turns.size and _along(motion.u, motion.slides):
-            R = _axes(motion, motion.u)
+            R = axis_frame(motion.pose[:3, :3].T @ motion.u)
             parts += [_first(R[:, 0]), _first(R[:, 1])]
         for P in parts:
             if P.any():

@@ -193,8 +193,14 @@ class Tree:
             clamped = tuple(modal[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
         drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
-        coupled = tuple(_coupled(mechanism))
-        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, coupled)
+        coupled = []  # the modal masses between two coordinates
+        for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+            if isinstance(joint.flexible, Modes):
+                mass, first = joint.flexible.mass_matrix, slices.v.start
+                pairs = np.argwhere(np.triu(mass, 1)).tolist()
+                coupled += [(first + i, first + j, float(mass[i, j])) for i, j in pairs]
+        sizes = mechanism.nq, mechanism.nv
+        return cls(tuple(map(tidy, bodies)), *sizes, mechanism.gravity, *drives, tuple(coupled))
 
     @property
     def bends(self) -> bool:
@@ -263,14 +269,6 @@ def _armature(mechanism: Mechanism) -> Array:
     for _, motor, v, rate in _motor_rates(mechanism):
         armature[v] += rate**2 * motor.inertia
     return armature
-
-
-def _coupled(mechanism: Mechanism) -> Iterator[tuple[int, int, float]]:
-    """Yield the modal masses between two coordinates."""
-    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
-        if isinstance(joint.flexible, Modes):
-            for i, j in np.argwhere(np.triu(joint.flexible.mass_matrix, 1)).tolist():
-                yield slices.v.start + i, slices.v.start + j, float(joint.flexible.mass_matrix[i, j])
 
 
 def _passives(mechanism: Mechanism) -> Iterator[Passive]:
