@@ -10,13 +10,7 @@ from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
 from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, traced
 from torsor.control.controller import reference as make_reference
-from torsor.control.drives import (
-    Drives,
-    check_quaternions,
-    check_rigid,
-    check_tree,
-    check_vector_space,
-)
+from torsor.control.drives import Drives, check_quaternions, check_rigid, check_tree, check_vector_space
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 

@@ -128,10 +128,7 @@ class Request:
 
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
-    """Return a hash of every number that functions of a mechanism depend on, and of ``more`` (by its repr).
-
-    Equal fingerprints mean equal traced functions.
-    """
+    """Return a hash of all that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
     digest = hashlib.sha256(repr((mechanism.parents, mechanism.coordinates, more)).encode())
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):

@@ -220,10 +220,7 @@ class ContactState:
         return velocity
 
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
-        """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
-
-        The first shapes feel the opposite forces at the same points.
-        """
+        """Return the wrenches (L x 6) on links of forces (3) on the second shapes, and the opposite on the first."""
         on = dict[int, tuple[ca.SX, ca.SX]]()
         for each, force in zip(self.points, forces, strict=True):
             for side, sign in ((each.touch.second, 1), (each.touch.first, -1)):

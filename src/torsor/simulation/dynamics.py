@@ -124,20 +124,19 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 def closed(
     robot: Robot,
     name: str,
-    controller: Source,
-    external: Source,
-    sampled: bool,
+    sources: tuple[Source, Source, bool],
     make: Callable[[], ca.Function],
     prescribed: Prescribed | None = None,
     single: bool = False,
 ) -> AnyKernel:
-    """Return the kernel of a function of the acting forces, with the traced sources inlined; see ``compiled``."""
+    """Return the kernel of a function of the forces of ``sources`` (arguments of ``forces``), traced ones inlined."""
+    controller, external, _ = sources
     name = name if prescribed is None else f"{name} {prescribed.v}"
-    holds = held_inputs(controller, external, sampled)
-    sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
-    traced = [each.function for each in sources if each.function is not None]
+    holds = held_inputs(*sources)
+    free = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
+    traced = [each.function for each in free if each.function is not None]
     added = [each.added for each in (controller, external) if each.added is not None]
-    label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
+    label = f"{name} {holds} {[each.function is not None for each in free]} {[each.name() for each in added]}"
     label += " saturated" * (controller.limit is not None)
     return compiled(robot, label, [*traced, *added], make, single)
 

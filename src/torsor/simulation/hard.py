@@ -130,10 +130,7 @@ def impulses(
 def _swept(
     contact: Contact, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX
 ) -> ca.SX:
-    """Return the impulses after sweeps of projected Gauss-Seidel that begin with p.
-
-    The state of the points is kept up to date with every impulse, so that one waits only for the one before it.
-    """
+    """Return the impulses after sweeps of projected Gauss-Seidel from p; each impulse updates the points' state."""
     mu, points = contact.friction, range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
@@ -176,10 +173,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 class FreeMotion(NamedTuple):
-    """A step without contact: its ``inputs`` by name, its end (q, v), and the change of velocity in it.
-
-    ``change`` (nv x 1) is in the axes of the end, as v is.
-    """
+    """A step without contact: ``inputs`` by name, its end (q, v), and the change of velocity, in axes of the end."""
 
     inputs: dict[str, ca.SX]
     q: ca.SX

@@ -77,13 +77,7 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file.
-
-    Example:
-        >>> check_increasing(np.array([0.0, 0.2, 0.1]), np.array([2, 3, 4]), "log.csv")
-        Traceback (most recent call last):
-        torsor.ModelError: log.csv: line 4: the time does not increase: 0.1 s follows 0.2 s; ...
-    """
+    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1
@@ -99,10 +93,6 @@ def wanted_columns(
     """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
 
     Of forces, ``driven`` columns are enough too: those of a robot without its free base.
-
-    Example:
-        >>> wanted_columns({"time": "t", "q": ["a", "b"]}, torsor.library.two_link(), "log.csv")
-        {'time': ['t'], 'q': ['a', 'b']}
     """
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
@@ -130,14 +120,7 @@ def wanted_columns(
 
 
 def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
-    """Return the factors of the columns of each quantity whose unit is given.
-
-    With a ``robot``, units of its coordinates fit their joints; columns of motors have none.
-
-    Example:
-        >>> unit_scales({"time": "ms"}, {"time": ["t"]}, torsor.library.two_link(), "log.csv")["time"].tolist()
-        [0.001]
-    """
+    """Return the factors of the columns of each quantity with a unit, which fits the joints of a ``robot`` given."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
@@ -177,10 +160,7 @@ def quaternions_of(robot: Robot, q: Array) -> Array:
 
 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (times, q, v, a, tau) of a log; what it lacks is computed from what it has.
-
-    Velocities and accelerations are differences of second order, forces those of inverse dynamics.
-    """
+    """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau inverse dynamics."""
     times, q = log["time"], log["q"]
     empty = np.argwhere(~quaternions_of(robot, q).any(axis=-1))
     if empty.size:

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError, SimulationError, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -26,10 +26,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 
 class Choices:
-    """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
-
-    Where coordinates are prescribed, the equations have to be independent in the motion of all others.
-    """
+    """Choices of closure equations that are independent in the motion of all but the ``given`` coordinates' names."""
 
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
         self.robot, self.given = robot, given
@@ -61,10 +58,7 @@ class Choices:
 
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed.
-
-    With prescribed coordinates, the velocities of all others may be anything: they are projected.
-    """
+    """Return the initial state on closed loops; ModelError if q is not closed, or v opens them with none prescribed."""
     gap = np.abs(robot.closed.closure.scaled_error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
@@ -125,10 +119,7 @@ class ClosureMonitor:
         self.robot, self.choices, self.choice, self.q = robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
-        """Return whether the equations stayed independent up to q (nq,) at time t; if not, choose others.
-
-        Raise SimulationError where no choice is independent.
-        """
+        """Return whether the equations stayed independent up to q (nq,) at t; else choose others, or raise an error."""
         if self._good(self.choice, q):
             self.q = q
             return True
@@ -163,17 +154,9 @@ class LoopStep:
     forces and wrenches for one rollout.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        among: Choices,
-        make: Callable[[ClosureChoice], Kernel],
-        q: Array,
-        cores: list[tuple[int, ...]],
-    ) -> None:
-        self.robot, self.among, self.make, self.batch = robot, among, make, q.shape[:-1]
-        self.cores = cores
-        self.choices = [among.near(q.reshape(-1, robot.nq)[0])]
+    def __init__(self, among: Choices, make: Callable[[ClosureChoice], Kernel], q: Array, cores: list[Shape]) -> None:
+        self.among, self.make, self.batch, self.cores = among, make, q.shape[:-1], cores
+        self.choices = [among.near(q.reshape(-1, among.robot.nq)[0])]
         self.kernels = [make(self.choices[0])]
         self.choice = np.zeros(self.batch, dtype=int)
         self.single: Kernel | None = self.kernels[0]
@@ -229,7 +212,7 @@ class LoopStep:
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
         if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
-            raise _rank_loss(self.robot, float(t) + float(rest[-1]), index, self.among.given)
+            raise _rank_loss(self.among.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
 
 

@@ -39,10 +39,7 @@ def _flow(w: float, time: float) -> tuple[float, float]:
 
 
 class Spline:
-    """An interval with s'' = u + w (s - s_k), where x is a quadratic function of s.
-
-    ``way`` is that from the first sample of the interval; its ``rate`` and ``acceleration`` follow.
-    """
+    """An interval with s'' = u + w (s - s_k); ``way`` from its first sample, ``rate`` and ``acceleration`` now."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -171,10 +168,7 @@ class Plan:
         self.first, self.reach = min(k, m), m + len(x) - 1
 
     def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
-        """Return control points (n + 2) from sample m on: the plan, longer at its largest speed, so that it ends later.
-
-        It is the first guess of a better plan, made in pieces of work.
-        """
+        """Return control points (n + 2) from sample m on, a first guess: the plan, longer at its largest speed."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
         most = max(planned)
@@ -367,11 +361,7 @@ class OnlineScaling:
         self.closed = True
 
     def _last_usable(self) -> int:
-        """Return the last sample for plans.
-
-        These are not the last known ones of a path that goes on, since a plan that begins after a stop must not be too
-        short.
-        """
+        """Return the last sample for plans: of an open path not the last known, so that later plans are long enough."""
         return self.fed - 1 if self.closed else self.fed - 1 - LEAST
 
     def _improve(self) -> Iterator[None]:

@@ -235,10 +235,7 @@ def solver() -> Any:
 
 
 def solve(problem: Problem) -> tuple[Array, int, Array]:
-    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the multipliers of the rows.
-
-    Equations that depend on each other stop the solver: they are then replaced by independent ones.
-    """
+    """Return x, exit flag and multipliers; equations that stop the solver are replaced by independent ones."""
     H, g, A, lower, upper, kinds, _ = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
     if flag == INFEASIBLE or (flag == SOLVED and _holds(problem, x)):
@@ -284,10 +281,7 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return names of groups that have no solution together, and have one without any one of them.
-
-    Groups that are ``kept`` hold in any case: the laws of motion.
-    """
+    """Return groups without a solution together that have one without any of them; those ``kept`` always hold."""
     lower, upper, kinds = problem.lower.copy(), problem.upper.copy(), problem.kinds.copy()
     needed = list[str]()
     for name, rows in groups.items():

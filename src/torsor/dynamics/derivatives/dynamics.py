@@ -167,10 +167,7 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 @dataclass(frozen=True, eq=False)
 class _Propagated:
-    """Wrenches that are propagated to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
-
-    All are transformed in one product, since the overhead of a product in CasADi exceeds its cost.
-    """
+    """Wrenches on the way to the root, transformed in one product: a column (6 x 1) of each kind for a coordinate."""
 
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]

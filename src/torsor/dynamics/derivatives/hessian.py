@@ -127,10 +127,7 @@ def _symmetric(block: ca.SX) -> ca.SX:
 
 
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
-    """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
-
-    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
-    """
+    """Return the tree, joints with a variable S split into simple ones in series, and the wrenches (L x 6) on it."""
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body
     for body in tree.bodies:

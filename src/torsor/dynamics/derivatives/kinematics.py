@@ -21,9 +21,10 @@ import casadi as ca
 from torsor.dynamics.recursions import rates
 from torsor.dynamics.recursions.composite import Coordinates, coordinates, onto_coordinates
 from torsor.dynamics.recursions.configuration import steps
-from torsor.dynamics.recursions.kinematics import moves, world_poses
+from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.places import (
     acceleration,
+    body_in_base,
     joints_above,
     place_in_body,
     spatial_rate,
@@ -70,7 +71,7 @@ def _in_base_axes(
     ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
     whether they are those by q, which turns and shifts the place by its Jacobian J.
     """
-    body = world_poses(tree, moves(tree, q))[place.link]
+    body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
     turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
@@ -113,10 +114,7 @@ def acceleration_derivatives(
 def jerk_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv.
-
-    They are those of the recursion over jets, by CasADi.
-    """
+    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv, by CasADi."""
     jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
     by_q, by_v, by_a, by_j = (ca.jacobian(jerk, each) for each in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

@@ -348,10 +348,7 @@ NEAR = 0.1
 
 
 class _WithMultipliers:
-    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers.
-
-    If active coordinates are chosen, their rows follow.
-    """
+    """Factors of the equations with multipliers at q: the chosen rows of A, then those of active coordinates."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
         self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
@@ -367,10 +364,7 @@ class _WithMultipliers:
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``.
-
-        ``rate`` is that of the chosen equations of closure; active coordinates stay as they are.
-        """
+        """Return the y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active coordinates stay."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
         return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
@@ -413,10 +407,7 @@ def closed_forward_dynamics(
     margin: bool = False,
     a_active: ca.SX | None = None,
 ) -> ca.SX:
-    """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation.
-
-    Active coordinates, if there are any in the choice, have given accelerations ``a_active``.
-    """
+    """Return a (nv x 1) with closed loops, stabilised at a ``rate`` (1/s); active coordinates have ``a_active``."""
     system = _WithMultipliers(tree, q, choice)
     return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
 
@@ -456,10 +447,7 @@ def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops, the margin, and the rate of closure that is left, relative to v.
-
-    v is NaN where the loops could not be closed.
-    """
+    """Return the nearest (q, v) with closed loops (v is NaN where there is none), margin, and relative rate left."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):

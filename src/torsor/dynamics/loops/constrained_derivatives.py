@@ -20,23 +20,9 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics.derivatives.dynamics import (
-    Loads,
-    Three,
-    inverse_dynamics_derivatives,
-    joint_wrench_derivatives,
-)
-from torsor.dynamics.loops.constrained import (
-    ClosureChoice,
-    Driven,
-    Linkage,
-    Sharing,
-    accelerated,
-    ends,
-    loads,
-    on_link,
-    projected_mass,
-)
+from torsor.dynamics.derivatives.dynamics import Loads, Three, inverse_dynamics_derivatives, joint_wrench_derivatives
+from torsor.dynamics.loops import constrained
+from torsor.dynamics.loops.constrained import ClosureChoice, Driven, Linkage, Sharing
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import climb, mass_matrix
 from torsor.dynamics.recursions.kinematics import moves, symmetric
@@ -154,11 +140,11 @@ def constrained_forward_dynamics_derivatives(
     linkage = Linkage(tree, q, choice)
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
-    a = accelerated(linkage, v, tau_active, M, external)
+    a = constrained.accelerated(linkage, v, tau_active, M, external)
     motion, tau = MotionDerivatives(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
     by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
-    factors, active = Squares(projected_mass(linkage, M)), linkage.active
+    factors, active = Squares(constrained.projected_mass(linkage, M)), linkage.active
     x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
     return (
         linkage.by_active(linkage.G_active @ x_by_q + motion.a_by_q[active, :]),
@@ -198,11 +184,11 @@ class _Wrenches:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
         tree = self.linkage.tree
         total: list[ca.SX | None] = [None] * len(tree.bodies)
-        parts = zip(ends(tree, self.closures), self.found, self.changes[kind], strict=True)
+        parts = zip(constrained.ends(tree, self.closures), self.found, self.changes[kind], strict=True)
         for (a, b, chain), wrench, change in parts:
             for place, load in ((a, -change), (b, chain.changes_at_b(wrench, self.dq[kind], change))):
                 if place.link >= 0:
-                    before, more = total[place.link], on_link(place, load)
+                    before, more = total[place.link], constrained.on_link(place, load)
                     total[place.link] = more if before is None else before + more
         return total
 
@@ -222,7 +208,7 @@ def constrained_joint_wrench_derivatives(
     """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
-    total = loads(tree, linkage.closures, wrenches.found, external)
+    total = constrained.loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
     G = linkage.G
     found = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]

@@ -47,10 +47,7 @@ class Columns:
 
 
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return A^-1 b (n x 1) of a square A by Householder reflections, and the independence of its columns.
-
-    The second has the sign of the determinant, so that it changes sign where A is singular.
-    """
+    """Return A^-1 b (n x 1) by Householder reflections, and the independence of A's columns times sign(det A)."""
     n, side = A.size1(), ca.SX(1)
     columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
     R = ca.SX(n, n)

@@ -89,10 +89,7 @@ Stiffness = dict[tuple[int, int], ca.SX]
 
 @dataclass(frozen=True, eq=False)
 class _Pivot:
-    """An eliminated coordinate: x = (u - U . A - sum of c x over the coordinates that are eliminated later) / D.
-
-    The ``inverse`` 1 / D is computed once: a division takes the time of ten products.
-    """
+    """An eliminated coordinate: x = (u - U . A - sum of c x over those eliminated later) / D; ``inverse`` is 1 / D."""
 
     index: int
     U: ca.SX
@@ -152,10 +149,7 @@ class Elimination:
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown accelerations x, and M x of the other coordinates.
-
-        ``wrenches`` (6 x 1) on bodies are forces that ``residual`` and the result do not include.
-        """
+        """Return the unknown x, and M x of the others; ``residual`` lacks the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench

@@ -28,10 +28,7 @@ from torsor.dynamics.trees.tree import Tree
 def solve_mass(
     tree: Tree, moved: list[Move], residual: dict[int, ca.SX], stiffness: Stiffness
 ) -> tuple[dict[int, ca.SX], ca.SX]:
-    """Return x with (M + stiffness) x = residual for the coordinates in ``residual``, and M x of the others, in O(n).
-
-    ``stiffness`` holds further entries (i, j), i <= j, of the matrix, which is symmetric.
-    """
+    """Return x with (M + stiffness) x = residual (``stiffness`` has entries i <= j), and M x of the others, in O(n)."""
     return Elimination(tree, moved, residual.keys(), stiffness).solve(residual, {})
 
 

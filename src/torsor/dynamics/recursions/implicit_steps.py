@@ -53,10 +53,7 @@ CONVERGED = 1e-6
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
-
-    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
-    """
+    """Return (q, v) after a step h (s) with the ``forces`` at its middle; with loops, ``closed_state`` projects v."""
     if not tree.nv:
         return q, v
     mu0 = inertial_force(tree, q, v)

@@ -36,10 +36,7 @@ from torsor.spatial import ad, cross, rotational_inertia, skew
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
-
-    The spin of its rotors at the rates (nv x 1) of the coordinates is included.
-    """
+    """Return (angular about the body's origin, linear) momentum for its twist V, with rotors at ``rates`` (nv x 1)."""
     J, ms, m = body.J, body.ms, body.mass
     (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
     return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
@@ -99,10 +96,7 @@ def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1).
-
-    If the total mass is zero, the angular momentum is the same about every point.
-    """
+    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
     moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
     bodies = zip(moved, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for move, V, (R, origin) in bodies:
@@ -139,10 +133,7 @@ def _about(pose: Pose, centre: ca.SX, F: ca.SX) -> ca.SX:
 
 
 def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list[Composite], list[Pose], ca.SX]:
-    """Return blocks of A by joint and rotor, in base axes about the centre of mass, and how they map to coordinates.
-
-    Moves, composites, poses and the centre of mass, which they were computed from, follow.
-    """
+    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre they were made from."""
     moved = moves(tree, q)
     each, poses = composites(tree, moved), world_poses(tree, moved)
     centre = _centre(_whole(tree, moved, each))

@@ -51,10 +51,7 @@ def wrenches(
     external: Load,
     cuts: Set[int] = frozenset(),
 ) -> list[tuple[ca.SX, ca.SX]]:
-    """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root.
-
-    The bodies in ``cuts`` do not act on their parents.
-    """
+    """Return (n, f) of each parent on its body, at the body's origin; those in ``cuts`` do not act on their parents."""
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]

@@ -38,10 +38,7 @@ AXES = ("local", "aligned", "world")
 
 
 def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
-    """Return (R, p) of a place in the frame of its body (in base axes for a place on the base).
-
-    p is the origin of the place, or a point (3 x 1) given in its axes.
-    """
+    """Return (R, p) of a place in its body's frame (or base axes); p is its origin, or a point (3 x 1) in its axes."""
     T = tree.bodies[place.link].link @ place.pose if place.link >= 0 else place.pose
     R, p = sx(T[:3, :3]), sx(T[:3, 3])
     return R, p if point is None else p + R @ point
@@ -54,6 +51,14 @@ def bodies_above(tree: Tree, link: int) -> list[int]:
         found.append(link)
         link = tree.bodies[link].parent
     return found
+
+
+def body_in_base(tree: Tree, moved: list[Move], link: int) -> tuple[ca.SX, ca.SX]:
+    """Return (R, p) of a body's frame in base axes."""
+    R, p = sx(ca.DM.eye(3)), ca.SX.zeros(3, 1)
+    for k in reversed(bodies_above(tree, link)):
+        R, p = moved[k].down(R.T).T, p + R @ moved[k].p
+    return R, p
 
 
 def spatial_rate(w: Sequence[ca.SX], x: Sequence[ca.SX]) -> ca.SX:
@@ -72,15 +77,14 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last of the rates of a place (6 x 1) in the axes asked for.
+    """Return the last rate (6 x 1) of a place in some axes, from omega and the velocity of the point and their rates.
 
-    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
-    only the twist at the base's origin needs more than the last ones.
+    Those are in the body's axes; only the twist at the base's origin needs more than the last ones.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":
         return ca.vertcat(R.T @ angular[-1], R.T @ linear[-1])
-    R, origin = world_poses(tree, moved)[place.link]
+    R, origin = body_in_base(tree, moved, place.link)
     if axes == "aligned":
         return ca.vertcat(R @ angular[-1], R @ linear[-1])
     return spatial_rate([R @ each for each in angular], [origin + R @ p, *(R @ each for each in linear)])
@@ -191,11 +195,12 @@ def joints_above(
             found.append(JointAbove(tree.bodies[k], moved[k], R, p, local=True))
             R, p = moved[k].up(R), moved[k].p + moved[k].up(p)
         return found[::-1]
-    poses, at = world_poses(tree, moved), ca.SX.zeros(3, 1)
-    if axes == "aligned" and above:
-        R_base, here = poses[place.link]
-        at = here + R_base @ p
-    return [JointAbove(tree.bodies[k], moved[k], poses[k][0], poses[k][1] - at, local=False) for k in reversed(above)]
+    R_base, here = body_in_base(tree, moved, place.link)
+    at = here + R_base @ p if axes == "aligned" else ca.SX.zeros(3, 1)
+    for k in reversed(above):
+        R, p = body_in_base(tree, moved, k)
+        found.append(JointAbove(tree.bodies[k], moved[k], R, p - at, local=False))
+    return found
 
 
 def _jacobians(

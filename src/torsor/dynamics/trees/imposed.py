@@ -57,10 +57,7 @@ class _Values:
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
-
-    ``plain`` is for a tree that is not lean: p replaces numbers, and is not the difference from them.
-    """
+    """Return the tree with p (k x 1) instead of the free numbers; ``plain``: it is not lean, and has p itself."""
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
@@ -99,10 +96,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body; its rotation, if it is no input, keeps exact zeros and ones where that is possible.
-
-    ``plain``: the tree is not lean; ``frames``: the frames of some joints are inputs.
-    """
+    """Return T of a body of a lean or ``plain`` tree; ``frames``: the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input

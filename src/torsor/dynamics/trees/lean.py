@@ -27,10 +27,7 @@ from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_ps
 
 
 class SymbolicFrames(NamedTuple):
-    """Bodies whose pose in the parent's frame, and bodies whose joint frame in the link, are inputs and not numbers.
-
-    No inertia is regrouped through such a pose, and such a joint frame is not moved.
-    """
+    """Bodies whose pose is an input (no inertia is regrouped through it), or whose joint frame is (it is not moved)."""
 
     poses: frozenset[int] = frozenset()
     frames: frozenset[int] = frozenset()
@@ -78,10 +75,7 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
-
-    Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
-    """
+    """Root to tips: rotate the frame of each revolute joint about its axis, an offset of q, to the lowest cost."""
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
         children[body.parent].append(i)

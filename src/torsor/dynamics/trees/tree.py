@@ -26,10 +26,7 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``.
-
-    A mode of a flexible link is a rotor that has the linear momentum ``b`` (3) too.
-    """
+    """A rotor on a body: angular momentum ``h`` (3) for a unit rate of ``v``; a mode of a flexible link has b too."""
 
     v: int
     h: Numbers
@@ -70,10 +67,7 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A coupling of positions: the sum of c[0] q[i] + c[1] q[i]^2 + ... over the ``terms`` (i, j, c) is ``offset``.
-
-    The rate of q[i] is v[j].
-    """
+    """A coupling: the sum of c[0] q[i] + c[1] q[i]^2 + ... over ``terms`` (i, j, c) is ``offset``; q[i]' is v[j]."""
 
     terms: tuple[tuple[int, int, tuple[float, ...]], ...]
     offset: float
