@@ -75,6 +75,7 @@ class Drives:
     def of(cls, robot: Robot, name: str, *, damped: bool = False) -> "Drives":
         """Return the drives of a robot; raise ModelError for nonlinear or (unless ``damped``) damped springs."""
         check_vector_space(robot, name)
+        stiffness = []
         for joint in robot.elastic:
             found, motor = "", joint.motor
             assert motor is not None
@@ -86,11 +87,11 @@ class Drives:
                 allowed = "springs with a constant stiffness" + ("" if damped else " and no damping")
                 fix = f"give {name} a robot with such a motor: with_motor({joint.name!r}, ..., stiffness=K)"
                 raise ModelError(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
+            stiffness.append(float(motor.stiffness))  # type: ignore[arg-type]
         places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
         own, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
-        stiffness = ca.DM([float(joint.motor.stiffness) for joint in robot.elastic])  # type: ignore[union-attr, arg-type]
         ratios, offsets = (ca.DM([getattr(joint, k) for joint in robot.elastic]) for k in ("ratio", "offset"))
-        return cls(robot, rigid, own, stiffness, ratios, offsets)
+        return cls(robot, rigid, own, ca.DM(stiffness), ratios, offsets)
 
     @property
     def driven(self) -> list[int]:

@@ -115,13 +115,13 @@ def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
     events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
     check_array(found["held"], (2,), "held", "b")
     held = bool(found["held"][0]), bool(found["held"][1])
-    arrays = (found[name] for name in ARRAYS)
-    samples = Samples(robot, *arrays, status, events, found.get("external"), held, archive.settings)
-    _check(samples)
+    times, q, v, a, tau = (found[name] for name in ARRAYS)
+    samples = Samples(robot, times, q, v, a, tau, status, events, found.get("external"), held, archive.settings)
+    check(samples)
     return samples
 
 
-def _check(samples: Samples) -> None:
+def check(samples: Samples) -> None:
     """Raise ValueError where the arrays of a file do not fit together."""
     robot, times = samples.robot, samples.times
     batch, count = samples.q.shape[:-2], len(np.atleast_1d(times))
@@ -187,7 +187,7 @@ def _read_csv(path: Path, robot: Robot) -> Samples:
         has_external, held = headers[first]
         external = wrenches.reshape(-1, len(robot.links), 6) if has_external else None
         samples = Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held)
-        _check(samples)
+        check(samples)
         return samples
     except ValueError as error:
         raise ModelError(f"not a trajectory of {robot.name}: {error}", where=path.name) from None

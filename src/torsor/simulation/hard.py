@@ -26,6 +26,7 @@ the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence o
 single motion.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -72,24 +73,18 @@ class Mobility:
         """Return the block (3 x 3) of G of the point whose rows begin with n."""
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
+    def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
+        """Return the solver of (G + D) x = right, D diagonal: by its factors, or those of M + J^T D^-1 J (Woodbury)."""
+        J, inverse = self.J, 1 / added
+        matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
+        factors = Squares(ca.densify(symmetric(matrix)))
 
-class Sticking:
-    """The factors of G + D, with D diagonal: by themselves, or those of M + J^T D^-1 J (Woodbury)."""
+        def solve(right: ca.SX) -> ca.SX:
+            if not self.is_wide:
+                return factors.solve(right)
+            return inverse * (right - J @ factors.solve(J.T @ (inverse * right)))
 
-    def __init__(self, mobility: Mobility, added: ca.SX):
-        self._of, self._inverse, J = mobility, 1 / added, mobility.J
-        if mobility.is_wide:
-            matrix = mobility.M + J.T @ (ca.diag(self._inverse) @ J)
-        else:
-            matrix = mobility.write + ca.diag(added)
-        self._factors = Squares(ca.densify(symmetric(matrix)))
-
-    def solve(self, right: ca.SX) -> ca.SX:
-        """Return (G + D)^-1 times a column."""
-        if not self._of.is_wide:
-            return self._factors.solve(right)
-        J = self._of.J
-        return self._inverse * (right - J @ self._factors.solve(J.T @ (self._inverse * right)))
+        return solve
 
 
 # The impulses of hard contact: Coulomb's cone, by one factorisation and sweeps of projected Gauss-Seidel.
@@ -118,12 +113,12 @@ def impulses(
     stuck = ca.DM([_REGULAR] + 2 * [_REGULAR if mu else _AWAY])
     for k in range(count):
         added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
-    sticking = Sticking(mobility, added)
-    held = -sticking.solve(given)
+    stuck_by = mobility.sticking(added)
+    held = -stuck_by(given)
     left = mobility.read @ (mobility.write @ held) + given
-    held -= sticking.solve(left)  # what rests shall not move by what makes G regular
+    held -= stuck_by(left)  # what rests shall not move by what makes G regular
     added[::3] += 1 / spring
-    guess = -Sticking(mobility, added).solve(wanted)
+    guess = -mobility.sticking(added)(wanted)
     return _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held
 
 

@@ -133,9 +133,8 @@ class Recorder:
 
 def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:
     """Return the traced controller, environment or contact along the samples."""
-    kernel: AnyKernel = dynamics.compiled(setup.robot, function.name_out(0), (function,), lambda: function)
-    values: Array = kernel(times, q, v)
-    return values
+    kernel = dynamics.compiled(setup.robot, function.name_out(0), (function,), lambda: function)
+    return np.asarray(kernel(times, q, v))
 
 
 # Fixed steps without Python between them: many in one call of machine code, where nothing in Python is asked.
@@ -212,7 +211,7 @@ def sample_times(setup: Setup) -> Array:
 def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: EventDetector, bar: Bar, solver: Any) -> str:
     """Integrate one rollout, record at the given times, and return the status."""
     robot, nq, settings = setup.robot, setup.robot.nq, setup.settings
-    monitor = ClosureMonitor(robot, setup.choices, setup.q) if robot.loops else None
+    monitor = ClosureMonitor(setup.choices, setup.q) if robot.loops else None
     prescribed = setup.prescribed
     law, law_external = python_controller(setup), setup.external.call
     continuous = None if setup.is_sampled else law

@@ -41,23 +41,12 @@ def read_log(
     delimiter: str | None = None,
     rate: float | None = None,
 ) -> dict[str, Array]:
-    r"""Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
+    """Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
 
     ``columns`` maps "time", "q", "v", "a" and "tau" to heads, or to numbers of columns from 0, in the order of the
     coordinates. ``units`` maps them to units (SI and radians by default); a sequence has one for each column. The
     ``delimiter`` is found in the first line if it is not given. ``rate`` (Hz) replaces the time. Lines that begin with
     # are comments; one that has the heads may begin so.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     log = Path(folder, "log.csv")
-        ...     _ = log.write_text("ms;elbow\n0;0\n10;90\n", encoding="utf-8")
-        ...     found = read_log(
-        ...         log, torsor.library.planar_chain(1), {"time": "ms", "q": ["elbow"]}, {"time": "ms", "q": "deg"}
-        ...     )
-        >>> found["time"].tolist(), found["q"].round(6).tolist()
-        ([0.0, 0.01], [[0.0], [1.570796]])
     """
     where = str(path)
     wanted = wanted_columns(columns, robot, where)

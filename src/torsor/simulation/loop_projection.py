@@ -115,8 +115,8 @@ class ClosureMonitor:
     det [A; N], with N a basis of the null space of A at the start of the step.
     """
 
-    def __init__(self, robot: Robot, choices: Choices, q: Array) -> None:
-        self.robot, self.choices, self.choice, self.q = robot, choices, choices.near(q), q
+    def __init__(self, choices: Choices, q: Array) -> None:
+        self.robot, self.choices, self.choice, self.q = choices.robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
         """Return whether the equations stayed independent up to q (nq,) at t; else choose others, or raise an error."""

@@ -17,7 +17,6 @@ from torsor.base.checks import one_of, positive, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import checked_what
-from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary
 from torsor.base.tables import Column
@@ -28,7 +27,7 @@ from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
-from torsor.simulation.files import Samples, columns
+from torsor.simulation.files import Samples, check, columns
 from torsor.simulation.hard import contact_step
 from torsor.simulation.inputs import Source, casadi_function, traced, words
 from torsor.simulation.methods import STEPS
@@ -125,12 +124,9 @@ class Rollout(Result):
         with reading_archive(Path(path), cls.kind) as found:
             own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))
-            count, batch = len(np.atleast_1d(times)), q.shape[:-2]
-            check_array(times, (count,), "times")
-            check_array(q, (*batch, count, own.nq), "q")
-            check_array(v, (*batch, count, own.nv), "v")
-            if not count or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-                raise ValueError("the times do not increase")
+            check(Samples(own, times, q, v, v, v))  # accelerations and forces, which it has not, are as many as v
+            if not len(times):
+                raise ValueError("no samples")
             return cls(times, q, v, None, own, found.settings)
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = DRAWN) -> "Figure":

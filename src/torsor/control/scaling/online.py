@@ -200,10 +200,7 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
 
 
 def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
-    """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
-
-    A search ends a little below the wish, and points at the wish may be within the bounds too.
-    """
+    """Yield guesses at the wished x, which a search just misses: all before the last braking, fewer, those near it."""
     if points.max() <= _NEAR * wished:
         return
     near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)

@@ -210,10 +210,7 @@ MISSED = 1e-8  # what equations may miss, relative to their right sides: roundin
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations.
-
-    ``equations`` is the number of equations whose solution is checked: the first rows of A.
-    """
+    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper; kinds are 5 for equations, the first of which are checked."""
 
     H: Array
     g: Array
@@ -305,10 +302,7 @@ def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) ->
 def solve_levels(
     problem: Problem, x: Array, J: Array, b: Array, levels: Sequence[int], regularisation: tuple[float, float]
 ) -> tuple[Array, int]:
-    """Return the solution with all priorities, and the solver's flag, from x, that of the first priority.
-
-    J (k x nv) and b (k) are the tasks J a = b, of which ``levels`` have that many rows each.
-    """
+    """Return x with all priorities and the flag, from that of the first; ``levels`` are numbers of rows of J a = b."""
     (count, nv), size = J.shape, len(x)
     ends = np.cumsum(levels)
     weights = np.full(size, regularisation[1])

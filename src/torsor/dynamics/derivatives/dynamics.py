@@ -71,7 +71,8 @@ def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads"
     result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
     found = [ca.substitute(each, start, at["q"]) for each in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
-    return tuple(ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at)))
+    results: Any = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
+    return tuple(results)
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
@@ -132,8 +133,7 @@ def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
     return turned
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
+class Change(NamedTuple):
     """Derivatives of the twist of a body (by q: P1) and of its rate (by q: P2, by v: P3, by a: S) for its joint."""
 
     S: ca.SX
@@ -151,12 +151,11 @@ class Change:
 
     def down(self, move: Move) -> "Change":
         """Return the same in the frame of a child."""
-        moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
-        return Change(*_parts(moved, 4))
+        return Change(*_parts(move.down_twist(ca.horzcat(*self)), 4))
 
     def beside(self, other: "Change") -> "Change":
         """Return the columns of both."""
-        return Change(*(ca.horzcat(getattr(self, each), getattr(other, each)) for each in ("S", "P1", "P2", "P3")))
+        return Change(*map(ca.horzcat, self, other))
 
 
 def _parts(X: ca.SX, count: int) -> list[ca.SX]:

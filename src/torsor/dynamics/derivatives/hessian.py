@@ -131,24 +131,19 @@ def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body
     for body in tree.bodies:
-        bodies += _in_series(body, last[body.parent] if body.parent >= 0 else -1, len(bodies))
+        above, kinds = last[body.parent] if body.parent >= 0 else -1, body.joint.kind.simple
+        T, q, v = body.T, body.q.start, body.v.start
+        for name, axes in kinds if len(kinds) > 1 else ():
+            joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
+            own = slice(q, q + joint.nq), slice(v, v + joint.nv)
+            bodies.append(Body(above, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
+            T, q, v, above = make_pose(axes.T), own[0].stop, own[1].stop, len(bodies) - 1
+        if len(kinds) > 1:
+            bodies[-1] = replace(bodies[-1], P=body.P, link=body.link, rotors=body.rotors)
+        else:
+            bodies.append(replace(body, parent=above))
         last.append(len(bodies) - 1)
     if external is not None:
         external, given = ca.SX.zeros(len(bodies), 6), external
         external[last, :] = given
     return replace(tree, bodies=tuple(bodies)), external
-
-
-def _in_series(body: Body, parent: int, first: int) -> list[Body]:
-    """Return the bodies, with indices from ``first``, that replace one body."""
-    kinds = body.joint.kind.simple
-    if len(kinds) == 1:
-        return [replace(body, parent=parent)]
-    row: list[Body] = []
-    T, q, v = body.T, body.q.start, body.v.start
-    for k, (name, axes) in enumerate(kinds):
-        joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
-        own = slice(q, q + joint.nq), slice(v, v + joint.nv)
-        row.append(Body(parent, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
-        T, q, v, parent = make_pose(axes.T), own[0].stop, own[1].stop, first + k
-    return [*row[:-1], replace(row[-1], P=body.P, link=body.link, rotors=body.rotors)]

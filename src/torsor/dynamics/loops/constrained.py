@@ -439,10 +439,7 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the distance of the chosen equations from dependence: the least part of a row independent of those before.
-
-    Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
-    """
+    """Return the least part of a chosen row of A independent of those before, relative to a regular configuration."""
     return _WithMultipliers(tree, q, choice).margin
 
 

@@ -13,6 +13,7 @@ ancestor. Two short cuts serve flexible links:
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -87,8 +88,7 @@ FEW, FEW_RIGID = 7, 1
 Stiffness = dict[tuple[int, int], ca.SX]
 
 
-@dataclass(frozen=True, eq=False)
-class _Pivot:
+class _Pivot(NamedTuple):
     """An eliminated coordinate: x = (u - U . A - sum of c x over those eliminated later) / D; ``inverse`` is 1 / D."""
 
     index: int
@@ -98,8 +98,7 @@ class _Pivot:
     c: dict[int, ca.SX]
 
 
-@dataclass(frozen=True, eq=False)
-class _Shape:
+class _Shape(NamedTuple):
     """The eliminated modes of a flexible link that carries nothing: x = y - M^-1 U^T A, y = M^-1 u, M constant."""
 
     modes: range
@@ -108,8 +107,7 @@ class _Shape:
     y: ca.SX
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
+class _Step(NamedTuple):
     """The joint's own motion: A <- A + S x."""
 
     index: int

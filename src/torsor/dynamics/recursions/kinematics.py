@@ -11,8 +11,7 @@ all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-21; U after Khalil a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -152,8 +151,7 @@ def _axis(R: ca.SX) -> int | None:
     return next((k for k in stays if R[k, k].is_one()), None)
 
 
-@dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(NamedTuple):
     """Angular velocity and acceleration, acceleration of the origin, and U, in the body's own axes."""
 
     w: ca.SX

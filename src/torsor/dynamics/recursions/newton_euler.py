@@ -25,10 +25,7 @@ Load = ca.SX | None  # external wrenches (L x 6) on the links
 
 
 def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
-    """Return the inertial wrench (n, f) of a body about its origin, by Newton's and Euler's equations, with its rotors.
-
-    A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
-    """
+    """Return the inertial wrench (n, f) about a body's origin; rotors add h a + (w x h) v (Hua et al. 2022, eq. 25)."""
     Sigma, ms, m = body.Sigma, body.ms, body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
     if a is not None:

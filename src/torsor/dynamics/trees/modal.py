@@ -25,7 +25,7 @@ The modal masses m_k are the armature of the coordinates.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -136,8 +136,7 @@ class Modal:
         return Sigma
 
 
-@dataclass(frozen=True, eq=False)
-class Condensed:
+class Condensed(NamedTuple):
     """The inertia I(eta) - U M^-1 U^T of a link that carries nothing, without its modes; U_k = (h_k, b_k).
 
     ``lost`` (6, 6) is U M^-1 U^T at rest, ``first`` (6, 6, n) the derivatives of the difference; ``fixed`` entries of

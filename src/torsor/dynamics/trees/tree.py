@@ -7,7 +7,7 @@ moves it from there, and a pseudo-inertia. Frames of the user's links are stored
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -41,10 +41,7 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """Spring, damper and friction along x = sum of c q + offset, with the force K(x) x + D x' + Fs sign(x').
-
-    ``q`` and ``v`` are the indices of the positions and velocities in x; ``c`` are their coefficients.
-    """
+    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of x and x'."""
 
     q: tuple[int, ...]
     v: tuple[int, ...]
@@ -56,8 +53,7 @@ class Passive:
     smooth: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
+class Cut(NamedTuple):
     """A cut joint between two places of the tree."""
 
     loop: CutJoint
@@ -65,8 +61,7 @@ class Cut:
     b: Place
 
 
-@dataclass(frozen=True, eq=False)
-class Relation:
+class Relation(NamedTuple):
     """A coupling: the sum of c[0] q[i] + c[1] q[i]^2 + ... over ``terms`` (i, j, c) is ``offset``; q[i]' is v[j]."""
 
     terms: tuple[tuple[int, int, tuple[float, ...]], ...]
@@ -193,8 +188,7 @@ class Tree:
                 mass, first = joint.flexible.mass_matrix, slices.v.start
                 pairs = np.argwhere(np.triu(mass, 1)).tolist()
                 coupled += [(first + i, first + j, float(mass[i, j])) for i, j in pairs]
-        sizes = mechanism.nq, mechanism.nv
-        return cls(tuple(map(tidy, bodies)), *sizes, mechanism.gravity, *drives, tuple(coupled))
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, tuple(coupled))
 
     @property
     def bends(self) -> bool:
