@@ -173,8 +173,7 @@ def operational_space(
         free = -brake * (v - inverse @ _solve(mobility, J @ v))
         # The task force also cancels the effect of the damping on the task.
         force = _solve(mobility, wanted - drift - inverse.T @ free)
-        tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
-        return tau
+        return ca.SX(J.T @ force + free + robot.function("bias_force")(q, v))
 
     return traced("operational_space", robot, law, desired)
 
@@ -191,8 +190,7 @@ def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.
     # e'' = A w' + b
     A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
     asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
-    turn: ca.SX = ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired)
-    return turn
+    return ca.SX(ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:

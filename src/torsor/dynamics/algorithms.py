@@ -94,11 +94,10 @@ def size(mechanism: Mechanism, axis: str | int) -> int:
         return axis
     if axis.endswith("+1"):
         return size(mechanism, axis.removesuffix("+1")) + 1
-    if axis == "p":
-        return regressor.parameter_count(mechanism)
     nq, nv, loops = mechanism.nq, mechanism.nv, mechanism.loops
     sizes = {"n": nv, "3n": 3 * nv, "nq": nq, "nq+n+2": nq + nv + 2, "rows": 6, "L": len(mechanism.links)}
     sizes |= {"N": len(mechanism.active), "c": sum(loop.count for loop in loops)}
+    sizes["p"] = len(regressor.INERTIAL) * len(mechanism.links) + 3 * sum(joint.nv for joint in mechanism.joints)
     return (sizes | {"cuts": sum(not isinstance(loop, Coupling) for loop in loops)})[axis]
 
 

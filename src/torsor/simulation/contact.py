@@ -216,8 +216,7 @@ class ContactState:
         if link < 0:
             return ca.SX.zeros(3, 1)
         (R, p), twist = self._bodies[link], self._twists[link]
-        velocity: ca.SX = R @ twist[3:] + cross(R @ twist[:3], point - p)
-        return velocity
+        return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
 
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
         """Return the wrenches (L x 6) on links of forces (3) on the second shapes, and the opposite on the first."""

@@ -221,8 +221,7 @@ def _linear(body: Body) -> slice:
 
 def _axes(body: Body, q: ca.SX) -> ca.SX:
     """Return the rotation matrix of a free body."""
-    R: ca.SX = body.joint.kind.transform(body.position(q), body.joint.pitch)[0]
-    return R
+    return ca.SX(body.joint.kind.transform(body.position(q), body.joint.pitch)[0])
 
 
 def tangents(normal: ca.SX) -> ca.SX:

@@ -281,10 +281,7 @@ class Prescribed:
         return found
 
     def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
-        """Warn, once for each coordinate, where v is not the rate of q or a that of v, with (3 times, q v a, n).
-
-        Such motions need forces that are not finite, which no step of an integrator sees.
-        """
+        """Warn once for each coordinate where v is not the rate of q, or a that of v, in ``motion`` (3, q v a, n)."""
         sizes = np.abs(motion).max(axis=0)
         changes = motion[2] - motion[0]
         missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule

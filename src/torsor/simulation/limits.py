@@ -44,11 +44,6 @@ class Limits:
         object.__setattr__(self, "stiffness", positive(self.stiffness, _WHERE, "stiffness"))
         object.__setattr__(self, "dissipation", number(self.dissipation, _WHERE, "dissipation", least=0.0))
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The fields, for the settings of a trajectory."""
-        return dict(vars(self))
-
     def effort(self, robot: Robot) -> Array | None:
         """Return the largest force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
 

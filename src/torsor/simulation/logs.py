@@ -41,12 +41,9 @@ def read_log(
     delimiter: str | None = None,
     rate: float | None = None,
 ) -> dict[str, Array]:
-    """Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
+    """Return the quantities of a text file that ``columns`` has, time (N,), q (N, nq), v, a, tau (N, nv).
 
-    ``columns`` maps "time", "q", "v", "a" and "tau" to heads, or to numbers of columns from 0, in the order of the
-    coordinates. ``units`` maps them to units (SI and radians by default); a sequence has one for each column. The
-    ``delimiter`` is found in the first line if it is not given. ``rate`` (Hz) replaces the time. Lines that begin with
-    # are comments; one that has the heads may begin so.
+    The arguments are those of ``Trajectory.load``. Lines that begin with # are comments; one with the heads may too.
     """
     where = str(path)
     wanted = wanted_columns(columns, robot, where)
@@ -79,10 +76,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
-
-    Of forces, ``driven`` columns are enough too: those of a robot without its free base.
-    """
+    """Return the columns (heads or numbers) of quantities, one a coordinate; of forces, ``driven`` are enough too."""
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:

@@ -125,18 +125,16 @@ class ClosureMonitor:
             return True
         others = self.choices.during(t, (), self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
-            if self._margin(self.choice, q) >= SINGULAR and not self._changes_sign(self.choice, q):
+            if self._good(self.choice, q, SINGULAR):
                 self.q = q  # close to dependent, but no other choice is better
                 return True
             raise _rank_loss(self.robot, t, (), self.choices.given)
         self.choice = others
         return False
 
-    def _good(self, choice: ClosureChoice, q: Array) -> bool:
-        return self._margin(choice, q) >= POOR and not self._changes_sign(choice, q)
-
-    def _margin(self, choice: ClosureChoice, q: Array) -> float:
-        return float(self.robot.closed.closure.margin(choice, q))
+    def _good(self, choice: ClosureChoice, q: Array, least: float = POOR) -> bool:
+        margin = float(self.robot.closed.closure.margin(choice, q))
+        return margin >= least and not self._changes_sign(choice, q)
 
     def _changes_sign(self, choice: ClosureChoice, q: Array) -> bool:
         given = np.eye(self.robot.nv)[list(choice.active)]

@@ -190,7 +190,7 @@ class Setup:
         if limits is not None:
             limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
             law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
-            about["limits"] = limits.about
+            about["limits"] = asdict(limits)
             if motion is not None:
                 raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
         hard = None if contact is None or contact.kind == "compliant" else contact
@@ -263,11 +263,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
 
 
 def python_controller(setup: Setup) -> Law | None:
-    """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
-
-    A sampled controller is to be called once each control period. Its forces act ``delay_periods`` later; until the
-    first one arrives, the force is zero.
-    """
+    """Return the controller that Python calls (a sampled one once a period, acting after its delay), None if traced."""
     law = _law(setup)
     if law is None or not setup.is_sampled:
         return law

@@ -491,21 +491,19 @@ class OnlineScaling:
         elif self._last_usable() > self.plan.reach or self._is_slow:
             self._search, self._skipped, self._spent, self._elapsed = self._improve(), False, 0, 0
         self._was_fed = False
-        self._timing = self._advance()
-        return self._timing
-
-    def _advance(self) -> Timing:
         left = self.period
         while self._k < self.plan.reach:
             if self._interval is None:
                 self._interval = self.plan.interval(self._k, self.period)
-            left = self._interval.advance(left)
+            now = self._interval
+            left = now.advance(left)
             if left < 0:
-                way, rate, acceleration = self._interval.way, self._interval.rate, self._interval.acceleration
-                return Timing(self._k * self.spacing + way, rate, acceleration)
+                self._timing = Timing(self._k * self.spacing + now.way, now.rate, now.acceleration)
+                return self._timing
             self._k, self._interval = self._k + 1, None
         self.finished = self.closed and self._k == self.fed - 1
-        return Timing(self._k * self.spacing, 0.0, 0.0)
+        self._timing = Timing(self._k * self.spacing, 0.0, 0.0)
+        return self._timing
 
     def command(self) -> tuple[Array, Array, Array]:
         """Return positions, velocities and accelerations of the joints, each (nv), at the last step.

@@ -157,10 +157,7 @@ def program(
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
-    """Return place, J and wanted acceleration of each contact: equations that do not depend on those before them.
-
-    Points of one body depend on each other, in the axes of the body by constant factors: one configuration shows it.
-    """
+    """Return place, J and wanted acceleration of contacts: rows independent of those before, at one configuration."""
     found, kept = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)
     q = at.robot.integrate(at.robot.neutral(), rng.uniform(-0.6, 0.6, at.robot.nv))

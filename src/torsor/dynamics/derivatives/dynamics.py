@@ -99,7 +99,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The composite of a joint as one body: products of I and 2 B (from twice D and P) with twists (6 x m)."""
+    """The composite of a joint as one body: its inertia, twice D and P, and what loads add."""
 
     composite: Composite
     D: ca.SX
@@ -109,14 +109,6 @@ class Carried:
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
         return ca.vertcat(*self.composite.momentum(X))
-
-    def times_B(self, X: ca.SX) -> ca.SX:
-        """Return 2 B X."""
-        return times_B(self.D, self.P, X)
-
-    def times_B_T(self, X: ca.SX) -> ca.SX:
-        """Return 2 B^T X, pure moments."""
-        return times_B_T(self.D, self.P, X)
 
     def times_E(self, X: ca.SX) -> ca.SX:
         """Return E X, the effect of a rotation on loads that are constant in the world."""
@@ -129,8 +121,7 @@ class Carried:
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
     """Return S x* (n, f): the change of a wrench that moves with each twist that is a column of S."""
-    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
-    return turned
+    return ca.SX(ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :]))
 
 
 class Change(NamedTuple):
@@ -144,8 +135,8 @@ class Change(NamedTuple):
     def wrenches(self, carried: Carried) -> Three:
         """Return the derivatives of the composite's wrench by q, v and a, without the rotation S x* F of the wrench."""
         return (
-            carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
-            carried.times_I(self.P3) + carried.times_B(self.S),
+            carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S),
+            carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S),
             carried.times_I(self.S),
         )
 
@@ -258,7 +249,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 
     def of_joint(k: int) -> tuple[ca.SX, ...]:
         S, carried = at.moved[k].S, at.carried[k]
-        return *at.columns(k), carried.times_B_T(S), carried.times_E_T(S)
+        return *at.columns(k), times_B_T(carried.D, carried.P, S), carried.times_E_T(S)
 
     def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
         none, by_v, by_a = at.rotor_columns(k, rotor)

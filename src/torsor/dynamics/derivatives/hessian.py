@@ -60,7 +60,7 @@ class _Virtual:
         S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
         turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
-        V_by_q = turned + real.times_B_T(W) - times_B_T(D, P, 2 * self.at.change[k].P1)
+        V_by_q = turned + times_B_T(real.D, real.P, W) - times_B_T(D, P, 2 * self.at.change[k].P1)
         H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
         A_by_q = carry(S, H, P) + real.times_I(W)
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a

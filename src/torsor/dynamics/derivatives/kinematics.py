@@ -66,11 +66,7 @@ def _changes(
 def _in_base_axes(
     tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
 ) -> Callable[..., ca.SX]:
-    """Return the function that maps changes (6 x nv) of the rates of a place, in its own axes, to those in base axes.
-
-    ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
-    whether they are those by q, which turns and shifts the place by its Jacobian J.
-    """
+    """Return the map of changes (6 x nv) of the ``rates`` (twist, ...) of a place, by q or not, to base axes."""
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
@@ -82,8 +78,7 @@ def _in_base_axes(
     derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
 
     def mapped(*changes: ca.SX, by_q: bool = False) -> ca.SX:
-        changed: ca.SX = derivative @ ca.vertcat(J if by_q else ca.SX(6, tree.nv), *changes)
-        return changed
+        return ca.SX(derivative @ ca.vertcat(J if by_q else ca.SX(6, tree.nv), *changes))
 
     return mapped
 

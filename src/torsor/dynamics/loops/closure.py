@@ -66,14 +66,9 @@ class _Link:
         return columns if self.toward_b else -columns
 
     @property
-    def has_many(self) -> bool:
-        """Whether the joint has more than one column."""
-        return self.move.S.size2() > 1
-
-    @property
     def turns_itself(self) -> bool:
         """Whether its columns move with it; a single column is not changed by its own motion."""
-        return self.toward_b and self.has_many
+        return self.toward_b and self.move.S.size2() > 1
 
     @cached_property
     def J(self) -> ca.SX:
@@ -142,8 +137,7 @@ class Chain:
         """Return the changes (6 x k) of the wrench at frame a for steps dq (nv x k) and changes of forces."""
         twists = self.J @ (self._gather @ dq)
         seen = self._rules[3](*self.pose, forces) @ twists + self._W.T @ changes
-        at_a: ca.SX = ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :])
-        return at_a
+        return ca.SX(ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :]))
 
     def changes_at_b(self, wrench: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
         """Return the changes of the wrench at frame b in its axes, from its changes (6 x k) at frame a."""
@@ -151,8 +145,7 @@ class Chain:
         w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
         moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
         turned = skew(wrench[:3] - cross(p, f)) @ w, skew(f) @ w
-        at_b: ca.SX = ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1]))
-        return at_b
+        return ca.SX(ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1])))
 
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
         """Return the partial sums of V and A, after none, one, ... of the joints."""
@@ -183,7 +176,7 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            shift = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
+            shift = ad(V[kept]) @ J if J.size2() > 1 else own  # a single column does not move itself
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
             by_v = own + turned
             if link.move.varies:

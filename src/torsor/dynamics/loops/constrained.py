@@ -22,7 +22,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.dynamics.loops.closure import Chain, Closures, characteristic_scales, closure_error, closure_jacobian
-from torsor.dynamics.loops.factors import Columns, Squares, reflected
+from torsor.dynamics.loops.factors import Columns, Squares, placed, reflected
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, integrate
 from torsor.dynamics.recursions.kinematics import symmetric
@@ -122,15 +122,11 @@ class Linkage:
 
     def driven(self, tau_active: ca.SX) -> ca.SX:
         """Return the forces (nv x k) of all coordinates, from those of the active ones."""
-        whole = ca.SX(self.tree.nv, tau_active.size2())
-        whole[self.active, :] = tau_active
-        return whole
+        return placed(self.tree.nv, self.active, tau_active)
 
     def all_rows(self, kept: ca.SX) -> ca.SX:
         """Return values of all equations from those of the chosen ones, zero for redundant equations."""
-        found = ca.SX(self.closures.A.size1(), kept.size2())
-        found[self.rows, :] = kept
-        return found
+        return placed(self.closures.A.size1(), self.rows, kept)
 
 
 class Sharing:
@@ -168,11 +164,7 @@ class Driven:
         self.v, self.a = linkage.motion(v_active, a_active)
         self.tau = inverse_dynamics(linkage.tree, linkage.q, self.v, self.a, external)
         self.given, self.passed = linkage.balance(self.tau, share)
-
-    @property
-    def multipliers(self) -> ca.SX:
-        """The multipliers (c x 1) of all equations of closure."""
-        return self.linkage.all_rows(self.passed)
+        self.multipliers = linkage.all_rows(self.passed)  # (c x 1) of all equations of closure
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -233,11 +225,7 @@ LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
-
-    All in one column, so that the assembly calls one function per step. The side is the independence of the columns of
-    A_d, with the sign of its determinant, which changes at a singularity.
-    """
+    """Return in a column positions after dv, Newton's next step, error, and independence of A_d with the sign of det."""
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
@@ -427,9 +415,8 @@ def closed_loop_forces(
 ) -> ca.SX:
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     system = _WithMultipliers(tree, q, choice)
-    found = ca.SX(system.closures.A.size1(), 1)
-    found[list(choice.rows)] = -system.accelerations(v, tau, external)[1]
-    return system.result(found, margin)
+    kept = -system.accelerations(v, tau, external)[1]
+    return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
 
 
 def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False) -> ca.SX:

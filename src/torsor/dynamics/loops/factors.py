@@ -7,6 +7,13 @@ of a positive definite one. Both keep structural zeros.
 import casadi as ca
 
 
+def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
+    """Return a matrix with so many rows: those given at their places, and structural zeros elsewhere."""
+    whole = ca.SX(count, rows.size2())
+    whole[places, :] = rows
+    return whole
+
+
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
@@ -121,13 +128,10 @@ class Squares:
 
     def placed(self, rows: ca.SX) -> ca.SX:
         """Return rows in their original order, from the order of elimination."""
-        whole = ca.SX(*rows.shape)
-        whole[self.order, :] = rows
-        return whole
+        return placed(rows.size1(), self.order, rows)
 
     def inverse(self) -> ca.SX:
         """Return M^-1, in the order of elimination; one triangle is computed, since a row needs only later ones."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
-        whole: ca.SX = ca.tril2symm(triangle)
-        return whole
+        return ca.SX(ca.tril2symm(triangle))

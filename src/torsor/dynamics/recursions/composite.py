@@ -227,8 +227,7 @@ def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B X for twists X (6 x m)."""
     w = X[:3, :]
-    product: ca.SX = ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w)
-    return product
+    return ca.SX(ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w))
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:

@@ -207,23 +207,18 @@ class Elimination:
         self.u[k] = self.u[k] - ca.dot(S, force)
         pending[k] = pending.get(k, ca.SX.zeros(6, 1)) + IS
 
-    def _condense(self, j: int, shape: Shape) -> None:
-        """Eliminate the modes of a flexible link that carries nothing; the inertia of body j has been without them."""
-        modes = _own(shape.modal)
-        U, inverse = shape.momenta, sx(shape.modal.compliance)
-        y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
-        for k in modes:
-            del self.D[k]
-        self.force[j] = self.force[j] + U @ y
-        self.done[j].append(_Shape(modes, U, inverse, y))
-
     def _inward(self) -> None:
         """Eliminate, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
             own = _own(body)
-            for shape in self.alone[j]:
-                self._condense(j, shape)
+            for shape in self.alone[j]:  # the inertia of the body has been without them
+                modes, U, inverse = _own(shape.modal), shape.momenta, sx(shape.modal.compliance)
+                y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
+                for k in modes:
+                    del self.D[k]
+                self.force[j] = self.force[j] + U @ y
+                self.done[j].append(_Shape(modes, U, inverse, y))
             for rotor in self.moved[j].body.rotors:
                 if rotor.v in self.D and rotor.v not in self.condensed:
                     pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)

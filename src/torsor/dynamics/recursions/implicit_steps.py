@@ -33,8 +33,7 @@ from torsor.dynamics.loops.constrained import CLOSED, ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
-from torsor.dynamics.recursions.elimination import Stiffness
-from torsor.dynamics.recursions.hybrid import solve_mass
+from torsor.dynamics.recursions.elimination import Elimination, Stiffness
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.momentum import gravity_energy, kinetic_energy
 from torsor.dynamics.recursions.newton_euler import inertial_force, inverse_dynamics, load_force
@@ -93,11 +92,7 @@ def midpoint_step(
 def newton_solver(
     tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
 ) -> Callable[[ca.SX], ca.SX]:
-    """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
-
-    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
-    (``outer_jacobians``); without these the elimination of ``hybrid`` solves it.
-    """
+    """Return the solver of (M + h^2 K + h D) x = residual, M at q, K and D of passive (``own``) and other forces."""
     stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
     if outer is None:
         return partial(_solve, tree, q, stiffness=stiffness)
@@ -172,7 +167,9 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
 
 
 def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
-    found, _ = solve_mass(tree, moves(tree, q), dict(enumerate(ca.vertsplit(residual))), stiffness)
+    """Return x with (M + stiffness) x = residual, in O(n); ``stiffness`` has entries (i, j), i <= j."""
+    rows = dict(enumerate(ca.vertsplit(residual)))
+    found, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
     return ca.vertcat(*(found[k] for k in range(tree.nv)))
 
 
@@ -197,11 +194,7 @@ GAMMA = 1 - 1 / math.sqrt(2)
 
 
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s).
-
-    ``forces`` give tau and the external wrenches at the times of the two stages, g h and h after the start. If Newton's
-    method does not converge, the velocities are NaN.
-    """
+    """Return (q, v) after a step h (s), v NaN if it fails; ``forces`` are those at its stages, g h and h after t."""
     if not tree.nv:
         return q, v
     zero = ca.SX.zeros(tree.nv, 1)

@@ -27,8 +27,7 @@ def sx(value: Any) -> ca.SX:
 
 def symmetric(A: ca.SX) -> ca.SX:
     """Return a symmetric A with its lower triangle copied to the upper one, which avoids computing both."""
-    total: ca.SX = ca.tril2symm(ca.tril(A))
-    return total
+    return ca.SX(ca.tril2symm(ca.tril(A)))
 
 
 class Move:
@@ -123,13 +122,12 @@ class Move:
 
 
 def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
-    """Return R D R^T.
-
-    A rotation about a coordinate axis keeps the trace and the skew-symmetric part of the four components of its plane:
-    that takes 11 operations instead of 24 for the product.
-    """
-    axis = _axis(R)
-    if axis is None:
+    """Return R D R^T, about a coordinate axis with 11 operations: trace and skew part of its plane stay the same."""
+    # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
+    others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
+    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
+    axis = next((k for k in stays if R[k, k].is_one()), None)
+    if axis is None or (R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}):  # or a permutation
         return R @ (R @ D.T).T
     x, y, z = (axis + 1) % 3, (axis + 2) % 3, axis
     c, s = R[x, x], R[y, x]
@@ -139,16 +137,6 @@ def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
     turned[x, y], turned[y, x] = c * k - D[y, x], c * k - D[x, y]
     turned[:, z], turned[z, :] = R @ D[:, z], (R @ D[z, :].T).T
     return turned
-
-
-def _axis(R: ca.SX) -> int | None:
-    """Return the coordinate axis of a rotation; None for any other rotation and for signed permutations."""
-    if R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}:
-        return None
-    # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
-    others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
-    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
-    return next((k for k in stays if R[k, k].is_one()), None)
 
 
 class Motion(NamedTuple):

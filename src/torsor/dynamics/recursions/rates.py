@@ -34,8 +34,7 @@ Jet = list[ca.SX]
 def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[Any], m: int) -> ca.SX:
     """Return the m-th rate of a product of two jets, by Leibniz' rule."""
     first, *rest = (comb(m, k) * times(x[k], y[m - k]) for k in range(m + 1))
-    total: ca.SX = sum(rest, start=first)
-    return total
+    return ca.SX(sum(rest, start=first))
 
 
 class _U:
@@ -57,13 +56,11 @@ class _U:
             self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
 
     def __matmul__(self, x: ca.SX) -> ca.SX:
-        total: ca.SX = self._rest @ x + self._diagonal @ (self._times * x)
-        return total
+        return ca.SX(self._rest @ x + self._diagonal @ (self._times * x))
 
     def moment(self, Sigma: ca.SX) -> ca.SX:
         """Return the integral of r x (U r) dm."""
-        total: ca.SX = moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma)
-        return total
+        return ca.SX(moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma))
 
 
 class _Turning:
@@ -91,18 +88,15 @@ class _Turning:
         # levels[l][m]: the m-th rate relative to the parent of the l-th rate relative to the child.
         levels = [[self.move.down(x) for x in jet]]
         for level in range(1, len(jet)):
-            levels.append([self._step(levels, level, m) for m in range(len(jet) - level)])
+            levels.append([])
+            for total in range(level, len(jet)):  # one more rate relative to the child, x' - w_J x x
+                found = levels[0][total]
+                for k in range(total):  # vectors are summed before the cross product
+                    below = range(min(level, total - k))
+                    first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
+                    found = found + cross(sum(rest, start=first), self._seen[k])
+                levels[level].append(found)
         return [rates[0] for rates in levels]
-
-    def _step(self, levels: list[Jet], level: int, m: int) -> ca.SX:
-        """Return one more rate relative to the child, x' - w_J x x; vectors are summed before the cross product."""
-        total = m + level
-        found = levels[0][total]
-        for k in range(total):
-            below = range(min(level, total - k))
-            first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
-            found = found + cross(sum(rest, start=first), self._seen[k])
-        return found
 
 
 class _Recursion:

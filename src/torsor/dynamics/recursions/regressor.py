@@ -123,11 +123,6 @@ def parameters(mechanism: Mechanism) -> Array:
     return np.array(values)
 
 
-def parameter_count(mechanism: Mechanism) -> int:
-    """Return the number of parameters."""
-    return len(INERTIAL) * len(mechanism.links) + 3 * sum(joint.nv for joint in mechanism.joints)
-
-
 def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
     """Return the names of the parameters in their order: "link2.mx", "joint3.coulomb"."""
     links = [f"{link.name}.{each}" for link in mechanism.links for each in INERTIAL]

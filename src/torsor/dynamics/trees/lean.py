@@ -83,7 +83,10 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     for i in range(len(bodies)):
         if aligned[i].joint.kind.absorbs_turn and i not in symbolic.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
-            options = [_rotate_frame(family, angle) for angle in _angles(family)]
+            # Candidate angles: zero, to the first moment, and to the children's axes and origins.
+            directions = [family[0].P[:2, 3], *(child.T[:2, k] for child in family[1:] for k in (2, 3))]
+            angles = [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
+            options = [_rotate_frame(family, angle) for angle in angles]
             best = min(options, key=_cost)  # of equal costs the first: angle zero, the original frame
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
@@ -113,13 +116,6 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     return found
 
 
-def _angles(family: list[Body]) -> list[float]:
-    """Return candidate angles: zero, to the first moment, and to the children's axes and origins."""
-    body, *children = family
-    directions = [body.P[:2, 3], *(child.T[:2, k] for child in children for k in (2, 3))]
-    return [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
-
-
 def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
     """Return a body and its children with the body's frame turned about its axis by an angle."""
     body, *children = family
@@ -146,11 +142,9 @@ def _cost(family: list[Body]) -> int:
     # A child that can be rotated will get the simplest axes later.
     axes = [axis_frame(c.T[:3, 2]) if c.joint.kind.absorbs_turn else c.T[:3, :3] for c in children]
     poses = [body.T, *(make_pose(R, c.T[:3, 3]) for R, c in zip(axes, children, strict=True))]
-    return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(T)) for T in poses))
-
-
-def _pose_cost(T: Array) -> int:
-    """Return the approximate number of operations of a constant pose: three vectors go down through it, two up."""
-    R, p = T[:3, :3], T[:3, 3]
-    products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
-    return int(5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p))
+    cost = (body.turn != 0) + inertia
+    for T in map(tidy_pose, poses):  # three vectors go down through a pose, two up
+        R, p = T[:3, :3], T[:3, 3]
+        products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
+        cost += 5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p)
+    return int(cost)
