@@ -225,7 +225,7 @@ LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return in a column positions after dv, Newton's next step, error, and independence of A_d with the sign of det."""
+    """Return in a column: positions after dv, Newton's next step, error, and independence of A_d, signed as det."""
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
