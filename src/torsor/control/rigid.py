@@ -37,8 +37,26 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
     """
     check_tree(robot, "gravity_pd")
     if robot.nq != robot.nv:
-        return _of_rigid_robot(robot, reference, kp, kd)
-    return _of_motors(robot, reference, kp, kd)
+        return _with_quaternions(robot, reference, kp, kd)
+    drives = Drives.of(robot, "gravity_pd", damped=True)
+    desired = make_reference(robot, reference)
+    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
+    own = drives.driven
+
+    def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        q_d = desired.rates(t, 0)[0]
+        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
+        hold = drives.static(q_d if drives.elastic else q)
+        target = ca.SX(q_d)
+        force = drives.of_elastic(hold) / drives.ratio  # of the springs
+        target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
+        hold[drives.elastic] = force
+        rate = ca.jtimes(target, t, ca.SX(1))
+        tau = ca.SX.zeros(robot.nv, 1)
+        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
+        return tau
+
+    return traced("gravity_pd", robot, law, desired)
 
 
 def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
@@ -62,29 +80,7 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
     return traced("gravity_compensation", robot, law_of, None)
 
 
-def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    drives = Drives.of(robot, "gravity_pd", damped=True)
-    desired = make_reference(robot, law)
-    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
-    own = drives.driven
-
-    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        q_d = desired.rates(t, 0)[0]
-        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
-        hold = drives.static(q_d if drives.elastic else q)
-        target = ca.SX(q_d)
-        force = drives.of_elastic(hold) / drives.ratio  # of the springs
-        target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
-        hold[drives.elastic] = force
-        rate = ca.jtimes(target, t, ca.SX(1))
-        tau = ca.SX.zeros(robot.nv, 1)
-        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
-        return tau
-
-    return traced("gravity_pd", robot, law_of, desired)
-
-
-def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
     desired = make_reference(robot, law)
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")

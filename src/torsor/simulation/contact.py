@@ -200,16 +200,13 @@ class ContactState:
         for body, (R, p) in zip(tree.bodies, self._bodies, strict=True):
             own = sx(body.link)
             self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
-        self.points = [point for touch in touches for point in self._points(touch)]
-
-    def _points(self, touch: Touch) -> list[ContactPoint]:
-        poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
-        found = []
-        for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
-            middle = (each.first + each.second) / 2
-            relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
-            found.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
-        return found
+        self.points = list[ContactPoint]()
+        for touch in touches:
+            poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+            for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
+                middle = (each.first + each.second) / 2
+                relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
+                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
 
     def _velocity(self, link: int, point: ca.SX) -> ca.SX:
         """Return the velocity (3 x 1) of a point of a link, in base axes."""

@@ -116,13 +116,12 @@ def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
     check_array(found["held"], (2,), "held", "b")
     held = bool(found["held"][0]), bool(found["held"][1])
     times, q, v, a, tau = (found[name] for name in ARRAYS)
-    samples = Samples(robot, times, q, v, a, tau, status, events, found.get("external"), held, archive.settings)
-    check(samples)
-    return samples
+    external = found.get("external")
+    return check(Samples(robot, times, q, v, a, tau, status, events, external, held, archive.settings))
 
 
-def check(samples: Samples) -> None:
-    """Raise ValueError where the arrays of a file do not fit together."""
+def check(samples: Samples) -> Samples:
+    """Return the samples of a file; raise ValueError where its arrays do not fit together."""
     robot, times = samples.robot, samples.times
     batch, count = samples.q.shape[:-2], len(np.atleast_1d(times))
     shapes: dict[str, tuple[int, ...]] = {"times": (count,), "q": (*batch, count, robot.nq)}
@@ -140,6 +139,7 @@ def check(samples: Samples) -> None:
             check_array(value, shape, f"event{k}_{name}", "iu" if name == "rollouts" else "f")
         if ((event.rollouts < 0) | (event.rollouts >= np.array(batch, dtype=int))).any():
             raise ValueError(f"event{k}_rollouts has indices outside {batch}")
+    return samples
 
 
 def columns(samples: Samples) -> list[Column]:
@@ -186,8 +186,6 @@ def _read_csv(path: Path, robot: Robot) -> Samples:
         times, q, v, a, tau, wrenches = np.split(table.numbers(missing=True), ends, axis=1)
         has_external, held = headers[first]
         external = wrenches.reshape(-1, len(robot.links), 6) if has_external else None
-        samples = Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held)
-        check(samples)
-        return samples
+        return check(Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held))
     except ValueError as error:
         raise ModelError(f"not a trajectory of {robot.name}: {error}", where=path.name) from None

@@ -33,11 +33,8 @@ class Curve(NamedTuple):
 
     @classmethod
     def through(cls, times: Array, q: Array) -> "Curve":
-        """Return the cubic spline through positions (T, n): its accelerations are continuous.
-
-        The slopes at its ends are those of the cubics through the first and the last four points. A quintic with the
-        values, slopes and accelerations of a cubic at both ends is that cubic.
-        """
+        """Return the cubic spline through positions (T, n), with end slopes of the cubics through four points there."""
+        # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
         slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)

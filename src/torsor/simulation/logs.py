@@ -135,19 +135,14 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
             raise ModelError(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix)
 
 
-def quaternions_of(robot: Robot, q: Array) -> Array:
-    """Return the quaternions (..., joints, 4) of positions q (..., nq)."""
-    pairs = zip(robot.joints, robot.coordinates, strict=True)
-    ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
-    return np.stack([q[..., end - 4 : end] for end in ends], -2) if ends else np.ones((*q.shape[:-1], 0, 4))
-
-
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
     """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau inverse dynamics."""
     times, q = log["time"], log["q"]
-    empty = np.argwhere(~quaternions_of(robot, q).any(axis=-1))
+    pairs = zip(robot.joints, robot.coordinates, strict=True)
+    ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
+    empty = np.flatnonzero(np.any([~q[:, end - 4 : end].any(axis=-1) for end in ends], axis=0))
     if empty.size:
-        text = f"sample {empty[0][0]} has a quaternion of length 0"
+        text = f"sample {empty[0]} has a quaternion of length 0"
         raise ModelError(text, where=where, fix="correct the columns of q: x, y, z, w")
     if ("v" not in log or "a" not in log) and len(times) < 3:
         raise ModelError(f"{len(times)} samples without v and a", where=where, allowed="3 or more")

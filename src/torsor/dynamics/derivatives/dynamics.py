@@ -31,17 +31,8 @@ from typing import Any, NamedTuple
 import casadi as ca
 
 from torsor.dynamics.loops.factors import Squares
-from torsor.dynamics.recursions.composite import (
-    Composite,
-    Entries,
-    carried_by_each,
-    composites,
-    coordinates,
-    momentum_composites,
-    onto_coordinates,
-    times_B,
-    times_B_T,
-)
+from torsor.dynamics.recursions import composite
+from torsor.dynamics.recursions.composite import Composite, Entries, coordinates, times_B, times_B_T
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.hybrid import hybrid_dynamics
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists, world_poses
@@ -183,9 +174,9 @@ class Setting:
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
-        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
-        bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
-        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        momenta = zip(*composite.momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
+        bodies = zip(composite.composites(tree, self.moved), momenta, self._loads(loads), strict=True)
+        self.carried = [Carried(body, D, P, load) for body, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
     def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
@@ -199,7 +190,7 @@ class Setting:
             f.append(R @ force)
             x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the rest of the moment is a couple
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
-        return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
+        return list(zip(*composite.carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
     def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
         body, move = self.tree.bodies[k], self.moved[k]
@@ -291,7 +282,7 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
         before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
         seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
         before, change = seen[k]
-        gather = onto_coordinates(before + below.coordinates, tree.nv)
+        gather = composite.onto_coordinates(before + below.coordinates, tree.nv)
         for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
             wrench = ca.horzcat(above, beneath) @ gather
             kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))

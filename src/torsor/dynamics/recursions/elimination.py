@@ -91,7 +91,7 @@ Stiffness = dict[tuple[int, int], ca.SX]
 class _Pivot(NamedTuple):
     """An eliminated coordinate: x = (u - U . A - sum of c x over those eliminated later) / D; ``inverse`` is 1 / D."""
 
-    index: int
+    k: int
     U: ca.SX
     inverse: ca.SX
     u: ca.SX
@@ -110,7 +110,7 @@ class _Shape(NamedTuple):
 class _Step(NamedTuple):
     """The joint's own motion: A <- A + S x."""
 
-    index: int
+    k: int
     S: ca.SX
 
 
@@ -280,7 +280,7 @@ class Elimination:
             rest = pivot.u - ca.dot(pivot.U, A)
             for m, c in pivot.c.items():
                 rest = rest - c * found[m]
-            found[pivot.index] = rest * pivot.inverse
+            found[pivot.k] = rest * pivot.inverse
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
@@ -290,7 +290,7 @@ class Elimination:
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
             for step in self.late[j]:
-                A = A + step.S * found[step.index]
+                A = A + step.S * found[step.k]
             if j in self.motions:
                 A = sum((Z * found[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
             # With the joint's own unknowns eliminated, this is the wrench through the joint.
@@ -307,7 +307,7 @@ class Elimination:
                     x = act.y - act.inverse @ (act.U.T @ A)
                     found |= {k: x[index] for index, k in enumerate(act.modes)}
                 else:
-                    A = A + act.S * found[act.index]
+                    A = A + act.S * found[act.k]
             others = (rotor for rotor in move.body.rotors if rotor.v not in self.ends)
             forces += [(rotor.v, ca.dot(ca.vertcat(*rotor.momentum), A)) for rotor in others]
             acceleration.append(A)

@@ -57,7 +57,11 @@ def midpoint_step(
         return q, v
     mu0 = inertial_force(tree, q, v)
     near = chart(tree, q, h / 2 * v)
-    lagrangian_force = _lagrangian_force(tree)
+    # (q, v) -> dL/dq at constant v, along the local coordinates s about q; springs belong to F.
+    q_s, v_s, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
+    L = kinetic_energy(tree, chart(tree, q_s, s), v_s) - gravity_energy(tree, chart(tree, q_s, s))
+    L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
+    lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
     with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     outer = outer_jacobians(tree, near, v, forces)
@@ -144,14 +148,6 @@ def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.
     at = ca.vertcat(here, s, x), ca.vertcat(q, ca.SX.zeros(tree.nv, 1), v)
     K, D = (ca.substitute(-ca.densify(each), *at) for each in found)
     return K, D
-
-
-def _lagrangian_force(tree: Tree) -> ca.Function:
-    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs belong to F."""
-    q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
-    moved = chart(tree, q, s)
-    gradient = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
-    return ca.Function("lagrangian_force", [q, v], [ca.substitute(gradient, s, ca.SX.zeros(tree.nv, 1))])
 
 
 def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, ca.SX]:

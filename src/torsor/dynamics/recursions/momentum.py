@@ -91,8 +91,7 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
-    mass = total_mass(tree)
-    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # undefined without mass
+    return _over_mass(tree, _first_moment(tree, q))
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:

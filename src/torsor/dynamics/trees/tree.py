@@ -181,7 +181,15 @@ class Tree:
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
             clamped = tuple(modal[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
-        drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
+        closures = list[Cut | Relation]()
+        positions, rates = mechanism.position_names, mechanism.coordinate_names
+        for loop in mechanism.loops:
+            if isinstance(loop, Coupling):
+                terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
+                closures.append(Relation(tuple(terms), loop.offset))
+            else:
+                closures.append(Cut(loop, *map(mechanism.place, ends_of(mechanism, loop))))
+        drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(closures)
         coupled = []  # the modal masses between two coordinates
         for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
             if isinstance(joint.flexible, Modes):
@@ -206,16 +214,6 @@ class Tree:
         first_q = max((body.q.stop for body in self.bodies), default=0)
         first_v = max((body.v.stop for body in self.bodies), default=0)
         return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
-
-
-def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
-    for loop in mechanism.loops:
-        if not isinstance(loop, Coupling):
-            yield Cut(loop, *map(mechanism.place, ends_of(mechanism, loop)))
-        else:
-            positions, rates = mechanism.position_names, mechanism.coordinate_names
-            terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
-            yield Relation(tuple(terms), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
