@@ -59,7 +59,8 @@ def midpoint_step(
     near = chart(tree, q, h / 2 * v)
     # (q, v) -> dL/dq at constant v, along the local coordinates s about q; springs belong to F.
     q_s, v_s, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
-    L = kinetic_energy(tree, chart(tree, q_s, s), v_s) - gravity_energy(tree, chart(tree, q_s, s))
+    moved = chart(tree, q_s, s)
+    L = kinetic_energy(tree, moved, v_s) - gravity_energy(tree, moved)
     L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
     lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
     with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
