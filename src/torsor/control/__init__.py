@@ -10,8 +10,9 @@ from torsor.control.elastic import (
 )
 from torsor.control.observer import MomentumObserver
 from torsor.control.rigid import computed_torque, gravity_compensation, gravity_pd, operational_space
-from torsor.control.scaling import OnlineScaling, Timing
-from torsor.control.whole_body import (
+from torsor.control.scaling.online import OnlineScaling, Timing
+from torsor.control.whole_body.controller import WholeBody, WholeBodyResult
+from torsor.control.whole_body.tasks import (
     AngularMomentum,
     CenterOfMass,
     FrameDirection,
@@ -21,8 +22,6 @@ from torsor.control.whole_body import (
     PointContact,
     Posture,
     SurfaceContact,
-    WholeBody,
-    WholeBodyResult,
 )
 
 __all__ = [

@@ -17,19 +17,15 @@ from torsor.mechanism.curves import Cam
 from torsor.robot.robot import Robot
 
 
-def check_tree(robot: object, name: str) -> None:
-    """Raise ModelError for anything but a robot without loops."""
+def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
+    """Raise ModelError for anything but a robot without loops and, unless allowed, without ``flexible`` links."""
     if not isinstance(robot, Robot):
         raise ModelError(f"{name} for {reprlib.repr(robot)}", allowed="a torsor.Robot", fix="torsor.load(path)")
     if robot.loops:  # the laws would drive all joints of the tree, also those without a drive
         fix = "a function (t, q, v) of robot.closed.inverse_dynamics, given to simulate as the controller"
         raise ModelError(f"{name} for a robot with loops", where=robot.name, allowed="trees", fix=fix)
-
-
-def check_no_flexible_links(robot: Robot, name: str) -> None:
-    """Raise ModelError for a robot with flexible links: no drive acts on their modes, which a law would drive too."""
     bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]
-    if bent:
+    if bent and not flexible:
         found = f"{name} for the flexible links {', '.join(map(repr, bent[:5]))}, whose modes have no drive"
         fix = "a function (t, q, v) that returns 0 for the modes, given to simulate as the controller"
         raise ModelError(found, where=robot.name, allowed="rigid links", fix=fix)
@@ -38,7 +34,6 @@ def check_no_flexible_links(robot: Robot, name: str) -> None:
 def check_vector_space(robot: Robot, name: str) -> None:
     """Raise ModelError for a robot with quaternions (velocities are not rates of positions) or flexible links."""
     check_tree(robot, name)
-    check_no_flexible_links(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
         found = f"{name} for a robot with the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
@@ -80,20 +75,20 @@ class Drives:
     def of(cls, robot: Robot, name: str, *, damped: bool = False) -> "Drives":
         """Return the drives of a robot; raise ModelError for nonlinear or (unless ``damped``) damped springs."""
         check_vector_space(robot, name)
-        places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
         stiffness = []
         for joint in robot.elastic:
-            assert joint.motor is not None
-            found = ""
-            if isinstance(joint.motor.stiffness, str):
-                found = f"the stiffness of {joint.name!r} is the law {joint.motor.stiffness!r}"
-            elif joint.motor.damping and not damped:
-                found = f"the spring of {joint.name!r} has the damping {joint.motor.damping}"
+            found, motor = "", joint.motor
+            assert motor is not None
+            if isinstance(motor.stiffness, str):
+                found = f"the stiffness of {joint.name!r} is the law {motor.stiffness!r}"
+            elif motor.damping and not damped:
+                found = f"the spring of {joint.name!r} has the damping {motor.damping}"
             if found:
                 allowed = "springs with a constant stiffness" + ("" if damped else " and no damping")
                 fix = f"give {name} a robot with such a motor: with_motor({joint.name!r}, ..., stiffness=K)"
                 raise ModelError(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
-            stiffness.append(float(joint.motor.stiffness))  # type: ignore[arg-type]
+            stiffness.append(float(motor.stiffness))  # type: ignore[arg-type]
+        places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
         own, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
         ratios, offsets = (ca.DM([getattr(joint, k) for joint in robot.elastic]) for k in ("ratio", "offset"))
         return cls(robot, rigid, own, ca.DM(stiffness), ratios, offsets)

@@ -11,8 +11,6 @@ rotors on moving links. Both are inserted from the pass before, differentiated e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +43,16 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     """
     drives = Drives.of(robot, "feedback_linearization")
     where = f"{robot.name}: feedback_linearization"
-    _check(drives, where)
+    stiff = [name for k, name in enumerate(robot.coordinate_names[: drives.n]) if k not in drives.elastic]
+    if stiff:
+        found = f"the rigid coordinates {', '.join(map(repr, stiff[:5]))}"
+        fix = "use control.mixed, or control.computed_torque if no joint is elastic"
+        raise ModelError(found, where=where, allowed="elastic joints only", fix=fix)
+    coupled = drives.coupled(range(drives.n))
+    if coupled:
+        found = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by other links"
+        fix = "put the motors on the base, or use control.mixed"
+        raise ModelError(found, where=where, allowed="no inertia between joints and motors", fix=fix)
     desired = make_reference(robot, reference)
     gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # of e, e', e'', e'''
 
@@ -71,26 +78,11 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     return traced("feedback_linearization", robot, law, desired)
 
 
-def _check(drives: Drives, where: str) -> None:
-    stiff = [name for k, name in enumerate(drives.robot.coordinate_names[: drives.n]) if k not in drives.elastic]
-    if stiff:
-        found = f"the rigid coordinates {', '.join(map(repr, stiff[:5]))}"
-        fix = "use control.mixed, or control.computed_torque if no joint is elastic"
-        raise ModelError(found, where=where, allowed="elastic joints only", fix=fix)
-    coupled = drives.coupled(range(drives.n))
-    if coupled:
-        found = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by other links"
-        fix = "put the motors on the base, or use control.mixed"
-        raise ModelError(found, where=where, allowed="no inertia between joints and motors", fix=fix)
-
-
 # Inverse-dynamics control of robots with any mix of rigid and elastic joints: Hua et al. 2022, section IV.
 #
 # Two control loops. The outer loop gives the torques tau_c of the load. In elastic joints the springs transmit them, so
 # tau_c determines the desired motor angles theta_d, which the inner loop tracks. The rates of theta_d are exact: they
 # are differentiated through the model, with the accelerations of the closed loop.
-
-Pair = tuple[ca.SX, ca.SX]
 
 
 def mixed(
@@ -132,12 +124,9 @@ def mixed(
     if count and (K_D_motor is None or Lambda_motor is None):
         fix = f"give numbers, or one for each of the {count} elastic joints"
         raise ModelError("K_D_motor or Lambda_motor is missing", where=where, fix=fix)
-    gains = _Gains(
-        positive_vector(K_D, drives.n, where, "K_D"),
-        positive_vector(Lambda, drives.n, where, "Lambda"),
-        positive_vector(1.0 if K_D_motor is None else K_D_motor, count, where, "K_D_motor"),
-        positive_vector(1.0 if Lambda_motor is None else Lambda_motor, count, where, "Lambda_motor"),
-    )
+    P, rate = positive_vector(K_D, drives.n, where, "K_D"), positive_vector(Lambda, drives.n, where, "Lambda")
+    P_motor = positive_vector(1.0 if K_D_motor is None else K_D_motor, count, where, "K_D_motor")
+    rate_motor = positive_vector(1.0 if Lambda_motor is None else Lambda_motor, count, where, "Lambda_motor")
     desired = make_reference(robot, reference)
     neglected = drives.coupled(drives.elastic)
     if neglected:
@@ -145,62 +134,34 @@ def mixed(
         warn(f"{where}: elastic joints move the motors of {names}; theta_d neglects the coupling with their rotors")
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        joints, motors = zip(drives.split(q), drives.split(v), strict=True)
-        return _Loops(drives, gains, desired, t, joints, motors).torques()
-
-    return traced("mixed", robot, law, desired)
-
-
-@dataclass(frozen=True, eq=False)
-class _Gains:
-    K_D: Array
-    Lambda: Array
-    K_D_motor: Array
-    Lambda_motor: Array
-
-
-class _Loops:
-    """The two control loops at a state, over symbols: joints (q, v) and motors (theta, w)."""
-
-    def __init__(self, drives: Drives, gains: _Gains, desired: Reference, t: ca.SX, joints: Pair, motors: Pair):
-        self.drives, self.gains, self.t = drives, gains, t
-        (q, v), (self.theta, self.w) = joints, motors
-        self.q, self.v = q, v
+        (q, theta), (v, w) = drives.split(q), drives.split(v)
         q_d, v_d, a_d = desired.rates(t, 2)
-        self.sigma = v_d + gains.Lambda * (q_d - q) - v
-        self.a_r = a_d + gains.Lambda * (v_d - v)
+        sigma, a_r = v_d + rate * (q_d - q) - v, a_d + rate * (v_d - v)
         # M q_r'' + C q_r' = (M q_r'' + C q') + C sigma, and the bracket is inverse dynamics.
-        self.tau_c = drives.inverse(q, v, self.a_r) + drives.coriolis(q, v) @ self.sigma + gains.K_D * self.sigma
-
-    def torques(self) -> ca.SX:
-        """Return tau of joints and motors."""
-        drives, gains = self.drives, self.gains
-        tau, elastic = ca.SX(self.tau_c), drives.elastic
-        deflection = drives.of_elastic(self.tau_c) / (drives.ratio * drives.K)
-        theta_d = drives.unloaded(self.q) + deflection
-        e = theta_d - self.theta
+        tau_c = drives.inverse(q, v, a_r) + drives.coriolis(q, v) @ sigma + P * sigma
+        deflection = drives.of_elastic(tau_c) / (drives.ratio * drives.K)
+        theta_d = drives.unloaded(q) + deflection
+        e = theta_d - theta
         # The forces on the load: tau_c in rigid joints, the springs in elastic ones.
-        joint_force = ca.SX(self.tau_c)
-        joint_force[elastic] = drives.ratio * drives.K * (self.theta - drives.unloaded(self.q))
-        a = drives.forward(self.q, self.v, joint_force)
-        theta_d_rate = self._rate(theta_d, a)
-        theta_d_rate2 = self._rate(theta_d_rate, a)
-        sigma, sigma_rate = (drives.ratio * drives.of_elastic(each) for each in (self.sigma, self.a_r - a))
-        sigma_m = theta_d_rate + gains.Lambda_motor * e + sigma - self.w
-        a_m_r = theta_d_rate2 + gains.Lambda_motor * (theta_d_rate - self.w) + sigma_rate
-        _, S, B = drives.mass(self.q)
-        feedback = gains.K_D_motor * sigma_m
-        bias, motor_bias = drives.bias(self.q, self.v, self.w)
-        still_bias, _ = drives.bias(self.q, self.v, 0 * self.w)
+        joint_force = ca.SX(tau_c)
+        joint_force[drives.elastic] = drives.ratio * drives.K * (theta - drives.unloaded(q))
+        a = drives.forward(q, v, joint_force)
+        state, flow = ca.vertcat(t, q, v, theta), ca.vertcat(1, v, a, w)
+        theta_d_rate = ca.jtimes(theta_d, state, flow)
+        theta_d_rate2 = ca.jtimes(theta_d_rate, state, flow)
+        sigma_joint, sigma_rate = (drives.ratio * drives.of_elastic(each) for each in (sigma, a_r - a))
+        sigma_m = theta_d_rate + rate_motor * e + sigma_joint - w
+        a_m_r = theta_d_rate2 + rate_motor * (theta_d_rate - w) + sigma_rate
+        _, S, B = drives.mass(q)
+        feedback = P_motor * sigma_m
+        bias, motor_bias = drives.bias(q, v, w)
+        still_bias, _ = drives.bias(q, v, 0 * w)
         a_m = a_m_r + (feedback + drives.K * e) / ca.diag(B)
-        tau = tau + S @ a_m + (bias - still_bias)
-        tau[elastic] = 0
+        tau = ca.SX(tau_c) + S @ a_m + (bias - still_bias)
+        tau[drives.elastic] = 0
         return ca.vertcat(tau, S.T @ a + B @ a_m_r + motor_bias + drives.K * deflection + feedback)
 
-    def _rate(self, value: ca.SX, a: ca.SX) -> ca.SX:
-        """Return the time derivative of a function of the state, with the accelerations a of the joints."""
-        state = ca.vertcat(self.t, self.q, self.v, self.theta)
-        return ca.jtimes(value, state, ca.vertcat(1, self.v, a, self.w))
+    return traced("mixed", robot, law, desired)
 
 
 PASSES = 3

@@ -41,7 +41,7 @@ class MomentumObserver:
     """
 
     def __init__(self, robot: Robot, gain: ArrayLike):
-        check_tree(robot, "MomentumObserver")
+        check_tree(robot, "MomentumObserver", flexible=True)
         self.robot = robot
         self.gain = positive_vector(gain, robot.nv, f"{robot.name}: MomentumObserver", "gain")
         sizes = {"state": 3 * robot.nv, "q": robot.nq, "v": robot.nv, "tau": robot.nv, "h": 1}

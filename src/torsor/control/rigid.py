@@ -8,16 +8,9 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import frozen_pose, positive_vector
 from torsor.base.errors import ModelError
-from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, reference, traced
+from torsor.control.controller import Controller, Law, Reference, law_function, pd_gains, traced
 from torsor.control.controller import reference as make_reference
-from torsor.control.drives import (
-    Drives,
-    check_no_flexible_links,
-    check_quaternions,
-    check_rigid,
-    check_tree,
-    check_vector_space,
-)
+from torsor.control.drives import Drives, check_quaternions, check_rigid, check_tree, check_vector_space
 from torsor.robot.robot import Robot
 from torsor.spatial import skew
 
@@ -43,10 +36,27 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         [34.43]
     """
     check_tree(robot, "gravity_pd")
-    check_no_flexible_links(robot, "gravity_pd")
     if robot.nq != robot.nv:
-        return _of_rigid_robot(robot, reference, kp, kd)
-    return _of_motors(robot, reference, kp, kd)
+        return _with_quaternions(robot, reference, kp, kd)
+    drives = Drives.of(robot, "gravity_pd", damped=True)
+    desired = make_reference(robot, reference)
+    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
+    own = drives.driven
+
+    def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
+        q_d = desired.rates(t, 0)[0]
+        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
+        hold = drives.static(q_d if drives.elastic else q)
+        target = ca.SX(q_d)
+        force = drives.of_elastic(hold) / drives.ratio  # of the springs
+        target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
+        hold[drives.elastic] = force
+        rate = ca.jtimes(target, t, ca.SX(1))
+        tau = ca.SX.zeros(robot.nv, 1)
+        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
+        return tau
+
+    return traced("gravity_pd", robot, law, desired)
 
 
 def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
@@ -61,7 +71,6 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
         [27.43]
     """
     check_tree(robot, "gravity_compensation")
-    check_no_flexible_links(robot, "gravity_compensation")
     check_rigid(robot, "gravity_compensation", "use gravity_pd")
     D = positive_vector(kd, robot.nv, robot.name, "kd", or_zero=True)
 
@@ -71,31 +80,9 @@ def gravity_compensation(robot: Robot, kd: ArrayLike = 0.0) -> Controller:
     return traced("gravity_compensation", robot, law_of, None)
 
 
-def _of_motors(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
-    drives = Drives.of(robot, "gravity_pd", damped=True)
-    desired = reference(robot, law)
-    P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
-    own = drives.driven
-
-    def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-        q_d = desired.rates(t, 0)[0]
-        # Forces at q could feed energy into the springs; forces at the constant q_d derive from a potential.
-        hold = drives.static(q_d if drives.elastic else q)
-        target = ca.SX(q_d)
-        force = drives.of_elastic(hold) / drives.ratio  # of the springs
-        target[drives.elastic] = drives.unloaded(q_d) + force / drives.K
-        hold[drives.elastic] = force
-        rate = ca.jtimes(target, t, ca.SX(1))
-        tau = ca.SX.zeros(robot.nv, 1)
-        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
-        return tau
-
-    return traced("gravity_pd", robot, law_of, desired)
-
-
-def _of_rigid_robot(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
+def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: ArrayLike) -> Controller:
     check_rigid(robot, "gravity_pd with a floating base", "use a robot with rigid joints, or a fixed base")
-    desired = reference(robot, law)
+    desired = make_reference(robot, law)
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):
@@ -182,8 +169,7 @@ def operational_space(
         free = -brake * (v - inverse @ _solve(mobility, J @ v))
         # The task force also cancels the effect of the damping on the task.
         force = _solve(mobility, wanted - drift - inverse.T @ free)
-        tau: ca.SX = J.T @ force + free + robot.function("bias_force")(q, v)
-        return tau
+        return ca.SX(J.T @ force + free + robot.function("bias_force")(q, v))
 
     return traced("operational_space", robot, law, desired)
 
@@ -200,8 +186,7 @@ def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.
     # e'' = A w' + b
     A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
     asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
-    turn: ca.SX = ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired)
-    return turn
+    return ca.SX(ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:

@@ -17,7 +17,6 @@ from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
-from torsor.mechanism.loops import Closure
 
 LOADS = ("", "link", "world", "point")
 """External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
@@ -129,10 +128,7 @@ class Request:
 
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
-    """Return a hash of every number that functions of a mechanism depend on, and of ``more`` (by its repr).
-
-    Equal fingerprints mean equal traced functions.
-    """
+    """Return a hash of all that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
     digest = hashlib.sha256(repr((mechanism.parents, mechanism.coordinates, more)).encode())
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
@@ -150,18 +146,16 @@ def fingerprint(mechanism: Mechanism, *more: object) -> str:
         arrays = (joint.placement, joint.axis, joint.point, joint.coulomb, joint.viscous, joint.rotor_inertia)
         for array in (*arrays, link.com, link.inertia):
             digest.update(np.asarray(array).tobytes())
-    for loop in mechanism.loops:
-        digest.update(repr(_ends(mechanism, loop)).encode())
+    for loop in mechanism.loops:  # with places and indices instead of names
+        if isinstance(loop, Coupling):
+            terms = [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()]
+            content: object = (terms, loop.offset)
+        else:
+            places = (mechanism.place(end) for end in ends_of(mechanism, loop))
+            sizes = (loop.radius, loop.roller) if isinstance(loop, Wheel) else (loop.length,)
+            content = loop.kind, sizes, [(place.link, place.pose.tobytes()) for place in places]
+        digest.update(repr(content).encode())
     return digest.hexdigest()
-
-
-def _ends(mechanism: Mechanism, loop: Closure) -> object:
-    """Return the content of a loop, with places and indices instead of names."""
-    if isinstance(loop, Coupling):
-        return [(mechanism.position_names.index(name), c) for name, c in loop.polynomials.items()], loop.offset
-    places = (mechanism.place(end) for end in ends_of(mechanism, loop))
-    sizes = (loop.radius, loop.roller) if isinstance(loop, Wheel) else (loop.length,)
-    return loop.kind, sizes, [(place.link, place.pose.tobytes()) for place in places]
 
 
 # The forms of a traced function: values, Jacobian-vector and vector-Jacobian products, and Jacobians, by CasADi.
@@ -236,14 +230,8 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     arguments: dict[str, Any] = {name: symbol for name, symbol in symbols.items() if name != "p"}
     if algorithm.at_place:
         arguments["place"] = mechanism.place(request.place)  # type: ignore[arg-type]
-    if algorithm.in_axes:
-        arguments["axes"] = request.axes
-    if algorithm.by_rows:
-        arguments["rows"] = request.rows
-    if algorithm.hybrid:
-        arguments["forced"] = request.forced
-    if algorithm.closed:
-        arguments["choice"] = request.choice
+    options = {"axes": request.axes, "rows": request.rows, "forced": request.forced, "choice": request.choice}
+    arguments |= {name: value for name, value in options.items() if name in algorithm.parameters}
     if algorithm.keeps:
         arguments["in_world"] = request.loads in ("world", "point")
     tree = Tree.of(mechanism)

@@ -80,10 +80,8 @@ class Contact:
         if not isinstance(self.ground, bool):
             instance_of(self.ground, Shape, _WHERE, "ground", allowed="True, False or a torsor.Shape")
         checked = {name: positive(getattr(self, name), _WHERE, name) for name in ("stiffness", "slip")}
-        checked |= {
-            name: number(getattr(self, name), _WHERE, name, least=0.0)
-            for name in ("dissipation", "friction", "relaxation")
-        }
+        for name in ("dissipation", "friction", "relaxation"):
+            checked[name] = number(getattr(self, name), _WHERE, name, least=0.0)
         checked["exponent"] = number(self.exponent, _WHERE, "exponent", least=1.0, most=3.0)
         if not isinstance(self.pairs, (str, Sequence)):
             raise ModelError(argument="pairs", value=self.pairs, where=_WHERE, allowed=_PAIRS)
@@ -116,9 +114,8 @@ class Contact:
         if self.ground:
             plane = Shape("plane") if isinstance(self.ground, bool) else self.ground
             fixed.insert(0, Placed(replace(plane, name="ground"), -1, "ground", "ground"))
-        if self.shapes is None:
-            named = list(range(len(placed)))
-        else:
+        named = list(range(len(placed)))
+        if self.shapes is not None:
             named = [k for name in several(self.shapes) for k in named_shapes(robot, placed, name)]
         chosen = dict.fromkeys(k for k in named if placed[k].link >= 0)
         found = [Touch(under, placed[k]) for under in fixed for k in chosen]
@@ -203,30 +200,23 @@ class ContactState:
         for body, (R, p) in zip(tree.bodies, self._bodies, strict=True):
             own = sx(body.link)
             self._links.append(ca.horzcat(R @ own[:3, :3], p + R @ own[:3, 3]))
-        self.points = [point for touch in touches for point in self._points(touch)]
-
-    def _points(self, touch: Touch) -> list[ContactPoint]:
-        poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
-        found = []
-        for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
-            middle = (each.first + each.second) / 2
-            relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
-            found.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
-        return found
+        self.points = list[ContactPoint]()
+        for touch in touches:
+            poses = [self._links[each.link] if each.link >= 0 else sx(ca.DM.eye(4)[:3, :]) for each in touch]
+            for each in contact_points(touch.first.shape, poses[0], touch.second.shape, poses[1]):
+                middle = (each.first + each.second) / 2
+                relative = self._velocity(touch.second.link, middle) - self._velocity(touch.first.link, middle)
+                self.points.append(ContactPoint(each.distance, each.normal, middle, relative, touch))
 
     def _velocity(self, link: int, point: ca.SX) -> ca.SX:
         """Return the velocity (3 x 1) of a point of a link, in base axes."""
         if link < 0:
             return ca.SX.zeros(3, 1)
         (R, p), twist = self._bodies[link], self._twists[link]
-        velocity: ca.SX = R @ twist[3:] + cross(R @ twist[:3], point - p)
-        return velocity
+        return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
 
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
-        """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
-
-        The first shapes feel the opposite forces at the same points.
-        """
+        """Return the wrenches (L x 6) on links of forces (3) on the second shapes, and the opposite on the first."""
         on = dict[int, tuple[ca.SX, ca.SX]]()
         for each, force in zip(self.points, forces, strict=True):
             for side, sign in ((each.touch.second, 1), (each.touch.first, -1)):
@@ -316,20 +306,18 @@ class Start(NamedTuple):
 
 def points_at(robot: Robot, contact: Contact, q: Array) -> Start:
     """Return the points of contact at postures q (B, nq); traced once, not compiled."""
-    key = ("contact at the start", contact.key(robot))
-    names, function = robot.kernels.once(key, lambda: _traced(robot, contact))
+
+    def traced() -> tuple[list[tuple[str, str]], ca.Function]:
+        q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
+        points = ContactState(Tree.of(robot), contact.touches(robot), q, v).points
+        rows = [ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in points]
+        names = [(each.touch.first.name, each.touch.second.name) for each in points]
+        return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
+
+    names, function = robot.kernels.once(("contact at the start", contact.key(robot)), traced)
     table = function.map(len(q))(q.T).full().T.reshape(len(q), -1, len(names)).swapaxes(-1, -2)
     jacobian = table[..., 4:].reshape(*table.shape[:-1], 3, robot.nv)
     return Start(names, table[..., 0], table[..., 1:4], jacobian)
-
-
-def _traced(robot: Robot, contact: Contact) -> tuple[list[tuple[str, str]], ca.Function]:
-    """Return the names of the shapes of each point, and the function from q to all numbers of ``Start``."""
-    q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-    points = ContactState(Tree.of(robot), contact.touches(robot), q, v).points
-    rows = [ca.vertcat(each.distance, each.normal, ca.vec(ca.jacobian(each.velocity, v).T)) for each in points]
-    names = [(each.touch.first.name, each.touch.second.name) for each in points]
-    return names, ca.Function("start", [q], [ca.vec(ca.densify(ca.horzcat(*rows).T))])
 
 
 def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) -> None:
@@ -351,8 +339,9 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            stable = f"about {longest:.2g} s is the largest stable one"
-            text = f"the step of {step:.3g} s is too long for the contact: {stable}"
+            text = (
+                f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"
+            )
             fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
             warn(text, where=robot.name, fix=fix)
 

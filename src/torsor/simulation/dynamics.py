@@ -110,6 +110,11 @@ def symbols(function: ca.Function) -> list[ca.SX]:
     return [ca.SX.sym(name, *function.size_in(name)) for name in function.name_in()]
 
 
+def step_inputs(acting: ca.Function) -> dict[str, ca.SX]:
+    """Return symbols for the inputs of a step by name: those of the acting forces, and its length h."""
+    return dict(zip([*acting.name_in(), "h"], [*symbols(acting), ca.SX.sym("h")], strict=True))
+
+
 def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return the rate (nq x 1) of the positions at the velocities v; quaternions may have any length."""
     t = ca.SX.sym("t")
@@ -119,20 +124,19 @@ def position_rate(robot: Robot, q: ca.SX, v: ca.SX) -> ca.SX:
 def closed(
     robot: Robot,
     name: str,
-    controller: Source,
-    external: Source,
-    sampled: bool,
+    sources: tuple[Source, Source, bool],
     make: Callable[[], ca.Function],
     prescribed: Prescribed | None = None,
     single: bool = False,
 ) -> AnyKernel:
-    """Return the kernel of a function of the acting forces, with the traced sources inlined; see ``compiled``."""
+    """Return the kernel of a function of the forces of ``sources`` (arguments of ``forces``), traced ones inlined."""
+    controller, external, _ = sources
     name = name if prescribed is None else f"{name} {prescribed.v}"
-    holds = held_inputs(controller, external, sampled)
-    sources = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
-    traced = [each.function for each in sources if each.function is not None]
+    holds = held_inputs(*sources)
+    free = [each for each, holding in zip((controller, external), holds, strict=True) if not holding]
+    traced = [each.function for each in free if each.function is not None]
     added = [each.added for each in (controller, external) if each.added is not None]
-    label = f"{name} {holds} {[each.function is not None for each in sources]} {[each.name() for each in added]}"
+    label = f"{name} {holds} {[each.function is not None for each in free]} {[each.name() for each in added]}"
     label += " saturated" * (controller.limit is not None)
     return compiled(robot, label, [*traced, *added], make, single)
 
@@ -140,31 +144,23 @@ def closed(
 def compiled(
     robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function], single: bool = False
 ) -> AnyKernel:
-    """Return a kernel of the robot; its cache key is its name and the traced functions in it.
-
-    ``single`` is for one state at a time: of a wide vector it would use one lane, and the others take time.
-    """
+    """Return a kernel, known by its name and traced functions; ``single``: for one state, not for wide vectors."""
     width = NARROW if single and vector_width("float64") > NARROW else None
     name += " single" * (width is not None)
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 
     def shapes(signature: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-        known = _shapes(robot)
+        nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
+        known: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
+        known |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
+        known |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
+        known |= {"given": (3, nv), "stages": (9, nv)}
+        known |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
+        known |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
+        known |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
+        known |= {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}
         known |= {f"bar_{name}": shape for name, shape in known.items()}
         inputs, outputs = ([known[each] for each in names] for names in (signature.names_in, signature.names_out))
         return inputs, outputs
 
     return robot.kernels.kernel(("simulation", name, digest, source_hash("simulation")), make, shapes, width=width)
-
-
-def _shapes(robot: Robot) -> dict[str, tuple[int, ...]]:
-    """Return the shapes, for one rollout, of all inputs and outputs of the functions, by name."""
-    nq, nv, ny = robot.nq, robot.nv, robot.nq + robot.nv
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("t", "h", "event", "margin"), ())
-    shapes |= dict.fromkeys(("q", "q_next", "chart"), (nq,))
-    shapes |= dict.fromkeys(("v", "v_next", "tau", "controller", "u"), (nv,))
-    shapes |= {"given": (3, nv), "stages": (9, nv)}
-    shapes |= dict.fromkeys(("carry", "by_u", "rate_by_v", "rate_by_u"), (nv, nv))  # maps of charts
-    shapes |= {f"{end}_by_{each}": (nv, nv) for end in ("q_next", "v_next") for each in ("q", "v", "tau")}
-    shapes |= dict.fromkeys(("external", "contact"), (len(robot.links), 6))
-    return shapes | {"y": (ny,), "y_rate": (ny,), "y_jacobian": (ny, ny)}

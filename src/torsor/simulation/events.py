@@ -55,10 +55,7 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
 
 
 class EventDetector:
-    """Detects and locates the events within each step.
-
-    ``rollout`` is the index of the rollout where rollouts are integrated one by one; () for a whole batch.
-    """
+    """Detects and locates events within a step; ``rollout`` is the index of the one integrated, () for a batch."""
 
     def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
         self.events, self.robot, self.axes = events, robot, axes

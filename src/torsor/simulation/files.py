@@ -21,6 +21,12 @@ from torsor.mechanism.mechanism import FORCES, robot_facts, state_units, units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 
+SUFFIXES = Result.suffixes
+STATUSES = ("done", "event", "interrupted", "failed")
+ARRAYS = ("times", "q", "v", "a", "tau")
+WRENCHES = "N m, N: moment and force on each link, at its origin in its axes"
+COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz")
+
 
 class Crossings(NamedTuple):
     """The sign changes of an event: ``times`` (K,) in s, states ``q`` (K, nq) and ``v`` (K, nv), and their rollouts.
@@ -35,8 +41,10 @@ class Crossings(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """The fields of a ``Trajectory``, which describes them."""
+class Samples(Result):
+    """The fields of a ``Trajectory``, which describes them, and what its files hold."""
+
+    kind = "trajectory"
 
     robot: Robot
     times: Array
@@ -53,41 +61,32 @@ class Samples:
     def __len__(self) -> int:
         return len(self.times)
 
+    def _archive(self) -> Archive:
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
+        if self.external is not None:
+            arrays["external"] = self.external
+        for k, event in enumerate(self.events):
+            arrays |= {f"event{k}_{name}": value for name, value in event._asdict().items()}
+        arrays |= {"events": len(self.events), "status": self.status, "held": self.held}
+        arrays["robot"] = as_bytes(robot_text(self.robot))
+        known = {"times": "s", "external": WRENCHES, **state_units(self.robot)}
+        return Archive(self.kind, arrays, plain(self.settings), known)
 
-SUFFIXES = Result.suffixes
-STATUSES = ("done", "event", "interrupted", "failed")
-ARRAYS = ("times", "q", "v", "a", "tau")
-WRENCHES = "N m, N: moment and force on each link, at its origin in its axes"
-COMPONENTS = tuple((f"{letter}{axis}", unit) for letter, unit in (("n", "N m"), ("f", "N")) for axis in "xyz")
+    def _content(self) -> dict[str, Any]:
+        """Return plain values; rollouts are leading axes of the arrays."""
+        return {
+            "units": {"times": "s", "external": WRENCHES},
+            "robot": robot_facts(self.robot),
+            "settings": plain(self.settings),
+            "status": self.status,
+            **{name: plain(getattr(self, name)) for name in ARRAYS},
+            "external": None if self.external is None else plain(self.external),
+            "held": dict(zip(("tau", "external"), self.held, strict=True)),
+            "events": [plain(event._asdict()) for event in self.events],
+        }
 
-
-def archive(samples: Samples) -> Archive:
-    """Return all that a .npz file of a trajectory holds."""
-    arrays: dict[str, Any] = {name: getattr(samples, name) for name in ARRAYS}
-    if samples.external is not None:
-        arrays["external"] = samples.external
-    for k, event in enumerate(samples.events):
-        arrays |= {f"event{k}_{name}": value for name, value in event._asdict().items()}
-    arrays |= {"events": len(samples.events), "status": samples.status, "held": samples.held}
-    units_ = {"times": "s", "external": WRENCHES, **state_units(samples.robot)}
-    arrays["robot"] = as_bytes(robot_text(samples.robot))
-    return Archive("trajectory", arrays, plain(samples.settings), units_)
-
-
-def content(samples: Samples) -> dict[str, Any]:
-    """Return a trajectory as plain values; rollouts are leading axes of the arrays."""
-    held = dict(zip(("tau", "external"), samples.held, strict=True))
-    external = None if samples.external is None else plain(samples.external)
-    return {
-        "units": {"times": "s", "external": WRENCHES},
-        "robot": robot_facts(samples.robot),
-        "settings": plain(samples.settings),
-        "status": samples.status,
-        **{name: plain(getattr(samples, name)) for name in ARRAYS},
-        "external": external,
-        "held": held,
-        "events": [plain(event._asdict()) for event in samples.events],
-    }
+    def _columns(self) -> list[Column]:
+        return columns(self)
 
 
 def read(path: Path, robot: Robot | None) -> Samples:
@@ -97,14 +96,14 @@ def read(path: Path, robot: Robot | None) -> Samples:
         text, allowed = f"the suffix is {path.suffix!r}", ", ".join(readable)
         raise ModelError(text, value=path.suffix, where=path.name, allowed=allowed)
     if suffix == ".npz":
-        with reading_archive(path, "trajectory") as found:
-            return of_archive(found, robot)
+        with reading_archive(path, Samples.kind) as found:
+            return _of_archive(found, robot)
     if robot is None:
         raise ModelError("a .csv file does not contain its robot", where=path.name, fix="give robot=...")
     return _read_csv(path, robot)
 
 
-def of_archive(archive: Archive, robot: Robot | None) -> Samples:
+def _of_archive(archive: Archive, robot: Robot | None) -> Samples:
     """Return the trajectory of an archive; raise ValueError or KeyError where it is no trajectory."""
     found = archive.arrays
     count, status = int(found["events"]), str(found["status"])
@@ -115,16 +114,14 @@ def of_archive(archive: Archive, robot: Robot | None) -> Samples:
     robot = archived_robot(archive) if robot is None else robot
     events = tuple(Crossings(*(found[f"event{k}_{name}"] for name in Crossings._fields)) for k in range(count))
     check_array(found["held"], (2,), "held", "b")
-    tau_held, external_held = map(bool, found["held"])
+    held = bool(found["held"][0]), bool(found["held"][1])
     times, q, v, a, tau = (found[name] for name in ARRAYS)
-    held = (tau_held, external_held)
-    samples = Samples(robot, times, q, v, a, tau, status, events, found.get("external"), held, archive.settings)
-    _check(samples)
-    return samples
+    external = found.get("external")
+    return check(Samples(robot, times, q, v, a, tau, status, events, external, held, archive.settings))
 
 
-def _check(samples: Samples) -> None:
-    """Raise ValueError where the arrays of a file do not fit together."""
+def check(samples: Samples) -> Samples:
+    """Return the samples of a file; raise ValueError where its arrays do not fit together."""
     robot, times = samples.robot, samples.times
     batch, count = samples.q.shape[:-2], len(np.atleast_1d(times))
     shapes: dict[str, tuple[int, ...]] = {"times": (count,), "q": (*batch, count, robot.nq)}
@@ -142,13 +139,14 @@ def _check(samples: Samples) -> None:
             check_array(value, shape, f"event{k}_{name}", "iu" if name == "rollouts" else "f")
         if ((event.rollouts < 0) | (event.rollouts >= np.array(batch, dtype=int))).any():
             raise ValueError(f"event{k}_rollouts has indices outside {batch}")
+    return samples
 
 
 def columns(samples: Samples) -> list[Column]:
     """Return the table of one rollout: times, positions, velocities, accelerations, forces, and wrenches if any act."""
     if samples.q.ndim != 2:
         found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
-        raise ModelError(found, where=samples.robot.name, fix="save trajectory[i], or a .npz file")
+        raise ModelError(found, where=samples.robot.name, fix="save one of them (trajectory[i]), or a .npz file")
     robot, (positions, rates) = samples.robot, units(samples.robot)
     names = robot.coordinate_names
     pairs = zip(("tau", "external"), samples.held, strict=True)
@@ -162,9 +160,9 @@ def columns(samples: Samples) -> list[Column]:
     ]
     if samples.external is None:
         return table
-    parts = [(f"{link} {part}", unit) for link in robot.link_names for part, unit in COMPONENTS]
-    links = [name for name, _ in parts]
-    return [*table, *columns_of(wrench, links, [unit for _, unit in parts], samples.external)]
+    parts = [f"{link} {part}" for link in robot.link_names for part, _ in COMPONENTS]
+    wrench_units = [unit for _, unit in COMPONENTS] * len(robot.links)
+    return [*table, *columns_of(wrench, parts, wrench_units, samples.external)]
 
 
 def _header(robot: Robot, external: bool, held: tuple[bool, bool]) -> list[str]:
@@ -188,8 +186,6 @@ def _read_csv(path: Path, robot: Robot) -> Samples:
         times, q, v, a, tau, wrenches = np.split(table.numbers(missing=True), ends, axis=1)
         has_external, held = headers[first]
         external = wrenches.reshape(-1, len(robot.links), 6) if has_external else None
-        samples = Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held)
-        _check(samples)
-        return samples
+        return check(Samples(robot, times[:, 0], q, v, a, tau, external=external, held=held))
     except ValueError as error:
         raise ModelError(f"not a trajectory of {robot.name}: {error}", where=path.name) from None

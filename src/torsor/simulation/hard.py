@@ -26,6 +26,7 @@ the disc mu p_n. Every subproblem is convex, and all of it is a fixed sequence o
 single motion.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import casadi as ca
@@ -37,7 +38,7 @@ from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, ContactState
-from torsor.simulation.dynamics import acceleration, step_function, symbols
+from torsor.simulation.dynamics import acceleration, step_function, step_inputs
 from torsor.simulation.methods import STEPS
 from torsor.spatial import cross
 
@@ -72,24 +73,18 @@ class Mobility:
         """Return the block (3 x 3) of G of the point whose rows begin with n."""
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
+    def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
+        """Return the solver of (G + D) x = right, D diagonal: by its factors, or those of M + J^T D^-1 J (Woodbury)."""
+        J, inverse = self.J, 1 / added
+        matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
+        factors = Squares(ca.densify(symmetric(matrix)))
 
-class Sticking:
-    """The factors of G + D, with D diagonal: by themselves, or those of M + J^T D^-1 J (Woodbury)."""
+        def solve(right: ca.SX) -> ca.SX:
+            if not self.is_wide:
+                return factors.solve(right)
+            return inverse * (right - J @ factors.solve(J.T @ (inverse * right)))
 
-    def __init__(self, mobility: Mobility, added: ca.SX):
-        self._of, self._inverse, J = mobility, 1 / added, mobility.J
-        if mobility.is_wide:
-            matrix = mobility.M + J.T @ (ca.diag(self._inverse) @ J)
-        else:
-            matrix = mobility.write + ca.diag(added)
-        self._factors = Squares(ca.densify(symmetric(matrix)))
-
-    def solve(self, right: ca.SX) -> ca.SX:
-        """Return (G + D)^-1 times a column."""
-        if not self._of.is_wide:
-            return self._factors.solve(right)
-        J = self._of.J
-        return self._inverse * (right - J @ self._factors.solve(J.T @ (self._inverse * right)))
+        return solve
 
 
 # The impulses of hard contact: Coulomb's cone, by one factorisation and sweeps of projected Gauss-Seidel.
@@ -102,18 +97,13 @@ _AWAY = 1e9
 _IMMOBILE = 1e-12
 
 
-class Impulses(NamedTuple):
-    """Impulses (3 K x 1) at K points: of the step, and ``held``, which cancel given velocities where shapes touch."""
-
-    found: ca.SX
-    held: ca.SX
-
-
-def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX) -> Impulses:
+def impulses(
+    contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX, given: ca.SX, h: ca.SX
+) -> tuple[ca.SX, ca.SX]:
     """Return the impulses of a step of length h, and those that cancel the velocities ``given`` of points that touch.
 
-    ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two tangents each, ``distance``
-    (K x 1) what h times the normal velocity at the end is added to.
+    Both are (3 K x 1). ``free`` (3 K x 1) are the velocities of the points without impulses, normal and two
+    tangents each, ``distance`` (K x 1) what h times the normal velocity at the end is added to.
     """
     count, mu, spring = distance.numel(), contact.friction, contact.stiffness * h * (h + contact.relaxation)
     blocks = [mobility.block(3 * k) for k in range(count)]
@@ -123,22 +113,19 @@ def impulses(contact: Contact, mobility: Mobility, free: ca.SX, distance: ca.SX,
     stuck = ca.DM([_REGULAR] + 2 * [_REGULAR if mu else _AWAY])
     for k in range(count):
         added[3 * k : 3 * k + 3] = ca.if_else(touching[k], stuck, _AWAY) * (ca.diag(blocks[k]) + _IMMOBILE)
-    sticking = Sticking(mobility, added)
-    held = -sticking.solve(given)
+    stuck_by = mobility.sticking(added)
+    held = -stuck_by(given)
     left = mobility.read @ (mobility.write @ held) + given
-    held -= sticking.solve(left)  # what rests shall not move by what makes G regular
+    held -= stuck_by(left)  # what rests shall not move by what makes G regular
     added[::3] += 1 / spring
-    guess = -Sticking(mobility, added).solve(wanted)
-    return Impulses(_swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held)
+    guess = -mobility.sticking(added)(wanted)
+    return _swept(contact, mobility, blocks, wanted, ca.vertsplit(guess), 1 / spring), held
 
 
 def _swept(
     contact: Contact, mobility: Mobility, blocks: list[ca.SX], wanted: ca.SX, p: list[ca.SX], soft: ca.SX
 ) -> ca.SX:
-    """Return the impulses after sweeps of projected Gauss-Seidel that begin with p.
-
-    The state of the points is kept up to date with every impulse, so that one waits only for the one before it.
-    """
+    """Return the impulses after sweeps of projected Gauss-Seidel from p; each impulse updates the points' state."""
     mu, points = contact.friction, range(0, len(p), 3)
     for n in points:
         p[n] = ca.fmax(p[n], 0)
@@ -146,7 +133,9 @@ def _swept(
     read, write = mobility.read, mobility.write
     state = write @ ca.vertcat(*p)
     rates = [1 / (G[0, 0] + soft) for G in blocks]
-    slower = [_inverse_of_largest(G[1, 1], G[1, 2], G[2, 2]) for G in blocks]
+    # 1 over the larger eigenvalue of the tangential block
+    roots = (ca.sqrt(((G[1, 1] - G[2, 2]) / 2) ** 2 + G[1, 2] ** 2 + _IMMOBILE**2) for G in blocks)
+    slower = [1 / ((G[1, 1] + G[2, 2]) / 2 + root) for G, root in zip(blocks, roots, strict=True)]
     for _ in range(contact.sweeps):
         for n, rate, slow in zip(points, rates, slower, strict=True):
             a, b = n + 1, n + 2
@@ -157,11 +146,6 @@ def _swept(
                 x, y = _on_disc(x, y, mu * p[n])
                 state, p[a], p[b] = state + write[:, a] * (x - p[a]) + write[:, b] * (y - p[b]), x, y
     return ca.vertcat(*p)
-
-
-def _inverse_of_largest(a: ca.SX, b: ca.SX, c: ca.SX) -> ca.SX:
-    """Return 1 over the larger eigenvalue of the matrix [[a, b], [b, c]]."""
-    return 1 / ((a + c) / 2 + ca.sqrt(((a - c) / 2) ** 2 + b**2 + _IMMOBILE**2))
 
 
 def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -176,7 +160,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 #
 # With the acceleration a(t, q, v) and local coordinates about q (``chart``),
 #
-# q_m = q + h/2 v v_m = v + h/2 a(t, q, v) w = h a(t + h/2, q_m, v_m) v* = v + w q* = q + h (v + w/2)
+#     q_m = q + h/2 v,  v_m = v + h/2 a(t, q, v),  w = h a(t + h/2, q_m, v_m),  v* = v + w,  q* = q + h (v + w/2)
 #
 # which is the method of Stormer and Verlet with velocity products at a predicted velocity. The linear velocity of a
 # free body is in its own axes; it is added in the axes of the start and turned afterwards, so that a body that spins
@@ -184,10 +168,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 class FreeMotion(NamedTuple):
-    """A step without contact: its ``inputs`` by name, its end (q, v), and the change of velocity in it.
-
-    ``change`` (nv x 1) is in the axes of the end, as v is.
-    """
+    """A step without contact: ``inputs`` by name, its end (q, v), and the change of velocity, in axes of the end."""
 
     inputs: dict[str, ca.SX]
     q: ca.SX
@@ -197,9 +178,8 @@ class FreeMotion(NamedTuple):
 
 def free_motion(robot: Robot, acting: ca.Function) -> FreeMotion:
     """Return the step of length h from (t, q, v, [tau], [external], h) without contact."""
-    t, q, v, *held = symbols(acting)
-    h = ca.SX.sym("h")
-    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    inputs = step_inputs(acting)
+    t, q, v, *held, h = inputs.values()
     tree, accelerated = Tree.of(robot), acceleration(robot, acting)
     half = h / 2 * v
     middle = robot.function("chart")(q, half)
@@ -241,17 +221,7 @@ def _linear(body: Body) -> slice:
 
 def _axes(body: Body, q: ca.SX) -> ca.SX:
     """Return the rotation matrix of a free body."""
-    R: ca.SX = body.joint.kind.transform(body.position(q), body.joint.pitch)[0]
-    return R
-
-
-class _Solved(NamedTuple):
-    """A step: without contact, what impulses change its velocities and positions by, wrenches (L x 6) of contact."""
-
-    free: FreeMotion
-    kick: ca.SX
-    shift: ca.SX
-    wrenches: ca.SX
+    return ca.SX(body.joint.kind.transform(body.position(q), body.joint.pitch)[0])
 
 
 def tangents(normal: ca.SX) -> ca.SX:
@@ -284,12 +254,13 @@ def contact_step(robot: Robot, method: str, acting: ca.Function, contact: Contac
 
 def hard_wrenches(robot: Robot, acting: ca.Function, contact: Contact) -> ca.Function:
     """Return the wrenches (L x 6) of contact in the step from (t, q, v, [tau], [external], h): impulses / h."""
-    found = _solved(robot, acting, contact)
-    inputs, wrenches = found.free.inputs, ca.cse(ca.densify(found.wrenches))
-    return ca.Function("hard_contact", list(inputs.values()), [wrenches], list(inputs), ["contact"])
+    free, _, _, wrenches = _solved(robot, acting, contact)
+    values = [ca.cse(ca.densify(wrenches))]
+    return ca.Function("hard_contact", list(free.inputs.values()), values, list(free.inputs), ["contact"])
 
 
-def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
+def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> tuple[FreeMotion, ca.SX, ca.SX, ca.SX]:
+    """Return a step without contact, what impulses change its velocities and positions by, and wrenches (L x 6)."""
     free = free_motion(robot, acting)
     h, velocity = free.inputs["h"], ca.SX.sym("velocity", robot.nv)
     state = ContactState(Tree.of(robot), contact.touches(robot), free.q, velocity)
@@ -302,4 +273,4 @@ def _solved(robot: Robot, acting: ca.Function, contact: Contact) -> _Solved:
     p, held = impulses(contact, mobility, u, distance, change, h)
     kicks = mobility.kicks(ca.horzcat(p, p - held / 2))
     forces = [frame @ part / h for frame, part in zip(frames, ca.vertsplit(p, 3), strict=True)]
-    return _Solved(free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces))
+    return free, kicks[:, 0], h * kicks[:, 1], state.wrenches(forces)

@@ -33,17 +33,8 @@ class Curve(NamedTuple):
 
     @classmethod
     def through(cls, times: Array, q: Array) -> "Curve":
-        """Return the cubic spline through positions (T, n): its accelerations are continuous.
-
-        The slopes at its ends are those of the cubics through the first and the last four points. A quintic with the
-        values, slopes and accelerations of a cubic at both ends is that cubic.
-
-        Example:
-            >>> t = np.linspace(0.0, 2.0, 6)
-            >>> q, v, a = Curve.through(t, (t**3)[:, None]).at(1.1)
-            >>> q.round(9).tolist(), v.round(9).tolist(), a.round(9).tolist()
-            ([1.331], [3.63], [6.6])
-        """
+        """Return the cubic spline through positions (T, n), with end slopes of the cubics through four points there."""
+        # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
         slopes[0], slopes[-1] = _slope(times[:CUBIC], q[:CUBIC], 0), _slope(times[-CUBIC:], q[-CUBIC:], -1)
@@ -104,11 +95,6 @@ class Source(NamedTuple):
     added: ca.Function | None = None
     limit: Array | None = None
 
-    @property
-    def is_zero(self) -> bool:
-        """Whether nothing is given but what is added."""
-        return self.array is None and self.call is None and self.function is None
-
     @classmethod
     def of(cls, robot: Robot, given: Any, what: str, core: Shape) -> "Source":
         """Return the source for an argument of ``simulate``; ``core`` is the shape of its value for one rollout."""
@@ -119,7 +105,9 @@ class Source(NamedTuple):
         if function is not None:
             size = (core[0], core[1] if len(core) > 1 else 1)
             if active and function.n_out() == 1 and function.size_out(0) == (len(active), 1):
-                function = _expand_function(robot, function, active)
+                inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
+                whole = ca.DM.eye(robot.nv)[:, active] @ function.call(inputs)[0]
+                function = ca.Function(function.name(), inputs, [whole])
             return cls(function=traced(robot, function, what, size))
         if callable(given):
             return cls(call=_checked(given, robot, what, core, active))
@@ -145,13 +133,6 @@ def _expand(forces: Array, count: int, places: list[int]) -> Array:
     whole = np.zeros((*forces.shape[:-1], count))
     whole[..., places] = forces
     return whole
-
-
-def _expand_function(robot: Robot, function: ca.Function, places: list[int]) -> ca.Function:
-    """Return a CasADi function of the forces on all coordinates, from one of those at ``places``."""
-    inputs = [ca.MX.sym(f"i{k}", *function.size_in(k)) for k in range(function.n_in())]
-    whole = ca.DM.eye(robot.nv)[:, places] @ function.call(inputs)[0]
-    return ca.Function(function.name(), inputs, [whole])
 
 
 def casadi_function(given: Any) -> ca.Function | None:
@@ -249,13 +230,19 @@ class Prescribed:
         if not isinstance(given, Mapping):
             raise ModelError(f"prescribed is {given!r}", value=given, where=robot.name, allowed="{coordinate: motion}")
         names, motions = list[str](), []
+        single = [each for each in robot.coordinate_names if each in robot.position_names]
         for key, motion in given.items():
             own = key if isinstance(key, tuple) else (key,)
             if not own:
                 raise ModelError("prescribed has a motion of no coordinate, ()", where=robot.name)
             where = f"{robot.name}: prescribed motion of {', '.join(map(repr, own))}"
             for name in own:
-                _check_name(robot, name, names)
+                if name not in single:
+                    allowed = f"coordinates with one position: {listing(map(repr, single), like=repr(name))}"
+                    raise ModelError(f"prescribed names {name!r}", value=name, where=robot.name, allowed=allowed)
+                if name in names:
+                    text = f"prescribed has two motions of {name!r}"
+                    raise ModelError(text, value=name, where=robot.name, allowed="one")
                 names.append(name)
             indices = tuple(robot.coordinate_names.index(name) for name in own)
             motions.append((indices, _motion(motion, len(own), duration, where)))
@@ -291,10 +278,7 @@ class Prescribed:
         return found
 
     def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
-        """Warn, once for each coordinate, where v is not the rate of q or a that of v, with (3 times, q v a, n).
-
-        Such motions need forces that are not finite, which no step of an integrator sees.
-        """
+        """Warn once for each coordinate where v is not the rate of q, or a that of v, in ``motion`` (3, q v a, n)."""
         sizes = np.abs(motion).max(axis=0)
         changes = motion[2] - motion[0]
         missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule
@@ -318,15 +302,6 @@ class Prescribed:
         now, q, v = self.at(t), q.copy(), v.copy()
         q[..., self.q], v[..., self.v] = now[0, self.v], now[1, self.v]
         return q, v
-
-
-def _check_name(robot: Robot, name: Any, taken: list[str]) -> None:
-    single = [each for each in robot.coordinate_names if each in robot.position_names]
-    if name not in single:
-        found, allowed = f"prescribed names {name!r}", listing(map(repr, single), like=repr(name))
-        raise ModelError(found, value=name, where=robot.name, allowed=f"coordinates with one position: {allowed}")
-    if name in taken:
-        raise ModelError(f"prescribed has two motions of {name!r}", value=name, where=robot.name, allowed="one")
 
 
 def _motion(given: Any, count: int, duration: float, where: str) -> Motion:

@@ -15,16 +15,7 @@ from torsor.base.progress import Bar
 from torsor.compiler import AnyKernel, Kernel
 from torsor.compiler.repeat import can_repeat, repeat
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.simulation.dynamics import (
-    acceleration,
-    closed,
-    compiled,
-    forces,
-    held_inputs,
-    imposed,
-    position_rate,
-    symbols,
-)
+from torsor.simulation import dynamics
 from torsor.simulation.events import EventDetector, Index, State, StateAt
 from torsor.simulation.files import Crossings
 from torsor.simulation.hard import hard_step, hard_wrenches
@@ -46,10 +37,7 @@ def thinning(setup: Setup, samples: int) -> int:
 
 @dataclass
 class Recorder:
-    """Samples of (t, q, v) and of held forces, written one after the other into preallocated arrays.
-
-    Where a batch is integrated rollout by rollout, each rollout has its own recorder, on views of the same arrays.
-    """
+    """Samples of (t, q, v) and of held forces in preallocated arrays; one rollout's recorder has views of them."""
 
     setup: Setup
     times: Array
@@ -63,7 +51,7 @@ class Recorder:
     def of(cls, setup: Setup, count: int) -> "Recorder":
         """Return a recorder with room for ``count`` samples."""
         robot, batch = setup.robot, (*setup.batch, count)
-        holds_tau, holds_external = held_inputs(setup.controller, setup.external, setup.is_sampled)
+        holds_tau, holds_external = dynamics.held_inputs(setup.controller, setup.external, setup.is_sampled)
         q, v = np.full((*batch, robot.nq), np.nan), np.full((*batch, robot.nv), np.nan)
         external = np.full((*batch, len(robot.links), 6), np.nan) if holds_external else None
         return cls(setup, np.full(count, np.nan), q, v, np.full_like(v, np.nan) if holds_tau else None, external)
@@ -134,32 +122,24 @@ class Recorder:
         robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
         both = (tau, self.tau), (external, self.external)
         held = [value for value, own in both if own is not None and value is not None]
-        found: Array = closed(
-            robot,
-            f"hard contact {contact.key(robot)}",
-            *sources,
-            lambda: hard_wrenches(robot, forces(robot, *sources), contact),
-        )(times, q, v, *held, np.array(setup.settings.steps[0][2]))
+
+        def make() -> ca.Function:
+            return hard_wrenches(robot, dynamics.forces(robot, *sources), contact)
+
+        kernel = dynamics.closed(robot, f"hard contact {contact.key(robot)}", sources, make)
+        found: Array = kernel(times, q, v, *held, np.array(setup.settings.steps[0][2]))
         return found
 
 
 def _evaluate(setup: Setup, function: ca.Function, times: Array, q: Array, v: Array) -> Array:
     """Return the traced controller, environment or contact along the samples."""
-    kernel: AnyKernel = compiled(setup.robot, function.name_out(0), (function,), lambda: function)
-    values: Array = kernel(times, q, v)
-    return values
+    kernel = dynamics.compiled(setup.robot, function.name_out(0), (function,), lambda: function)
+    return np.asarray(kernel(times, q, v))
 
 
 # Fixed steps without Python between them: many in one call of machine code, where nothing in Python is asked.
 
 MAX_STEPS = 2048  # steps of one call, times the rollouts: after some 10 ms Ctrl-C and the progress bar have their turn
-
-
-def can_march(setup: Setup, kernel: AnyKernel | None, detector: EventDetector) -> bool:
-    """Return whether no step needs Python: no function that is called, no event, no loop, no prescribed motion."""
-    called = setup.external.call is not None or (setup.controller.call is not None and not setup.is_sampled)
-    asked = called or detector.events or setup.robot.loops or setup.prescribed is not None
-    return not asked and can_repeat(kernel)
 
 
 def run_marching(setup: Setup, kernel: Kernel, recorder: Recorder, every: int, bar: Bar) -> str:
@@ -231,7 +211,7 @@ def sample_times(setup: Setup) -> Array:
 def run_adaptive(setup: Setup, recorder: Recorder, times: Array, detector: EventDetector, bar: Bar, solver: Any) -> str:
     """Integrate one rollout, record at the given times, and return the status."""
     robot, nq, settings = setup.robot, setup.robot.nq, setup.settings
-    monitor = ClosureMonitor(robot, setup.choices, setup.q) if robot.loops else None
+    monitor = ClosureMonitor(setup.choices, setup.q) if robot.loops else None
     prescribed = setup.prescribed
     law, law_external = python_controller(setup), setup.external.call
     continuous = None if setup.is_sampled else law
@@ -320,16 +300,16 @@ def _kernel(setup: Setup, name: str, choice: ClosureChoice | None) -> AnyKernel:
     robot, sources = setup.robot, (setup.controller, setup.external, setup.is_sampled)
 
     def make() -> ca.Function:
-        a = acceleration(robot, forces(robot, *sources), choice, STABILISATION, setup.prescribed)
-        t, q, v, *others = symbols(a)
+        a = dynamics.acceleration(robot, dynamics.forces(robot, *sources), choice, STABILISATION, setup.prescribed)
+        t, q, v, *others = dynamics.symbols(a)
         y = ca.SX.sym("y", robot.nq + robot.nv)
-        here = imposed(setup.prescribed, q, v, others[-1] if others else None)
-        rate = ca.vertcat(position_rate(robot, *here), a(t, *here, *others))
+        here = dynamics.imposed(setup.prescribed, q, v, others[-1] if others else None)
+        rate = ca.vertcat(dynamics.position_rate(robot, *here), a(t, *here, *others))
         rate = ca.substitute(rate, ca.vertcat(q, v), y)
         result = rate if name == "y_rate" else ca.jacobian(rate, y)
         return ca.Function(name, [t, y, *others], [ca.cse(ca.densify(result))], ["t", "y", *a.name_in()[3:]], [name])
 
-    return closed(robot, f"{name} {choice}", *sources, make, setup.prescribed)
+    return dynamics.closed(robot, f"{name} {choice}", sources, make, setup.prescribed)
 
 
 # From this size on BLAS uses several threads even for a dot product, which is slower where the cores are busy.
@@ -345,10 +325,12 @@ def samples_of(setup: Setup) -> tuple[int, int]:
     return every, math.ceil(total / every) + 2  # plus the end, and the last state before a failure
 
 
-def run_fixed(setup: Setup, recorder: Recorder, every: int, detector: EventDetector, bar: Bar) -> str:
+def run_fixed(setup: Setup, every: int, recorder: Recorder, detector: EventDetector, bar: Bar) -> str:
     """Integrate, record every ``every``-th step, and return the status."""
     step, step_of, kernel = _stepper(setup)
-    if can_march(setup, kernel, detector):
+    called = setup.external.call is not None or (setup.controller.call is not None and not setup.is_sampled)
+    asked = called or detector.events or setup.robot.loops or setup.prescribed is not None
+    if not asked and can_repeat(kernel):  # no step needs Python
         return run_marching(setup, cast(Kernel, kernel), recorder, every, bar)
     law, law_external = python_controller(setup), setup.external.call
     tau, external = setup.controller.array, setup.external.array
@@ -394,21 +376,19 @@ Step = Callable[..., tuple[Array, Array]]
 
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | None]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v) as machine code, and a function index -> step of one.
-
-    The third is the kernel of the step, None with loops.
-    """
-    robot, sources, prescribed = setup.robot, (setup.controller, setup.external), setup.prescribed
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), that of one rollout by index, and its kernel or None."""
+    robot, prescribed = setup.robot, setup.prescribed
+    sources = setup.controller, setup.external, setup.is_sampled
     hard, method = setup.hard, setup.settings.method
 
     def make(choice: ClosureChoice | None) -> ca.Function:
-        acting = forces(robot, *sources, setup.is_sampled)
+        acting = dynamics.forces(robot, *sources)
         return STEPS[method](robot, acting, choice, prescribed) if hard is None else hard_step(robot, acting, hard)
 
     def compiled(choice: ClosureChoice | None) -> AnyKernel:
         name = f"{method} {choice}" if hard is None else f"hard {hard.key(robot)}"
         single = not setup.batch and not robot.loops
-        return closed(robot, name, *sources, setup.is_sampled, lambda: make(choice), prescribed, single)
+        return dynamics.closed(robot, name, sources, lambda: make(choice), prescribed, single)
 
     def kernel(choice: ClosureChoice | None) -> Callable[..., Any]:
         direct = compiled(choice).direct
@@ -421,8 +401,8 @@ def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | N
         plain = kernel(None)
         return plain, lambda index: plain, compiled(None)
     cores = (robot.nv,), (len(robot.links), 6)
-    acting = [core for core, holds in zip(cores, held_inputs(*sources, setup.is_sampled), strict=True) if holds]
-    step = LoopStep(robot, setup.choices, kernel, setup.q, acting)
+    held = [core for core, holds in zip(cores, dynamics.held_inputs(*sources), strict=True) if holds]
+    step = LoopStep(setup.choices, kernel, setup.q, held)
     return step, step.of, None
 
 

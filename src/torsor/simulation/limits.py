@@ -44,11 +44,6 @@ class Limits:
         object.__setattr__(self, "stiffness", positive(self.stiffness, _WHERE, "stiffness"))
         object.__setattr__(self, "dissipation", number(self.dissipation, _WHERE, "dissipation", least=0.0))
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The fields, for the settings of a trajectory."""
-        return dict(vars(self))
-
     def effort(self, robot: Robot) -> Array | None:
         """Return the largest force of each coordinate (nv,), inf without a limit; None if efforts are not enforced.
 
@@ -102,18 +97,12 @@ class Limits:
 
 
 def stopped(robot: Robot) -> list[tuple[int, int, float, float]]:
-    """Return (index in q, index in v, lower, upper) of the coordinates with a position limit; not of quaternions.
-
-    Example:
-        >>> stopped(torsor.library.two_link())
-        []
-    """
+    """Return (index in q, index in v, lower, upper) of the coordinates with a position limit; not of quaternions."""
     found = dict[int, tuple[int, int, float, float]]()
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq != joint.nv:
             continue
-        both = zip(range(slices.q.start, slices.q.stop), range(slices.v.start, slices.v.stop), strict=True)
-        for i, k in both:
+        for i, k in zip(range(slices.q.start, slices.q.stop), range(slices.v.start, slices.v.stop), strict=True):
             if np.isfinite(robot.lower[i]) or np.isfinite(robot.upper[i]):
                 found[i] = (i, k, float(robot.lower[i]), float(robot.upper[i]))
     return list(found.values())
@@ -143,7 +132,8 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
         mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
         longest = STABLE / np.sqrt(limits.stiffness * mobility)
         if step > longest:
-            text = f"the step of {step:.3g} s is too long for the stops"
-            text += f": about {longest:.2g} s is the largest stable one"
+            text = (
+                f"the step of {step:.3g} s is too long for the stops: about {longest:.2g} s is the largest stable one"
+            )
             warn(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits")
     return limits

@@ -41,23 +41,9 @@ def read_log(
     delimiter: str | None = None,
     rate: float | None = None,
 ) -> dict[str, Array]:
-    r"""Return the quantities of a text file: time (N,), q (N, nq), v, a, tau (N, nv), those that ``columns`` has.
+    """Return the quantities of a text file that ``columns`` has, time (N,), q (N, nq), v, a, tau (N, nv).
 
-    ``columns`` maps "time", "q", "v", "a" and "tau" to heads, or to numbers of columns from 0, in the order of the
-    coordinates. ``units`` maps them to units (SI and radians by default); a sequence has one for each column. The
-    ``delimiter`` is found in the first line if it is not given. ``rate`` (Hz) replaces the time. Lines that begin with
-    # are comments; one that has the heads may begin so.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     log = Path(folder, "log.csv")
-        ...     _ = log.write_text("ms;elbow\n0;0\n10;90\n", encoding="utf-8")
-        ...     found = read_log(
-        ...         log, torsor.library.planar_chain(1), {"time": "ms", "q": ["elbow"]}, {"time": "ms", "q": "deg"}
-        ...     )
-        >>> found["time"].tolist(), found["q"].round(6).tolist()
-        ([0.0, 0.01], [[0.0], [1.570796]])
+    The arguments are those of ``Trajectory.load``. Lines that begin with # are comments; one with the heads may too.
     """
     where = str(path)
     wanted = wanted_columns(columns, robot, where)
@@ -77,13 +63,7 @@ def read_log(
 
 
 def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
-    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file.
-
-    Example:
-        >>> check_increasing(np.array([0.0, 0.2, 0.1]), np.array([2, 3, 4]), "log.csv")
-        Traceback (most recent call last):
-        torsor.ModelError: log.csv: line 4: the time does not increase: 0.1 s follows 0.2 s; ...
-    """
+    """Raise ModelError at the first of ``times`` (N,) that is not after the one before; ``lines`` (N,) of the file."""
     late = np.flatnonzero(np.diff(times) <= 0)
     if late.size:
         k = int(late[0]) + 1
@@ -96,14 +76,7 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
-
-    Of forces, ``driven`` columns are enough too: those of a robot without its free base.
-
-    Example:
-        >>> wanted_columns({"time": "t", "q": ["a", "b"]}, torsor.library.two_link(), "log.csv")
-        {'time': ['t'], 'q': ['a', 'b']}
-    """
+    """Return the columns (heads or numbers) of quantities, one a coordinate; of forces, ``driven`` are enough too."""
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
@@ -123,22 +96,14 @@ def wanted_columns(
         if bad is not None:
             raise ModelError(f"column {bad!r} of {name!r}", where=where, allowed="a head, or a number")
         if len(set(chosen)) < len(chosen):
-            raise ModelError(
-                f"a column of {name!r} is named twice", value=name, where=where, allowed="each column once"
-            )
+            found = f"a column of {name!r} is named twice"
+            raise ModelError(found, value=name, where=where, allowed="each column once")
         wanted[name] = chosen
     return wanted
 
 
 def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
-    """Return the factors of the columns of each quantity whose unit is given.
-
-    With a ``robot``, units of its coordinates fit their joints; columns of motors have none.
-
-    Example:
-        >>> unit_scales({"time": "ms"}, {"time": ["t"]}, torsor.library.two_link(), "log.csv")["time"].tolist()
-        [0.001]
-    """
+    """Return the factors of the columns of each quantity with a unit, which fits the joints of a ``robot`` given."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
@@ -170,27 +135,14 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
             raise ModelError(found, where=where, allowed=f"one of the kind of {own!r}", fix=fix)
 
 
-def quaternions_of(robot: Robot, q: Array) -> Array:
-    """Return the quaternions (..., joints, 4) of positions q (..., nq).
-
-    Example:
-        >>> quaternions_of(torsor.library.quadruped(), torsor.library.quadruped().neutral()).tolist()
-        [[0.0, 0.0, 0.0, 1.0]]
-    """
+def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
+    """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau inverse dynamics."""
+    times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)
     ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]
-    return np.stack([q[..., end - 4 : end] for end in ends], -2) if ends else np.ones((*q.shape[:-1], 0, 4))
-
-
-def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (times, q, v, a, tau) of a log; what it lacks is computed from what it has.
-
-    Velocities and accelerations are differences of second order, forces those of inverse dynamics.
-    """
-    times, q = log["time"], log["q"]
-    empty = np.argwhere(~quaternions_of(robot, q).any(axis=-1))
+    empty = np.flatnonzero(np.any([~q[:, end - 4 : end].any(axis=-1) for end in ends], axis=0))
     if empty.size:
-        text = f"sample {empty[0][0]} has a quaternion of length 0"
+        text = f"sample {empty[0]} has a quaternion of length 0"
         raise ModelError(text, where=where, fix="correct the columns of q: x, y, z, w")
     if ("v" not in log or "a" not in log) and len(times) < 3:
         raise ModelError(f"{len(times)} samples without v and a", where=where, allowed="3 or more")

@@ -10,7 +10,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError, SimulationError, listing
 from torsor.dynamics import Tree, closed_state, lean
 from torsor.dynamics.loops.constrained import ClosureChoice
@@ -25,10 +25,7 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 
 class Choices:
-    """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
-
-    Where coordinates are prescribed, the equations have to be independent in the motion of all others.
-    """
+    """Choices of closure equations that are independent in the motion of all but the ``given`` coordinates' names."""
 
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
         self.robot, self.given = robot, given
@@ -60,11 +57,8 @@ class Choices:
 
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if not closed.
-
-    With prescribed coordinates, the velocities of all others may be anything: they are projected.
-    """
-    gap = np.abs(robot.closed.closure.space.error(q))
+    """Return the initial state on closed loops; ModelError if q is not closed, or v opens them with none prescribed."""
+    gap = np.abs(robot.closed.closure.scaled_error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
         found, allowed = f"q0 does not close the loops{given}: closure error {gap.max():.2g}", f"{OPEN:g} of its size"
@@ -107,7 +101,7 @@ def project(robot: Robot, q: Array, v: Array, choices: Choices | None = None) ->
 def _projection(robot: Robot, choice: ClosureChoice) -> Kernel:
     def make() -> ca.Function:
         q, v = ca.SX.sym("q", robot.nq), ca.SX.sym("v", robot.nv)
-        found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, choice)])
+        found = ca.cse([ca.densify(each) for each in closed_state(lean(Tree.of(robot)), q, v, choice)[:3]])
         return ca.Function("projection", [q, v], found, ["q", "v"], ["q_next", "v_next", "margin"])
 
     return compiled(robot, f"projection {choice}", (), make)
@@ -120,31 +114,26 @@ class ClosureMonitor:
     det [A; N], with N a basis of the null space of A at the start of the step.
     """
 
-    def __init__(self, robot: Robot, choices: Choices, q: Array) -> None:
-        self.robot, self.choices, self.choice, self.q = robot, choices, choices.near(q), q
+    def __init__(self, choices: Choices, q: Array) -> None:
+        self.robot, self.choices, self.choice, self.q = choices.robot, choices, choices.near(q), q
 
     def is_valid(self, t: float, q: Array) -> bool:
-        """Return whether the equations stayed independent up to q (nq,) at time t; if not, choose others.
-
-        Raise SimulationError where no choice is independent.
-        """
+        """Return whether the equations stayed independent up to q (nq,) at t; else choose others, or raise an error."""
         if self._good(self.choice, q):
             self.q = q
             return True
         others = self.choices.during(t, (), self.q)
         if others == self.choice or len(others.rows) != len(self.choice.rows) or not self._good(others, q):
-            if self._margin(self.choice, q) >= SINGULAR and not self._changes_sign(self.choice, q):
+            if self._good(self.choice, q, SINGULAR):
                 self.q = q  # close to dependent, but no other choice is better
                 return True
             raise _rank_loss(self.robot, t, (), self.choices.given)
         self.choice = others
         return False
 
-    def _good(self, choice: ClosureChoice, q: Array) -> bool:
-        return self._margin(choice, q) >= POOR and not self._changes_sign(choice, q)
-
-    def _margin(self, choice: ClosureChoice, q: Array) -> float:
-        return float(self.robot.closed.closure.margin(choice, q))
+    def _good(self, choice: ClosureChoice, q: Array, least: float = POOR) -> bool:
+        margin = float(self.robot.closed.closure.margin(choice, q))
+        return margin >= least and not self._changes_sign(choice, q)
 
     def _changes_sign(self, choice: ClosureChoice, q: Array) -> bool:
         given = np.eye(self.robot.nv)[list(choice.active)]
@@ -162,17 +151,9 @@ class LoopStep:
     forces and wrenches for one rollout.
     """
 
-    def __init__(
-        self,
-        robot: Robot,
-        among: Choices,
-        make: Callable[[ClosureChoice], Kernel],
-        q: Array,
-        cores: list[tuple[int, ...]],
-    ) -> None:
-        self.robot, self.among, self.make, self.batch = robot, among, make, q.shape[:-1]
-        self.cores = cores
-        self.choices = [among.near(q.reshape(-1, robot.nq)[0])]
+    def __init__(self, among: Choices, make: Callable[[ClosureChoice], Kernel], q: Array, cores: list[Shape]) -> None:
+        self.among, self.make, self.batch, self.cores = among, make, q.shape[:-1], cores
+        self.choices = [among.near(q.reshape(-1, among.robot.nq)[0])]
         self.kernels = [make(self.choices[0])]
         self.choice = np.zeros(self.batch, dtype=int)
         self.single: Kernel | None = self.kernels[0]
@@ -218,21 +199,18 @@ class LoopStep:
             choice = self.among.during(float(t), index, q[index])
             present = self.choices[self.choice[index]]
             if choice != present and len(choice.rows) == len(present.rows):
-                other = self._kernel(choice)(t, q[index], v[index], *self._forces_of(index, rest))
+                if choice not in self.choices:
+                    self.choices.append(choice)
+                    self.kernels.append(self.make(choice))
+                k = self.choices.index(choice)
+                other = self.kernels[k](t, q[index], v[index], *self._forces_of(index, rest))
                 if other[2] > 2 * np.fmax(margin, 0):
-                    found = other
-                    self.choice[index] = self.choices.index(choice)
+                    found, self.choice[index] = other, k
                     first = self.choice.flat[0]
                     self.single = self.kernels[first] if (self.choice == first).all() else None
         if found[2] < SINGULAR:  # NaN is a step that failed, which is detected elsewhere
-            raise _rank_loss(self.robot, float(t) + float(rest[-1]), index, self.among.given)
+            raise _rank_loss(self.among.robot, float(t) + float(rest[-1]), index, self.among.given)
         return found[0], found[1]
-
-    def _kernel(self, choice: ClosureChoice) -> Kernel:
-        if choice not in self.choices:
-            self.choices.append(choice)
-            self.kernels.append(self.make(choice))
-        return self.kernels[self.choices.index(choice)]
 
 
 def _rank_loss(robot: Robot, t: float, index: Index, given: tuple[str, ...]) -> SimulationError:

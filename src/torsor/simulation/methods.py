@@ -8,9 +8,9 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.dynamics import Tree, lean, midpoint_step, sdirk_step
 from torsor.dynamics.loops.constrained import ClosureChoice
-from torsor.dynamics.recursions.implicit_steps import GAMMA
+from torsor.dynamics.recursions.implicit_steps import GAMMA, Forces
 from torsor.robot.robot import Robot
-from torsor.simulation.dynamics import acceleration, imposed, step_function, symbols
+from torsor.simulation.dynamics import acceleration, imposed, step_function, step_inputs, symbols
 from torsor.simulation.inputs import Prescribed
 
 # Time of each stage as a fraction of the step, and its weight in the sum.
@@ -71,15 +71,10 @@ def implicit_midpoint(
             found = f'method "implicit" with rotor_inertia {inertia.tolist()} on the {joint.type} joint {joint.name!r}'
             raise ModelError(found, value=joint.name, where=robot.name, fix='remove it, or use `method="rk4"`')
     _check(robot, "implicit", prescribed)
-    t, q, v, *held = symbols(acting)
-    h = ca.SX.sym("h")
-
-    def at_middle(q_mid: ca.SX, v_mid: ca.SX) -> tuple[ca.SX, ca.SX | None]:
-        tau, *external = acting.call([t + h / 2, q_mid, v_mid, *held])
-        return tau, external[0] if external else None
-
+    inputs = step_inputs(acting)
+    t, q, v, *held, h = inputs.values()
+    at_middle = _forces_at(acting, t + h / 2, held)
     q_next, v_next = midpoint_step(lean(Tree.of(robot)), q, v, h, at_middle, choice)
-    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
     return step_function("implicit", robot, inputs, q_next, v_next, choice)
 
 
@@ -96,19 +91,21 @@ def sdirk(
         fix = 'use `method="implicit"` or "adaptive"'
         found = "is 'sdirk', which does not support closed loops"
         raise ModelError(found, argument="method", value="sdirk", where=robot.name, fix=fix)
-    t, q, v, *held = symbols(acting)
-    h = ca.SX.sym("h")
-
-    def at(fraction: float) -> Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]:
-        def stage(q_here: ca.SX, v_here: ca.SX) -> tuple[ca.SX, ca.SX | None]:
-            tau, *external = acting.call([t + fraction * h, q_here, v_here, *held])
-            return tau, external[0] if external else None
-
-        return stage
-
-    q_next, v_next = sdirk_step(lean(Tree.of(robot)), q, v, h, (at(GAMMA), at(1.0)))
-    inputs = dict(zip([*acting.name_in(), "h"], [t, q, v, *held, h], strict=True))
+    inputs = step_inputs(acting)
+    t, q, v, *held, h = inputs.values()
+    stages = _forces_at(acting, t + GAMMA * h, held), _forces_at(acting, t + 1.0 * h, held)
+    q_next, v_next = sdirk_step(lean(Tree.of(robot)), q, v, h, stages)
     return step_function("sdirk", robot, inputs, q_next, v_next, choice)
+
+
+def _forces_at(acting: ca.Function, t: ca.SX, held: list[ca.SX]) -> Forces:
+    """Return the acting forces at a time, as a function of (q, v) -> tau and external wrenches."""
+
+    def at(q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX | None]:
+        tau, *external = acting.call([t, q, v, *held])
+        return tau, external[0] if external else None
+
+    return at
 
 
 def _check(robot: Robot, method: str, prescribed: Prescribed | None) -> None:

@@ -21,18 +21,15 @@ def movie_path(path: str | Path, where: str = "animate") -> Path:
     if target.suffix.lower() not in KINDS:
         allowed = f"a name that ends with {' or '.join(KINDS)}"
         raise ModelError(f"cannot write {target.name!r}", value=target.name, where=where, allowed=allowed)
-    if target.suffix.lower() == ".mp4" and not shutil.which(_ffmpeg()):
-        fix = "install ffmpeg, or write a .gif"
-        raise ModelError(f"{target.name}: the program ffmpeg is not found", where=where, fix=fix)
+    if target.suffix.lower() == ".mp4":
+        try:
+            from matplotlib import rcParams
+        except ImportError:
+            raise missing("animations need matplotlib", "plot") from None
+        if not shutil.which(str(rcParams["animation.ffmpeg_path"])):
+            fix = "install ffmpeg, or write a .gif"
+            raise ModelError(f"{target.name}: the program ffmpeg is not found", where=where, fix=fix)
     return target
-
-
-def _ffmpeg() -> str:
-    try:
-        from matplotlib import rcParams
-    except ImportError:
-        raise missing("animations need matplotlib", "plot") from None
-    return str(rcParams["animation.ffmpeg_path"])
 
 
 def write_movie(
@@ -53,16 +50,13 @@ def write_movie(
     target = movie_path(path)
     write = _gif if target.suffix.lower() == ".gif" else _mp4
     with replacing(target) as part, Bar(count, progress, f"drawing {target.name}") as bar:
-        write(figure, _counted(show, bar), count, part, rate, dpi)
+
+        def shown(k: int) -> None:
+            show(k)
+            bar.at(k)
+
+        write(figure, shown, count, part, rate, dpi)
     return target
-
-
-def _counted(show: Callable[[int], object], bar: Bar) -> Callable[[int], None]:
-    def shown(k: int) -> None:
-        show(k)
-        bar.at(k)
-
-    return shown
 
 
 def _gif(figure: Any, show: Callable[[int], None], count: int, part: Path, rate: int, dpi: int) -> None:

@@ -17,18 +17,17 @@ from torsor.base.checks import one_of, positive, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import checked_what
-from torsor.base.files import check_array
 from torsor.base.result import Result
 from torsor.base.summary import Summary
-from torsor.base.tables import Column, columns_of
+from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.dynamics.requests import pulled
-from torsor.mechanism.mechanism import robot_facts, state_units, units
+from torsor.mechanism.mechanism import robot_facts, state_units
 from torsor.robot.archived import archived_robot, robot_text
 from torsor.robot.robot import Robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled, forces, symbols
-from torsor.simulation.files import Samples
+from torsor.simulation.files import Samples, check, columns
 from torsor.simulation.hard import contact_step
 from torsor.simulation.inputs import Source, casadi_function, traced, words
 from torsor.simulation.methods import STEPS
@@ -125,12 +124,9 @@ class Rollout(Result):
         with reading_archive(Path(path), cls.kind) as found:
             own = archived_robot(found) if robot is None else robot
             times, q, v = (found.arrays[name] for name in ("times", "q", "v"))
-            count, batch = len(np.atleast_1d(times)), q.shape[:-2]
-            check_array(times, (count,), "times")
-            check_array(q, (*batch, count, own.nq), "q")
-            check_array(v, (*batch, count, own.nv), "v")
-            if not count or not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-                raise ValueError("the times do not increase")
+            check(Samples(own, times, q, v, v, v))  # accelerations and forces, which it has not, are as many as v
+            if not len(times):
+                raise ValueError("no samples")
             return cls(times, q, v, None, own, found.settings)
 
     def plot(self, path: str | Path | None = None, what: Sequence[str] = DRAWN) -> "Figure":
@@ -150,15 +146,7 @@ class Rollout(Result):
         return Archive(self.kind, arrays, plain(self.settings), {"times": "s", "q": known["q"], "v": known["v"]})
 
     def _columns(self) -> list[Column]:
-        if self.q.ndim != 2:
-            found = f"{tuple(self.q.shape[:-2])} rollouts do not fit into a .csv file"
-            raise ModelError(found, where=self.robot.name, fix="save a .npz file")
-        positions, rates = units(self.robot)
-        return [
-            Column("time", "s", self.times),
-            *columns_of("q", self.robot.position_names, positions, _here(self.q)),
-            *columns_of("v", self.robot.coordinate_names, [f"{unit}/s" for unit in rates], _here(self.v)),
-        ]
+        return columns(self._samples())[: 1 + self.robot.nq + self.robot.nv]  # time, q and v
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -227,13 +215,17 @@ def rollout(
     acting = [each for each in (law.function, wrenches.function, wrenches.added, halt) if each is not None]
     given = (tau, loads, law.function, wrenches.function, wrenches.added, halt)
     label = f"rollout {method} {[each is not None for each in given]}"
-
     if contact is not None and contact.kind == "hard":
         label += f" hard {contact.key(robot)}"
 
     def make() -> ca.Function:
         function = contact_step(robot, method, forces(robot, law, wrenches, False), contact)
-        return function if halt is None else _halting(function, halt)
+        if halt is None:
+            return function
+        inputs = symbols(function)
+        going = halt(*inputs[:3]) >= 0  # where it is negative, states stay as they are
+        ends = [ca.if_else(going, end, start) for end, start in zip(function.call(inputs), inputs[1:3], strict=True)]
+        return ca.Function(function.name(), inputs, ends, function.name_in(), function.name_out())
 
     kernel = compiled(robot, label, acting, make)
     xp, dtype = getattr(kernel, "xp", np), robot.target.dtype
@@ -264,12 +256,13 @@ def rollout(
         if record != 1:
             raise ModelError(f"gradients of a rollout with `record={record}`", where=where, allowed="`record=1`")
         back = compiled(robot, f"{label} pull", acting, lambda: _pulled(make()))
-        given = [_bars(xp, each, whole) for each, whole in zip((q_bar, v_bar), states, strict=True)]
-        bars = [each[-1] for each in given]
-        total = [
-            xp.zeros((*batch, *each.shape[each.ndim - core :]), dtype)
-            for each, core in zip(held, cores[2:], strict=True)
+        given = [  # sample by sample; zero where none are given
+            xp.zeros_like(whole) if each is None else xp.moveaxis(xp.asarray(each, dtype), -2, 0)
+            for each, whole in zip((q_bar, v_bar), states, strict=True)
         ]
+        bars = [each[-1] for each in given]
+        own = (each.shape[each.ndim - core :] for each, core in zip(held, cores[2:], strict=True))
+        total = [xp.zeros((*batch, *shape), dtype) for shape in own]
         for k in reversed(range(count)):
             _, *found, _ = back(t[k], *(whole[k] for whole in states), *held, h, *bars)
             bars = [each + bar[k] for each, bar in zip(found[:2], given, strict=True)]
@@ -301,25 +294,10 @@ def _source(robot: Robot, given: Any, what: str, core: tuple[int, ...]) -> tuple
     return Source(array=np.zeros(core)), array
 
 
-def _halting(step: ca.Function, halt: ca.Function) -> ca.Function:
-    """Return a step that leaves states as they are where ``halt`` of (t, q, v) is negative."""
-    inputs = symbols(step)
-    going = halt(*inputs[:3]) >= 0
-    ends = [ca.if_else(going, end, start) for end, start in zip(step.call(inputs), inputs[1:3], strict=True)]
-    return ca.Function(step.name(), inputs, ends, step.name_in(), step.name_out())
-
-
 def _pulled(step: ca.Function) -> ca.Function:
     """Return the gradients of a step by all its inputs, from those by its results."""
     inputs = dict(zip(step.name_in(), symbols(step), strict=True))
     results = dict(zip(step.name_out(), step.call(list(inputs.values())), strict=True))
     weights, gradients = pulled(inputs, results, {})
-    names = [*inputs, *weights]
-    return ca.Function(
-        "pull", [*inputs.values(), *weights.values()], ca.cse(list(gradients.values())), names, list(gradients)
-    )
-
-
-def _bars(xp: Any, given: Any, states: Any) -> Any:
-    """Return derivatives of a cost by the samples, sample by sample; zero where none are given."""
-    return xp.zeros_like(states) if given is None else xp.moveaxis(xp.asarray(given, states.dtype), -2, 0)
+    inputs |= weights
+    return ca.Function("pull", list(inputs.values()), ca.cse(list(gradients.values())), list(inputs), list(gradients))

@@ -145,7 +145,9 @@ def sensitivity(
     loads = [np.broadcast_to(each, (*each.shape[:-3], count, *each.shape[-2:])) for each in wrenches]
     shapes = {"q0": q.shape[:-1], "v0": v.shape[:-1], "tau": rows.shape[:-2]}
     batch = common_shape(robot.name, **shapes, external=loads[0].shape[:-3] if loads else ())
-    kernel, dtype = _step(robot, method, external is not None, contact), robot.target.dtype
+    dtype, loaded = robot.target.dtype, external is not None
+    label = f"step {method} {loaded} {_key(robot, contact)}"
+    kernel = compiled(robot, label, (), lambda: _made(robot, method, loaded, contact))
     states = [np.empty((*batch, count + 1, size), dtype) for size in (robot.nq, robot.nv)]
     for whole, start in zip(states, (q, v), strict=True):
         whole[..., 0, :] = start
@@ -242,9 +244,8 @@ def _made(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> c
     return contact_step(robot, method, forces(robot, Source(array=np.zeros(robot.nv)), wrenches, False), contact)
 
 
-def _step(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
-    key = "" if contact is None else contact.key(robot)
-    return compiled(robot, f"step {method} {loaded} {key}", (), lambda: _made(robot, method, loaded, contact))
+def _key(robot: Robot, contact: Contact | None) -> str:
+    return "" if contact is None else contact.key(robot)
 
 
 def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | None) -> AnyKernel:
@@ -264,5 +265,4 @@ def _differentiated(robot: Robot, method: str, loaded: bool, contact: Contact | 
         outputs = ca.cse([ca.if_else(solved, ca.densify(each), ca.SX.nan(*each.shape)) for each in found.values()])
         return ca.Function("step_derivatives", list(inputs.values()), outputs, list(inputs), list(found))
 
-    key = "" if contact is None else contact.key(robot)
-    return compiled(robot, f"step derivatives {method} {loaded} {key}", (), make)
+    return compiled(robot, f"step derivatives {method} {loaded} {_key(robot, contact)}", (), make)

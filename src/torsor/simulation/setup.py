@@ -152,7 +152,7 @@ class Setup:
         law = Source.of(robot, controller, "controller", (robot.nv,))
         wrenches = Source.of(robot, external, "external", (len(robot.links), 6))
         wrenches = wrenches._replace(added=added_contact(robot, contact))
-        if settings.control_period is not None and law.is_zero:
+        if settings.control_period is not None and controller is None:
             raise ModelError("control_period without a controller", where=where, fix="leave it out")
         q = arrays(robot.neutral() if q0 is None else q0, (robot.nq,), where, "q0")
         v = arrays(np.zeros(robot.nv) if v0 is None else v0, (robot.nv,), where, "v0")
@@ -178,12 +178,19 @@ class Setup:
             check_start(robot, contact, q, settings.step if compliant and settings.method == "rk4" else None)
             about["contact"] = contact.about
             if not compliant:
-                _check_hard(robot, settings, motion)
+                found, fix = "", 'use `kind="compliant"`'
+                if robot.loops or motion is not None:
+                    found = "closed loops" if robot.loops else "prescribed motion"
+                elif settings.method != "rk4":
+                    found = f'method "{settings.method}"'
+                    fix = f"leave the method out: it has a step of its own; or {fix}"
+                if found:
+                    raise ModelError(f"hard contact with {found}", where=where, fix=fix)
                 about["method"] = "hard"
         if limits is not None:
             limits = check_limits(robot, limits, q, settings.step if settings.method == "rk4" else None)
             law = law._replace(added=limits.function(robot), limit=limits.effort(robot))
-            about["limits"] = limits.about
+            about["limits"] = asdict(limits)
             if motion is not None:
                 raise ModelError("with prescribed motion", argument="limits", where=where, fix="leave one of them out")
         hard = None if contact is None or contact.kind == "compliant" else contact
@@ -192,17 +199,6 @@ class Setup:
             return setup
         q, v = project_start(robot, setup.choices, setup.q, setup.v)
         return replace(setup, q=q, v=v)
-
-
-def _check_hard(robot: Robot, settings: Settings, prescribed: Prescribed | None) -> None:
-    """Raise ModelError for what hard contact does not go together with."""
-    found, fix = "", 'use `kind="compliant"`'
-    if robot.loops or prescribed is not None:
-        found = "closed loops" if robot.loops else "prescribed motion"
-    elif settings.method != "rk4":
-        found, fix = f'method "{settings.method}"', f"leave the method out: it has a step of its own; or {fix}"
-    if found:
-        raise ModelError(f"hard contact with {found}", where=robot.name, fix=fix)
 
 
 def normalised(robot: Robot, q: Array) -> Array:
@@ -267,11 +263,7 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
 
 
 def python_controller(setup: Setup) -> Law | None:
-    """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
-
-    A sampled controller is to be called once each control period. Its forces act ``delay_periods`` later; until the
-    first one arrives, the force is zero.
-    """
+    """Return the controller that Python calls (a sampled one once a period, acting after its delay), None if traced."""
     law = _law(setup)
     if law is None or not setup.is_sampled:
         return law

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -104,7 +105,11 @@ def simulate(
     setup = Setup.of(robot, q0, v0, controller, external, settings, prescribed, contact, limits)
     check_mass_matrix(setup)
     detector = EventDetector(read_events(robot, events, setup.batch), robot, len(setup.batch))
-    run, recorder = _adaptive(setup) if method == "adaptive" else _fixed(setup)
+    if method == "adaptive":
+        run, recorder = _adaptive(setup)
+    else:
+        every, count = samples_of(setup)
+        run, recorder = partial(run_fixed, setup, every), Recorder.of(setup, count)
     status = "interrupted"
     try:
         with Bar(setup.settings.duration, progress) as bar:
@@ -118,11 +123,6 @@ def simulate(
     trajectory = recorder.trajectory(status, detector.crossings())
     warn_of_overloads(trajectory, trajectory.overloads)
     return trajectory
-
-
-def _fixed(setup: Setup) -> tuple[Callable[..., str], Recorder]:
-    every, count = samples_of(setup)
-    return lambda recorder, detector, bar: run_fixed(setup, recorder, every, detector, bar), Recorder.of(setup, count)
 
 
 def _adaptive(setup: Setup) -> tuple[Callable[..., str], Recorder]:

@@ -94,11 +94,7 @@ def timeline(result: Any, title: str = "") -> Timeline:
         (501, (50, 2), (501, 2, 6))
     """
     found = timeline_of(result)
-    return _reached(replace(found, title=title) if title else found)
-
-
-def _reached(line: Timeline) -> Timeline:
-    """Return the samples before the first that is not finite: what a simulation or a search that failed has reached."""
+    line = replace(found, title=title) if title else found
     finite = np.isfinite(line.times) & np.isfinite(line.q).all(axis=-1)
     count = len(line) if finite.all() else int(np.argmin(finite))
     if not count:
@@ -107,8 +103,8 @@ def _reached(line: Timeline) -> Timeline:
     back = np.flatnonzero(np.diff(line.times[:count]) < 0)
     if back.size:
         k, times = int(back[0]), line.times
-        found = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
-        raise ModelError(found, where="view", allowed="times that increase")
+        text = f"{line.title}: time goes back from {times[k]:g} s to {times[k + 1]:g} s (sample {k + 1})"
+        raise ModelError(text, where="view", allowed="times that increase")
     return line if count == len(line) else line.kept(np.arange(count))
 
 

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.archive import Archive, register_result
+from torsor.base.archive import register_result
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe, warn
 from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
-from torsor.base.result import Result
 from torsor.base.summary import Summary
-from torsor.base.tables import Column
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.mechanism.mechanism import FORCES, force_units, units
 from torsor.robot.robot import Robot
-from torsor.simulation.files import Crossings, Samples, archive, columns, content, read
+from torsor.simulation.files import Crossings, Samples, read
 from torsor.simulation.inputs import Prescribed
 from torsor.simulation.limits import limits_of
 from torsor.simulation.logs import motion_of, read_log
@@ -47,19 +45,13 @@ UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest err
 
 
 def how(samples: Samples) -> str:
-    """Return in words how a trajectory was made, as far as its settings say it.
-
-    Example:
-        >>> how(torsor.simulate(torsor.library.two_link(), duration=0.01))
-        'simulated with rk4, steps of 0.001 s, no controller'
-    """
+    """Return in words how a trajectory was made, as far as its settings say it."""
     settings = samples.settings
     if "method" not in settings:
         return str(settings.get("made", "motion"))
-    how_long = (
-        f"rtol {settings.get('rtol')}" if settings["method"] == "adaptive" else f"steps of {settings.get('step')} s"
-    )
-    return f"simulated with {settings['method']}, {how_long}, {settings.get('controller')}"
+    adaptive = settings["method"] == "adaptive"
+    steps = f"rtol {settings.get('rtol')}" if adaptive else f"steps of {settings.get('step')} s"
+    return f"simulated with {settings['method']}, {steps}, {settings.get('controller')}"
 
 
 def plot(
@@ -82,20 +74,15 @@ def _quantity(samples: Samples, name: str, values: Array) -> Quantity:
         return Quantity(title, robot.joint_names, [form] * len(robot.joint_names), values)
     names = robot.position_names if name == "q" else robot.coordinate_names
     own = [FORCES[each] if name == "tau" else form.format(each) for each in (positions if name == "q" else rates)]
-    return Quantity(title, names, own, values, _limits(samples, name), fits=False)
-
-
-def _limits(samples: Samples, name: str) -> tuple[Bound, ...]:
-    """Return the limits of joints and drives."""
-    robot = samples.robot
-    pairs = {
+    limits = {
         "q": (robot.lower, robot.upper),
         "v": (-robot.velocity_limit, robot.velocity_limit),
         "tau": (-robot.effort_limit, robot.effort_limit),
     }
-    if name not in pairs or not len(samples):
-        return ()
-    return (Bound(float(samples.times[0]), float(samples.times[-1]), *pairs[name]),)
+    bounds: tuple[Bound, ...] = ()
+    if name in limits and len(samples):
+        bounds = (Bound(float(samples.times[0]), float(samples.times[-1]), *limits[name]),)
+    return Quantity(title, names, own, values, bounds, fits=False)
 
 
 def summary(samples: Samples) -> Summary:
@@ -133,22 +120,6 @@ class Overload(NamedTuple):
     limit: float
 
 
-def overloads(samples: Samples) -> tuple[Overload, ...]:
-    """Return the coordinates whose forces exceed their ``effort_limit`` by more than 2 %, the worst first.
-
-    Of all rollouts and samples, the largest force of each coordinate. A limit of 0 marks a coordinate without a drive.
-    """
-    limits, found = samples.robot.effort_limit, list[Overload]()
-    for k, name in enumerate(samples.robot.coordinate_names):
-        force = np.abs(np.nan_to_num(samples.tau[..., k]))
-        if not 0 < limits[k] < np.inf or not force.max(initial=0.0) > (1 + BEYOND) * limits[k]:
-            continue
-        place = np.unravel_index(int(np.argmax(force)), force.shape)
-        value = float(samples.tau[(*place, k)])
-        found.append(Overload(name, float(samples.times[place[-1]]), value, float(limits[k])))
-    return tuple(sorted(found, key=lambda each: -abs(each.force) / each.limit))
-
-
 def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
     """Give one warning for all coordinates; the worst one is named with its force."""
     if not found:
@@ -162,7 +133,7 @@ def warn_of_overloads(samples: Samples, found: tuple[Overload, ...]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory(Result, Samples):
+class Trajectory(Samples):
     """A motion of a robot, or a batch of them (rollouts): samples at ``times`` (T,), in s.
 
     ``q`` is (..., T, nq), ``v``, ``a`` and ``tau`` are (..., T, nv): positions, velocities, accelerations and forces of
@@ -177,8 +148,6 @@ class Trajectory(Result, Samples):
         >>> len(fall), fall.q.shape, fall.status
         (501, (501, 1), 'done')
     """
-
-    kind = "trajectory"
 
     def __repr__(self) -> str:
         batch = "".join(f"{n} x " for n in self.q.shape[:-2])
@@ -207,9 +176,8 @@ class Trajectory(Result, Samples):
         """
         loads = self.external
         if self.robot.loops:
-            forces = _at_finite_states(
-                partial(self.robot.closed.loop_forces, coordinates="all"), self.q, self.v, self.tau, loads
-            )
+            forces_of = partial(self.robot.closed.loop_forces, coordinates="all")
+            forces = _at_finite_states(forces_of, self.q, self.v, self.tau, loads)
             wrenches = self.robot.closed.loop_loads(self.q, forces)
             loads = wrenches if loads is None else loads + wrenches
         return self.robot.joint_wrenches(self.q, self.v, self.a, loads, loops="open")
@@ -244,9 +212,17 @@ class Trajectory(Result, Samples):
         """Coordinates whose forces exceed the ``effort_limit`` of their drives by more than 2 %, the worst first.
 
         Each has the ``coordinate``, the ``time`` (s) of its largest force at a sample, that ``force`` and the ``limit``
-        (N m, N), of all rollouts. Simulations enforce limits only if they are asked to (``limits``).
+        (N m, N), of all rollouts. Simulations enforce limits only if they are asked to (``limits``). A limit of 0 marks
+        a coordinate without a drive.
         """
-        return overloads(self)
+        limits, found = self.robot.effort_limit, list[Overload]()
+        for k, name in enumerate(self.robot.coordinate_names):
+            force = np.abs(np.nan_to_num(self.tau[..., k]))
+            if 0 < limits[k] < np.inf and force.max(initial=0.0) > (1 + BEYOND) * limits[k]:
+                place = np.unravel_index(int(np.argmax(force)), force.shape)
+                value = float(self.tau[(*place, k)])
+                found.append(Overload(name, float(self.times[place[-1]]), value, float(limits[k])))
+        return tuple(sorted(found, key=lambda each: -abs(each.force) / each.limit))
 
     @cached_property
     def saturated(self) -> NDArray[np.bool_]:
@@ -351,15 +327,6 @@ class Trajectory(Result, Samples):
             return np.asarray(np.linalg.norm(self.reactions[..., 3:], axis=-1))
         return np.asarray(getattr(self, name))
 
-    def _archive(self) -> Archive:
-        return archive(self)
-
-    def _columns(self) -> list[Column]:
-        return columns(self)
-
-    def _content(self) -> dict[str, Any]:
-        return content(self)
-
     def _summary(self) -> Summary:
         return summary(self)
 
@@ -425,10 +392,10 @@ def _of_rollouts(event: Crossings, numbers: NDArray[np.intp], picked: NDArray[np
     flat = numbers[tuple(event.rollouts.T)]
     where = {int(number): k for k, number in enumerate(picked.ravel())}
     kept = [k for k, number in enumerate(flat) if int(number) in where]
-    places = np.array([where[int(flat[k])] for k in kept], dtype=np.intp)
-    rollouts = (
-        np.stack(np.unravel_index(places, picked.shape), -1) if picked.ndim else np.zeros((len(kept), 0), np.intp)
-    )
+    rollouts = np.zeros((len(kept), 0), np.intp)
+    if picked.ndim:
+        places = np.array([where[int(flat[k])] for k in kept], dtype=np.intp)
+        rollouts = np.stack(np.unravel_index(places, picked.shape), -1)
     return Crossings(event.times[kept], event.q[kept], event.v[kept], rollouts)
 
 

@@ -4,10 +4,10 @@ from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from itertools import chain
 from math import ceil, cos, cosh, sin, sinh, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import by_name, number, whole_number
@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
-from torsor.control.scaling.window import LEAST, Window, kernels, solution
+from torsor.control.scaling.window import CHECKS, LEAST, Window, kernels, solution
 from torsor.robot.robot import Robot
 
 # The motion in one interval of the path, where s'' is a linear function of s: in closed form.
@@ -38,20 +38,8 @@ def _flow(w: float, time: float) -> tuple[float, float]:
     return 2 * sine * cosine, 2 * sine * sine
 
 
-class Interval(Protocol):
-    """The motion between two samples: the ``way`` from the first one, its rate and its acceleration."""
-
-    way: float
-    rate: float
-    acceleration: float
-
-    def advance(self, time: float) -> float:
-        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
-        ...
-
-
 class Spline:
-    """An interval with s'' = u + w (s - s_k), where x is a quadratic function of s."""
+    """An interval with s'' = u + w (s - s_k); ``way`` from its first sample, ``rate`` and ``acceleration`` now."""
 
     def __init__(self, length: float, x: float, u: float, w: float, period: float):
         self.length, self.w = length, w
@@ -59,7 +47,7 @@ class Spline:
         self._period, self._of_period = period, _flow(w, period)
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         S, E = self._of_period if time == self._period else _flow(self.w, time)
         v, a, w = self.rate, self.acceleration, self.w
         way = self.way + v * S + a * E
@@ -86,7 +74,7 @@ class FromRest:
         self.way = self.rate = self.acceleration = 0.0
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         t = self._time = self._time + time
         J = self._jerk
         self.way, self.rate, self.acceleration = J * t**3 / 6, J * t**2 / 2, J * t
@@ -107,13 +95,15 @@ class ToRest:
         self.way, self.rate, self.acceleration = self.length - J * t**3 / 6, J * t**2 / 2, -J * t
 
     def advance(self, time: float) -> float:
-        """Move on for a time; see ``Interval``."""
+        """Move on for a time (s); return the time that is left at the end of the interval, negative before the end."""
         self._left -= time
         if self._left <= 0:
             return -self._left
         self._state()
         return -1.0
 
+
+Interval = Spline | FromRest | ToRest
 
 # The plan: x = s'^2 and u = s'' at the samples ahead, which ends at rest within the known path.
 
@@ -178,10 +168,7 @@ class Plan:
         self.first, self.reach = min(k, m), m + len(x) - 1
 
     def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
-        """Return control points (n + 2) from sample m on: the plan, longer at its largest speed, so that it ends later.
-
-        It is the first guess of a better plan, made in pieces of work.
-        """
+        """Return control points (n + 2) from sample m on, a first guess: the plan, longer at its largest speed."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
         most = max(planned)
@@ -213,26 +200,17 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
 
 
 def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
-    """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
-
-    A search ends a little below the wish, and points at the wish may be within the bounds too.
-    """
+    """Yield guesses at the wished x, which a search just misses: all before the last braking, fewer, those near it."""
     if points.max() <= _NEAR * wished:
         return
-    near = _part((points / wished - _NEAR) / (_AT - _NEAR))
+    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = _part((part * last - np.arange(len(points))) / (_BLEND * last + 1))
+        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
-
-
-def _part(value: NDArray[np.floating[Any]]) -> Array:
-    """Return numbers limited to 0 to 1."""
-    found: Array = np.minimum(np.maximum(value, 0.0), 1.0)
-    return found
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:
@@ -380,11 +358,7 @@ class OnlineScaling:
         self.closed = True
 
     def _last_usable(self) -> int:
-        """Return the last sample for plans.
-
-        These are not the last known ones of a path that goes on, since a plan that begins after a stop must not be too
-        short.
-        """
+        """Return the last sample for plans: of an open path not the last known, so that later plans are long enough."""
         return self.fed - 1 if self.closed else self.fed - 1 - LEAST
 
     def _improve(self) -> Iterator[None]:
@@ -430,7 +404,11 @@ class OnlineScaling:
             samples.tighten(m, window.tight)
         if not is_found and not given:
             window.take(guess)
-            self._check_standing(m, (yield from window.slow_down()))
+            uses = yield from window.slow_down()
+            if uses.max() > ROUNDING:
+                k = m + int(np.argmax(uses))
+                found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
+                raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
         if not given or (is_found and self._k < m):
             ahead = yield from plan.ahead_of(m, window.points, end)
             if not given or self._k < m:
@@ -438,17 +416,10 @@ class OnlineScaling:
                 self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
                 self._is_slow = not is_found
 
-    def _check_standing(self, m: int, uses: Array) -> None:
-        """Raise ModelError if even the slowest motion from sample m on is beyond a bound between two samples."""
-        if uses.max() > ROUNDING:
-            k = m + int(np.argmax(uses))
-            found = f"between samples {k} and {k + 1} even the slowest motion takes {uses.max():.4g} times a bound"
-            raise ModelError(found, where=self._where, fix="a larger bound, another path, or nearer samples")
-
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window, and return whether its points are within the bounds; it has to be ready at sample m."""
         window = self._window
-        ready = self._limit - window.pieces_of_check - ADOPTION
+        ready = self._limit - CHECKS * len(window.pieces) - ADOPTION
         self._pace = 1 if given else self.pieces
         for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
             if given and self._elapsed >= ready and window.feasible is not None:
@@ -520,21 +491,19 @@ class OnlineScaling:
         elif self._last_usable() > self.plan.reach or self._is_slow:
             self._search, self._skipped, self._spent, self._elapsed = self._improve(), False, 0, 0
         self._was_fed = False
-        self._timing = self._advance()
-        return self._timing
-
-    def _advance(self) -> Timing:
         left = self.period
         while self._k < self.plan.reach:
             if self._interval is None:
                 self._interval = self.plan.interval(self._k, self.period)
-            left = self._interval.advance(left)
+            now = self._interval
+            left = now.advance(left)
             if left < 0:
-                way, rate, acceleration = self._interval.way, self._interval.rate, self._interval.acceleration
-                return Timing(self._k * self.spacing + way, rate, acceleration)
+                self._timing = Timing(self._k * self.spacing + now.way, now.rate, now.acceleration)
+                return self._timing
             self._k, self._interval = self._k + 1, None
         self.finished = self.closed and self._k == self.fed - 1
-        return Timing(self._k * self.spacing, 0.0, 0.0)
+        self._timing = Timing(self._k * self.spacing, 0.0, 0.0)
+        return self._timing
 
     def command(self) -> tuple[Array, Array, Array]:
         """Return positions, velocities and accelerations of the joints, each (nv), at the last step.

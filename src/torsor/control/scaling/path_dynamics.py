@@ -59,10 +59,7 @@ def is_damped(robot: Robot) -> bool:
 def loads(
     parts: list[ca.SX], ratio: ca.SX, w: ca.SX, u: ca.SX, x: ca.SX
 ) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """Return torques and torque rates relative to their bounds (nv each), and their derivatives by w, u and x.
-
-    ``ratio`` is torque bound / rate bound (nv).
-    """
+    """Return torques and rates over bounds and their derivatives by w, u, x; ``ratio``: torque / rate bound (nv)."""
     half = len(parts) // 2
     (a, b, c, *damping), (a_s, b_s, c_s, *damping_s) = parts[:half], parts[half:]
     root, mixed = ca.sqrt(x), a_s + 2 * b
@@ -78,10 +75,7 @@ def loads(
 
 
 def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
-    """Return q and its first three derivatives (n each) at a part of an interval of length h between samples (4, n).
-
-    q is the polynomial of degree 7 through q and its first three derivatives at both samples.
-    """
+    """Return q, of degree 7 through two samples (4, n), and its first three derivatives at a part of an interval h."""
     n, powers = before.size2(), np.arange(8)
     at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
     for order in range(4):
@@ -101,10 +95,7 @@ def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
 
 
 def interpolation(n: int) -> ca.Function:
-    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a), in one.
-
-    Between two samples q is the polynomial of degree 7 through q and its first three derivatives at both.
-    """
+    """Return the function (samples before, after (4, n), part of the interval, spacing, s', s'') -> (q, v, a)."""
     part, h, rate, acceleration = (ca.SX.sym(name) for name in ("part", "h", "rate", "acceleration"))
     before, after = ca.SX.sym("before", 4, n), ca.SX.sym("after", 4, n)
     q, d1, d2, _ = _on_path(before, after, part, h)
@@ -115,10 +106,7 @@ def interpolation(n: int) -> ca.Function:
 
 
 def refinement(robot: Robot) -> ca.Function:
-    """Return (two samples (8, nv), part of the interval, h and torque and velocity bounds) -> ``coefficients`` there.
-
-    Between two samples the path is the polynomial that the robot follows (``interpolation``).
-    """
+    """Return (two samples (8, nv), part of the interval, h, torque and velocity bounds) -> ``coefficients`` there."""
     n = robot.nv
     ends, part, fixed = ca.SX.sym("ends", 8, n), ca.SX.sym("part"), ca.SX.sym("fixed", 1 + 2 * n)
     h, torque, velocity = ca.vertsplit(fixed, [0, 1, 1 + n, 1 + 2 * n])

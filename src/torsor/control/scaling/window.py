@@ -209,10 +209,7 @@ class _Interval:
         return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
 
     def system(self) -> ca.Function:
-        """Return the row of an interval after a step, with the Newton system of the next one.
-
-        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
-        """
+        """Return the row of an interval after a step; its system: upper triangle (6), right side (3), largest g."""
         *_, y, multipliers = ca.vertsplit(self.kept, self.split)
         dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
         y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
@@ -243,10 +240,7 @@ class _Interval:
         return self._function("system", [self.near, self.kept, self.changes], found)
 
     def step(self) -> ca.Function:
-        """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products, in one.
-
-        The sums are of y l, l dy, y dl and dy dl, so that the gap after any step is known before it is taken.
-        """
+        """Return dy, dl, the largest -dy / y and -dl / l, and the sums of y l, l dy, y dl, dy dl: the gap after it."""
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
         d = self.S @ z
@@ -385,7 +379,7 @@ class Window:
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations = 0
         self.feasible: Array | None = None  # the last points that were within the tightened bounds
-        self._pieces: list[_Piece] = []
+        self.pieces: list[_Piece] = []
 
     @property
     def points(self) -> Array:
@@ -402,21 +396,16 @@ class Window:
         own[:-2, 2:], own[-2:, 2:] = maps[: n - 2], maps[-2:]
         self._systems[n:] = 0.0
         yield
-        self._pieces = []
+        self.pieces = []
         arrays = self._systems, self._endings.T, self._step_triples, self._own, self._triples
         size = -(-n // -(-n // self.piece))  # as equal as possible
         for first in range(0, n, size):
             last = min(first + size, n)
             parts = [each[first:last] for each in arrays]
             parts += [each[row + first : row + last] for each in (samples.near, samples.inner)]
-            self._pieces.append(_Piece(*parts))
-            if len(self._pieces) % 3 == 0:
+            self.pieces.append(_Piece(*parts))
+            if len(self.pieces) % 3 == 0:
                 yield
-
-    @property
-    def pieces_of_check(self) -> int:
-        """The pieces of work of ``uses``."""
-        return CHECKS * len(self._pieces)
 
     def begin(self, points: Array) -> None:
         """Use control points (n + 2) as the first guess."""
@@ -448,10 +437,7 @@ class Window:
             points[n + 1] = points[n]
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
-        """Halve x until the use of bounds is at most this one, as it is at last wherever the robot can stand still.
-
-        Return the use in each interval (n).
-        """
+        """Halve x until the ``use`` of bounds is allowed, as it is where the robot can stand; return the uses (n)."""
         for _ in range(SLOWER):
             uses = yield from self.uses()
             if uses.max() <= use:
@@ -463,7 +449,7 @@ class Window:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
         self._own[: self.n, 1] = self._spare
         found = []
-        for each in self._pieces:
+        for each in self.pieces:
             size = -(-len(each.own) // CHECKS)
             for first in range(0, len(each.own), size):
                 part = slice(first, first + size)
@@ -483,7 +469,7 @@ class Window:
         It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
         early: ``feasible`` are the last points that keep these bounds, at the samples.
         """
-        n, kernels, common, pieces = self.n, self.kernels, self._common, self._pieces
+        n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
         self.take(np.maximum(self.points, LOWEST * self.points.max()))
         yield

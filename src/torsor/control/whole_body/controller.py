@@ -12,20 +12,9 @@ from torsor.base.arrays import Array
 from torsor.base.checks import flag, indices_of, instance_of, number, positive, rows, table, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import AnyKernel, compile
-from torsor.control.drives import check_no_flexible_links, check_quaternions, check_rigid, check_tree
+from torsor.control.drives import check_quaternions, check_rigid, check_tree
+from torsor.control.whole_body import program as qp
 from torsor.control.whole_body import tasks as kinds_of_contact
-from torsor.control.whole_body.program import (
-    INFEASIBLE,
-    SOLVED,
-    Contact,
-    Problem,
-    Program,
-    Settings,
-    conflict,
-    program,
-    solve,
-    solve_levels,
-)
 from torsor.control.whole_body.tasks import Task
 from torsor.robot.robot import Robot
 
@@ -72,7 +61,7 @@ class WholeBody:
         self,
         robot: Robot,
         tasks: Sequence[Task],
-        contacts: Sequence[Contact] = (),
+        contacts: Sequence[qp.Contact] = (),
         *,
         passive: Sequence[str] | None = None,
         effort_limits: bool = True,
@@ -82,10 +71,9 @@ class WholeBody:
     ):
         check_tree(robot, "WholeBody")
         check_rigid(robot, "WholeBody", "fix the motors (robot.without_motor), or use control.mixed")
-        check_no_flexible_links(robot, "WholeBody")
         where = f"{robot.name}: WholeBody"
         self.robot, self.tasks = robot, tuple(rows(tasks, where, "tasks"))
-        self.contacts: tuple[Contact, ...] = tuple(rows(contacts, where, "contacts"))
+        self.contacts: tuple[qp.Contact, ...] = tuple(rows(contacts, where, "contacts"))
         if not self.tasks:
             raise ModelError("no task", where=where, fix="tasks=[control.Posture(q), ...]")
         for task in self.tasks:
@@ -102,7 +90,7 @@ class WholeBody:
             allowed = "two numbers: of accelerations and of forces"
             raise ModelError(argument="regularisation", value=regularisation, where=where, allowed=allowed)
         self._given = tuple(k for k, task in enumerate(self.tasks) if task.target is None)
-        self._settings = Settings(
+        self._settings = qp.Settings(
             _passive(robot, passive, where),
             (weights[0], weights[1]),
             positive(horizon, where, "horizon"),
@@ -114,9 +102,9 @@ class WholeBody:
         return f"<WholeBody of {self.robot.name!r}, tasks: {len(self.tasks)}, contacts: {len(self.contacts)}>"
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> qp.Program:
         """The quadratic program over symbols."""
-        return program(self.robot, self.tasks, self.contacts, self._given, self._settings)
+        return qp.program(self.robot, self.tasks, self.contacts, self._given, self._settings)
 
     @cached_property
     def _kernel(self) -> AnyKernel:
@@ -169,15 +157,16 @@ class WholeBody:
         """Return the result of one state, from the matrices of its program."""
         H, g, A, lower, upper, h, *tasks = matrices
         equations, driven = self.program.equations, self.program.driven
-        problem = Problem(H, g, A, lower, upper, self.program.kinds, equations)
-        x, flag, _ = solve(problem)
-        if tasks and flag == SOLVED:
-            x, flag = solve_levels(problem, x, tasks[0], tasks[1], self.program.levels, self._settings.regularisation)
+        problem = qp.Problem(H, g, A, lower, upper, self.program.kinds, equations)
+        x, flag, _ = qp.solve(problem)
+        if tasks and flag == qp.SOLVED:
+            J, b = tasks
+            x, flag = qp.solve_levels(problem, x, J, b, self.program.levels, self._settings.regularisation)
         nv, forces = self.robot.nv, self.program.forces
-        if flag != SOLVED:
+        if flag != qp.SOLVED:
             nothing = np.full(len(g), np.nan)
-            names = conflict(problem, self.program.groups, [_MOTION]) if flag == INFEASIBLE else ()
-            status = "infeasible" if flag == INFEASIBLE else "failed"
+            names = qp.conflict(problem, self.program.groups, [_MOTION]) if flag == qp.INFEASIBLE else ()
+            status = "infeasible" if flag == qp.INFEASIBLE else "failed"
             unknown = {k: nothing[i] for k, i in forces.items()}
             return WholeBodyResult(status, nothing[:nv], nothing[:nv], unknown, names)
         tau = np.zeros(nv)

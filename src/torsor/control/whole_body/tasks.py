@@ -4,7 +4,7 @@ Each task asks for an acceleration that is linear in those of the coordinates, J
 target and value, e'' + 2 d w e' + w^2 e = 0 for the bandwidth w (rad/s) and the damping d.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from math import inf, sqrt
 from typing import ClassVar
@@ -20,7 +20,7 @@ from torsor.control.controller import Law, Reference, law_function
 from torsor.control.drives import check_quaternions
 from torsor.mechanism.loops import CUTS
 from torsor.robot.robot import Robot
-from torsor.spatial import axis_frame, cross, skew
+from torsor.spatial import axis_frame, cross, make_pose, skew
 
 # A robot's kinematics over symbols (t, q, v), for the tasks and contacts of a whole-body controller.
 
@@ -65,19 +65,25 @@ class Symbols:
 #     m (X + Y) f_z - n_z >= |Y f_x + m n_x| + |X f_y + m n_y|
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Contact:
-    """What contacts share: ``friction`` coefficient, ``most`` normal force (N), ``damping`` (1/s) of a slip."""
+    """What contacts share: ``friction`` coefficient, ``most`` normal force (N), ``damping`` (1/s) of a slip.
 
+    The forces of a contact (``size`` of them) are in the ``axes`` of its Jacobian; the linear ones are the last.
+    """
+
+    place: str
+    _: KW_ONLY
     friction: float = 0.7
     most: float = inf
     damping: float = 20.0
-    size: ClassVar[int] = 3
+    size: ClassVar[int]
+    axes: ClassVar[str]
 
     @property
     def where(self) -> str:
         """The name that messages use."""
-        return f"contact of {getattr(self, 'place', '')!r}"
+        return f"contact of {self.place!r}"
 
     def __post_init__(self) -> None:
         positive(self.friction, self.where, "friction")
@@ -86,26 +92,18 @@ class Contact:
 
     def check(self, robot: Robot) -> None:
         """Raise ModelError for a place that the robot does not have, or that does not move."""
-        if robot.place(self.place).link < 0:  # type: ignore[attr-defined]
+        if robot.place(self.place).link < 0:
             raise ModelError("a contact of the base, which does not move", where=f"{robot.name}: {self.where}")
-
-    def cone(self) -> Array:
-        """Return the rows C (k x size) of C f >= 0."""
-        raise NotImplementedError
-
-    def normal_row(self) -> Array:
-        """Return the row (size) of the normal force."""
-        raise NotImplementedError
 
     def motion(self, at: Symbols) -> tuple[ca.SX, ca.SX]:
         """Return J and the acceleration of J a = wanted, in the axes of the place, that keeps the place where it is."""
-        place, rows = self.place, slice(6 - self.size, 6)  # type: ignore[attr-defined]
-        J, V, drift = at.jacobian(place, "local"), at.velocity(place, "local"), at.drift(place, "local")
+        rows = slice(6 - self.size, 6)
+        J, V, drift = (of(self.place, "local") for of in (at.jacobian, at.velocity, at.drift))
         return J[rows, :], (-self.damping * V - drift)[rows]
 
     def moved(self, at: Symbols) -> ca.SX:
         """Return the Jacobian (size x nv) by which the force acts on the coordinates."""
-        raise NotImplementedError
+        return at.jacobian(self.place, self.axes)[6 - self.size :, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,25 +117,21 @@ class PointContact(Contact):
         (5, 3)
     """
 
-    place: str
     normal: ArrayLike = (0.0, 0.0, 1.0)
     size: ClassVar[int] = 3
+    axes: ClassVar[str] = "aligned"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "normal", direction(self.normal, self.where, "normal"))
 
     def cone(self) -> Array:
-        """Return the rows of C f >= 0."""
+        """Return the rows C (k x 3) of C f >= 0."""
         return _pyramid(self.friction / sqrt(2)) @ axis_frame(np.asarray(self.normal)).T
 
     def normal_row(self) -> Array:
         """Return the row of the normal force."""
         return np.asarray(self.normal, dtype=float)
-
-    def moved(self, at: Symbols) -> ca.SX:
-        """Return the Jacobian of the origin in base axes."""
-        return at.jacobian(self.place)[3:, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +146,10 @@ class SurfaceContact(Contact):
         (17, 6)
     """
 
-    place: str
     half_length: float
     half_width: float
     size: ClassVar[int] = 6
+    axes: ClassVar[str] = "local"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -163,7 +157,7 @@ class SurfaceContact(Contact):
         positive(self.half_width, self.where, "half_width")
 
     def cone(self) -> Array:
-        """Return the rows of C w >= 0."""
+        """Return the rows C (k x 6) of C w >= 0."""
         m, X, Y = self.friction / sqrt(2), self.half_length, self.half_width
         rows = [[0, 0, 0, *row] for row in _pyramid(m)]
         rows += [[s, 0, 0, 0, 0, Y] for s in (-1, 1)] + [[0, s, 0, 0, 0, X] for s in (-1, 1)]
@@ -175,10 +169,6 @@ class SurfaceContact(Contact):
     def normal_row(self) -> Array:
         """Return the row of the normal force."""
         return np.array([0.0, 0, 0, 0, 0, 1])
-
-    def moved(self, at: Symbols) -> ca.SX:
-        """Return the Jacobian in the axes of the place."""
-        return at.jacobian(self.place, "local")
 
 
 def _pyramid(m: float) -> Array:
@@ -195,7 +185,8 @@ OPPOSITE = 1e-6
 class Task:
     """What all tasks share: ``weight`` (inf: a hard constraint), ``bandwidth`` w (rad/s), ``damping`` d, ``name``.
 
-    Tasks of a lower ``priority`` number come first, strictly: others are done as well as these leave room.
+    Tasks of a lower ``priority`` number come first, strictly: others are done as well as these leave room. ``goal`` is
+    the field that has the target, ``target_shape`` its shape.
     """
 
     weight: float = 1.0
@@ -203,7 +194,8 @@ class Task:
     damping: float = 1.0
     name: str = ""
     priority: int = 0
-    needs_place: ClassVar[bool] = False
+    goal: ClassVar[str]
+    target_shape: ClassVar[tuple[int, ...]] = (3,)
 
     def __post_init__(self) -> None:
         where = self.label
@@ -217,7 +209,8 @@ class Task:
     @property
     def target(self) -> Law | None:
         """The target, a function of a CasADi time or numbers; None if it is given at each call."""
-        raise NotImplementedError
+        target: Law | None = getattr(self, self.goal)
+        return target
 
     @property
     def label(self) -> str:
@@ -231,15 +224,16 @@ class Task:
 
     def shape(self, robot: Robot) -> tuple[int, ...]:
         """Return the shape of the target."""
-        return (3,)
+        return self.target_shape
+
+    def where(self, robot: Robot) -> str:
+        """Return the robot and the task, for messages."""
+        return f"{robot.name}: task {self.label!r}"
 
     def check(self, robot: Robot) -> None:
         """Raise ModelError for a place that the robot does not have, or a target that is none."""
-        if self.needs_place:
-            robot.place(self.place)  # type: ignore[attr-defined]
         if callable(self.target):
-            law = law_function(self.target, self.shape(robot), f"{robot.name}: task {self.label!r}")
-            start = law(0).full().reshape(self.shape(robot))
+            start = self._law(robot)(0).full().reshape(self.shape(robot))
             if np.isfinite(start).all():  # a law may begin later; where it is not finite, ``solve`` says so
                 self.checked(robot, start)
         elif self.target is not None:
@@ -247,18 +241,20 @@ class Task:
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return a constant target as an array, after a check of its shape and its numbers."""
-        where, found = f"{robot.name}: task {self.label!r}", real_array(target, robot.name, f"target of {self.label!r}")
+        found = real_array(target, robot.name, f"target of {self.label!r}")
         if found.shape != self.shape(robot) or not np.isfinite(found).all():
             text = f"target has shape {found.shape}" if found.shape != self.shape(robot) else "target is not finite"
-            raise ModelError(text, where=where, allowed=f"finite numbers {self.shape(robot)}")
+            raise ModelError(text, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
         return found
+
+    def _law(self, robot: Robot) -> ca.Function:
+        return law_function(self.target, self.shape(robot), self.where(robot))  # type: ignore[arg-type]
 
     def rates(self, at: Symbols, given: ca.SX | None) -> list[ca.SX]:
         """Return target, rate and second rate over symbols; a target that is ``given`` at each call is at rest."""
         if given is not None:
             return [given, ca.SX(*given.shape), ca.SX(*given.shape)]
-        where = f"{at.robot.name}: task {self.label!r}"
-        return Reference(law_function(self.target, self.shape(at.robot), where)).rates(at.t, 2)  # type: ignore[arg-type]
+        return Reference(self._law(at.robot)).rates(at.t, 2)
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -270,7 +266,18 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class FramePosition(Task):
+class _FrameTask(Task):
+    """A task of a link or frame, the ``place``."""
+
+    place: str
+
+    def check(self, robot: Robot) -> None:
+        robot.place(self.place)
+        super().check(robot)
+
+
+@dataclass(frozen=True, eq=False)
+class FramePosition(_FrameTask):
     """The origin of a link or frame goes to ``position`` (3), m in base axes: numbers or a function of time.
 
     Example:
@@ -278,14 +285,8 @@ class FramePosition(Task):
         'hand'
     """
 
-    place: str
     position: Law | None = None
-    needs_place: ClassVar[bool] = True
-
-    @property
-    def target(self) -> Law | None:
-        """The position."""
-        return self.position
+    goal: ClassVar[str] = "position"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -295,7 +296,7 @@ class FramePosition(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class FrameOrientation(Task):
+class FrameOrientation(_FrameTask):
     """A link or frame turns to ``rotation`` (3 x 3), its axes in base axes as columns: numbers or a function of time.
 
     The error is 2 sin(angle / 2) along the axis of the rotation that is left.
@@ -305,24 +306,13 @@ class FrameOrientation(Task):
         False
     """
 
-    place: str
     rotation: Law | None = None
-    needs_place: ClassVar[bool] = True
-
-    @property
-    def target(self) -> Law | None:
-        """The rotation."""
-        return self.rotation
-
-    def shape(self, robot: Robot) -> tuple[int, ...]:
-        """Return the shape of the target."""
-        return (3, 3)
+    goal: ClassVar[str] = "rotation"
+    target_shape: ClassVar[tuple[int, ...]] = (3, 3)
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return the rotation, which must be one."""
-        R, T = super().checked(robot, target), np.eye(4)
-        T[:3, :3] = R
-        return frozen_pose(T, f"{robot.name}: task {self.label!r}", "rotation")[:3, :3]
+        return frozen_pose(make_pose(super().checked(robot, target)), self.where(robot), "rotation")[:3, :3]
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -331,7 +321,7 @@ class FrameOrientation(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class FramePose(Task):
+class FramePose(_FrameTask):
     """A link or frame goes to ``pose`` (4 x 4) in base axes: numbers or a function of time.
 
     ``angular`` is the weight of its orientation beside that of its position (rad beside m).
@@ -341,27 +331,18 @@ class FramePose(Task):
         True
     """
 
-    place: str
     pose: Law | None = None
     angular: float = 1.0
-    needs_place: ClassVar[bool] = True
+    goal: ClassVar[str] = "pose"
+    target_shape: ClassVar[tuple[int, ...]] = (4, 4)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive(self.angular, self.label, "angular")
 
-    @property
-    def target(self) -> Law | None:
-        """The pose."""
-        return self.pose
-
-    def shape(self, robot: Robot) -> tuple[int, ...]:
-        """Return the shape of the target."""
-        return (4, 4)
-
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return the pose, which must be one."""
-        return frozen_pose(super().checked(robot, target), f"{robot.name}: task {self.label!r}", "pose")
+        return frozen_pose(super().checked(robot, target), self.where(robot), "pose")
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -374,7 +355,7 @@ class FramePose(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class FrameDirection(Task):
+class FrameDirection(_FrameTask):
     """The ``axis`` (3) of a link or frame, in its own axes, points along ``direction`` (3) in base axes.
 
     The turn about the axis is free. Where the axis points the opposite way, no turn is the shortest, and none is asked.
@@ -385,23 +366,17 @@ class FrameDirection(Task):
         [0.0, 0.0, 1.0]
     """
 
-    place: str
     axis: ArrayLike
     direction: Law | None = None
-    needs_place: ClassVar[bool] = True
+    goal: ClassVar[str] = "direction"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "axis", direction(self.axis, self.label, "axis"))
 
-    @property
-    def target(self) -> Law | None:
-        """The direction."""
-        return self.direction
-
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return the direction as a unit vector."""
-        return direction(super().checked(robot, target), f"{robot.name}: task {self.label!r}", "direction")
+        return direction(super().checked(robot, target), self.where(robot), "direction")
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -427,11 +402,7 @@ class CenterOfMass(Task):
     """
 
     position: Law | None = None
-
-    @property
-    def target(self) -> Law | None:
-        """The position."""
-        return self.position
+    goal: ClassVar[str] = "position"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted acceleration."""
@@ -451,11 +422,7 @@ class Posture(Task):
     """
 
     q: Law | None = None
-
-    @property
-    def target(self) -> Law | None:
-        """The positions."""
-        return self.q
+    goal: ClassVar[str] = "q"
 
     def shape(self, robot: Robot) -> tuple[int, ...]:
         """Return the shape of the target."""
@@ -464,7 +431,7 @@ class Posture(Task):
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return the positions, whose quaternions must be orientations."""
         found = super().checked(robot, target)
-        check_quaternions(robot, found, f"{robot.name}: task {self.label!r}", "target")
+        check_quaternions(robot, found, self.where(robot), "target")
         return found
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
@@ -487,11 +454,7 @@ class AngularMomentum(Task):
     """
 
     momentum: Law | None = (0.0, 0.0, 0.0)
-
-    @property
-    def target(self) -> Law | None:
-        """The momentum."""
-        return self.momentum
+    goal: ClassVar[str] = "momentum"
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the wanted rate of the momentum."""

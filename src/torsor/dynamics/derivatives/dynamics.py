@@ -24,70 +24,46 @@ link, which changes the wrench through joint k by E S, with Y = sum of f x^T + [
 from its origin) and E w = (tr(Y) w - Y w, w x f). E has the form of B, and is transformed with it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import casadi as ca
-import numpy as np
 
 from torsor.dynamics.loops.factors import Squares
-from torsor.dynamics.recursions import composite, rates
-from torsor.dynamics.recursions.composite import (
-    Composite,
-    Entries,
-    carried_by_each,
-    composites,
-    coordinates,
-    mass_matrix,
-    momentum_composites,
-    onto_coordinates,
-    times_B,
-    times_B_T,
-)
-from torsor.dynamics.recursions.configuration import integrate, steps
+from torsor.dynamics.recursions import composite
+from torsor.dynamics.recursions.composite import Composite, Entries, coordinates, times_B, times_B_T
+from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.hybrid import hybrid_dynamics
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists, world_poses
-from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics, joint_wrenches, to_link, wrenches
+from torsor.dynamics.recursions.newton_euler import inverse_dynamics, joint_wrenches, to_link, wrenches
 from torsor.dynamics.recursions.passive import passive_jacobians
 from torsor.dynamics.trees.tree import Rotor, Tree
 from torsor.spatial import ad, cross, skew
 
-# Derivatives by CasADi, for trees with flexible links: rates, derivatives, second derivatives and Coriolis matrix.
+# Derivatives by CasADi, for trees with flexible links.
 #
 # The analytical recursions of this package are those of rigid bodies. The inertia of a body with assumed modes depends
 # on q, so its forces are differentiated as they are traced. Positions with quaternions change along ``integrate``: the
 # components of q change by E(q) per step (``configuration.steps``).
-#
-# The Coriolis matrix is that of the Levi-Civita connection of the metric M in the fields e_k of unit velocities, whose
-# Lie brackets are those of the joints' groups (Koszul's formula):
-#
-#     2 C_ij = v(M_ij) + sum of v_k (e_j(M_ik) - e_i(M_jk)) + (M ad_v)_ij - (M ad_v)_ji - [e_j, e_i] . M v
 
 Rule = Callable[..., ca.SX]  # (tree, q, v, a, external) -> forces (nv x 1) or reactions (L x 6)
+Three = tuple[ca.SX, ...]  # derivatives by q, v and a (or tau)
 
 
-def _symbols(tree: Tree, **given: ca.SX | None) -> dict[str, ca.SX]:
-    return {name: ca.SX.sym(name, *each.shape) for name, each in given.items() if each is not None}
-
-
-def _flat(result: ca.SX) -> ca.SX:
-    """Return forces as they are, and a matrix with a row for each link as a column, row by row."""
-    return ca.densify(ca.vec(result.T) if result.size2() > 1 else result)
-
-
-def traced_derivatives(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: Any) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of a rule by q (along ``integrate``), v and a; ``loads`` are external wrenches."""
-    at = _symbols(tree, q=q, v=v, a=a, external=loads.external, points=loads.points)
+def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads") -> Three:
+    """Return the derivatives of a rule by q (along ``integrate``), v and a."""
+    given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
+    at = {name: ca.SX.sym(name, *each.shape) for name, each in given.items() if each is not None}
     start, external = ca.SX.sym("start", tree.nq), at.get("external")
     if external is not None and loads.in_world:
         external = _turned(tree, start, at["q"], external, at.get("points"))
-    result = _flat(rule(tree, at["q"], at["v"], at["a"], external))
+    result = rule(tree, at["q"], at["v"], at["a"], external)
+    result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
     found = [ca.substitute(each, start, at["q"]) for each in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
-    given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
-    dq, dv, da = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
-    return dq, dv, da
+    results: Any = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
+    return tuple(results)
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
@@ -104,95 +80,6 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
     return ca.vertcat(*rows)
 
 
-def traced_rates(
-    tree: Tree, rule: Rule, q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
-) -> tuple[ca.SX, ...]:
-    """Return a rule's result and its rates; ``given`` are v, a, j, ..., ``external`` wrenches and their rates."""
-    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
-    y = [ca.SX.sym("rate", tree.nv) for _ in given]
-    state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
-    change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
-    found = [rule(tree, x, y[0], y[1], load[0] if load else None)]
-    for _ in given[2:]:
-        found.append(ca.reshape(ca.jtimes(ca.vec(found[-1]), state, change), found[-1].shape))
-    results: Any = ca.Function("rates", [x, *y, *load], found)(q, *given, *external)
-    return tuple(results)
-
-
-def traced_hessian(
-    tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None
-) -> ca.SX:
-    """Return the Hessian (3 nv x 3 nv) of weight . forces by q (along ``integrate``), v and a."""
-    at = _symbols(tree, q=q, v=v, a=a, weight=weight, external=external)
-    step = ca.SX.sym("step", tree.nv)
-    forces = rule(tree, integrate(tree, at["q"], step), at["v"], at["a"], at.get("external"))
-    H = ca.hessian(ca.dot(at["weight"], forces), ca.vertcat(step, at["v"], at["a"]))[0]
-    here = ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))
-    given = [each for each in (q, v, a, weight, external) if each is not None]
-    return ca.Function("hessian", list(at.values()), [here])(*given)
-
-
-def traced_coriolis(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric."""
-    n, M = tree.nv, ca.densify(mass_matrix(tree, q))
-    slopes = ca.jacobian(ca.vec(M), q) @ steps(tree, q)
-    along = [ca.reshape(slopes[:, k], n, n) for k in range(n)]  # e_k(M)
-    rate = sum((along[k] * v[k] for k in range(n)), start=ca.SX.zeros(n, n))
-    turned = ca.horzcat(*(along[j] @ v for j in range(n)))  # e_j(M) v as columns
-    M_ad = M @ _brackets(tree, v)
-    momentum = M @ v
-    carried = ca.vertcat(*(momentum.T @ _brackets(tree, ca.SX(np.eye(n)[:, k])) for k in range(n)))  # [e_k, e_i] . M v
-    return (rate + turned - turned.T + M_ad - M_ad.T - carried.T) / 2
-
-
-def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
-    """Return ad_x (nv x nv): Lie brackets of velocities; only rotations and poses do not commute."""
-    found = ca.SX(tree.nv, tree.nv)
-    for body in tree.bodies:
-        if body.joint.type == "spherical":
-            found[body.v, body.v] = skew(x[body.v])
-        elif body.joint.type == "free":
-            found[body.v, body.v] = ad(x[body.v])
-    return found
-
-
-# The algorithms: the recursion of rigid bodies where it applies, and CasADi's derivatives for flexible links.
-
-
-def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric, without friction."""
-    return traced_coriolis(tree, q, v) if tree.bends else composite.coriolis_matrix(tree, q, v)
-
-
-def force_rate(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
-) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each), see ``rates.force_rate``."""
-    if not tree.bends:
-        return rates.force_rate(tree, q, v, a, j, external, external_rate, **more)
-    given = [v, a, j, *more.values()]
-    return traced_rates(tree, inverse_dynamics, q, given, rates.load_rates(given, external, external_rate))
-
-
-def joint_wrench_rates(
-    tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
-) -> tuple[ca.SX, ...]:
-    """Return the joint reactions and the rates of their components (L x 6 each), see ``rates.joint_wrench_rates``."""
-    if not tree.bends:
-        return rates.joint_wrench_rates(tree, q, v, a, j, external, external_rate, **more)
-    given = [v, a, j, *more.values()]
-    return traced_rates(tree, joint_wrenches, q, given, rates.load_rates(given, external, external_rate))
-
-
-Three = tuple[ca.SX, ca.SX, ca.SX]
-
-
-def three(values: Iterable[ca.SX]) -> Three:
-    """Return three values, most often derivatives by q, v and a, as a tuple."""
-    by_q, by_v, by_a = values
-    return by_q, by_v, by_a
-
-
 class Loads(NamedTuple):
     """External wrenches (L x 6), and whether they are constant in the world; then forces act at ``points`` (L x 3)."""
 
@@ -203,7 +90,7 @@ class Loads(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """The composite of a joint as one body: products of I and 2 B (from twice D and P) with twists (6 x m)."""
+    """The composite of a joint as one body: its inertia, twice D and P, and what loads add."""
 
     composite: Composite
     D: ca.SX
@@ -213,14 +100,6 @@ class Carried:
     def times_I(self, X: ca.SX) -> ca.SX:
         """Return I X."""
         return ca.vertcat(*self.composite.momentum(X))
-
-    def times_B(self, X: ca.SX) -> ca.SX:
-        """Return 2 B X."""
-        return times_B(self.D, self.P, X)
-
-    def times_B_T(self, X: ca.SX) -> ca.SX:
-        """Return 2 B^T X, pure moments."""
-        return times_B_T(self.D, self.P, X)
 
     def times_E(self, X: ca.SX) -> ca.SX:
         """Return E X, the effect of a rotation on loads that are constant in the world."""
@@ -233,12 +112,10 @@ class Carried:
 
 def carry(S: ca.SX, n: ca.SX, f: ca.SX) -> ca.SX:
     """Return S x* (n, f): the change of a wrench that moves with each twist that is a column of S."""
-    turned: ca.SX = ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :])
-    return turned
+    return ca.SX(ca.vertcat(-skew(n) @ S[:3, :] - skew(f) @ S[3:, :], -skew(f) @ S[:3, :]))
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
+class Change(NamedTuple):
     """Derivatives of the twist of a body (by q: P1) and of its rate (by q: P2, by v: P3, by a: S) for its joint."""
 
     S: ca.SX
@@ -249,19 +126,18 @@ class Change:
     def wrenches(self, carried: Carried) -> Three:
         """Return the derivatives of the composite's wrench by q, v and a, without the rotation S x* F of the wrench."""
         return (
-            carried.times_I(self.P2) + carried.times_B(self.P1) + carried.times_E(self.S),
-            carried.times_I(self.P3) + carried.times_B(self.S),
+            carried.times_I(self.P2) + times_B(carried.D, carried.P, self.P1) + carried.times_E(self.S),
+            carried.times_I(self.P3) + times_B(carried.D, carried.P, self.S),
             carried.times_I(self.S),
         )
 
     def down(self, move: Move) -> "Change":
         """Return the same in the frame of a child."""
-        moved = move.down_twist(ca.horzcat(self.S, self.P1, self.P2, self.P3))
-        return Change(*_parts(moved, 4))
+        return Change(*_parts(move.down_twist(ca.horzcat(*self)), 4))
 
     def beside(self, other: "Change") -> "Change":
         """Return the columns of both."""
-        return Change(*(ca.horzcat(getattr(self, each), getattr(other, each)) for each in ("S", "P1", "P2", "P3")))
+        return Change(*map(ca.horzcat, self, other))
 
 
 def _parts(X: ca.SX, count: int) -> list[ca.SX]:
@@ -272,10 +148,7 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 @dataclass(frozen=True, eq=False)
 class _Propagated:
-    """Wrenches that are propagated to the root: for each coordinate, with its ratio, a column (6 x 1) of each kind.
-
-    All are transformed in one product, since the overhead of a product in CasADi exceeds its cost.
-    """
+    """Wrenches on the way to the root, transformed in one product: a column (6 x 1) of each kind for a coordinate."""
 
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]
@@ -301,9 +174,9 @@ class Setting:
         self.twist = twists(tree, self.moved, v)
         self.motion = motions(tree, self.moved, v, a, sx(tree.gravity))
         self.wrench = wrenches(tree, self.moved, self.motion, v, a, external)
-        momenta = zip(*momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
-        bodies = zip(composites(tree, self.moved), momenta, self._loads(loads), strict=True)
-        self.carried = [Carried(composite, D, P, load) for composite, (D, P), load in bodies]
+        momenta = zip(*composite.momentum_composites(tree, self.moved, self.twist, v, scale=2), strict=True)
+        bodies = zip(composite.composites(tree, self.moved), momenta, self._loads(loads), strict=True)
+        self.carried = [Carried(body, D, P, load) for body, (D, P), load in bodies]
         self.change = [self._change(k, v, a) for k in range(len(tree.bodies))]
 
     def _loads(self, loads: Loads) -> list[tuple[ca.SX, ca.SX] | None]:
@@ -317,7 +190,7 @@ class Setting:
             f.append(R @ force)
             x = sx(body.link[:3, 3]) + R @ point  # where the force acts; the rest of the moment is a couple
             Y.append(skew(R @ (moment - cross(point, force))) + f[-1] @ x.T)
-        return list(zip(*carried_by_each(self.tree, self.moved, Y, f), strict=True))
+        return list(zip(*composite.carried_by_each(self.tree, self.moved, Y, f), strict=True))
 
     def _change(self, k: int, v: ca.SX, a: ca.SX) -> Change:
         body, move = self.tree.bodies[k], self.moved[k]
@@ -341,7 +214,7 @@ class Setting:
     def rotor_columns(self, k: int, rotor: Rotor) -> Three:
         """Return the same for a rotor on body k; the derivative by its angle is zero."""
         spins = ca.SX.zeros(3, 1), cross(self.motion[k].w, sx(rotor.h)), sx(rotor.h)
-        return three(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
+        return tuple(ca.vertcat(spin, ca.SX.zeros(3, 1)) for spin in spins)
 
     def below(
         self, joint: Callable[[int], tuple[ca.SX, ...]], rotor: Callable[[int, Rotor], tuple[ca.SX, ...]]
@@ -362,12 +235,12 @@ class Setting:
 def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of tau by q (along ``integrate``), v and a, each nv x nv, in O(n x depth)."""
     if tree.bends:
-        return traced_derivatives(tree, inverse_dynamics, q, v, a, Loads(**loads))
+        return _traced(tree, inverse_dynamics, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
 
     def of_joint(k: int) -> tuple[ca.SX, ...]:
         S, carried = at.moved[k].S, at.carried[k]
-        return *at.columns(k), carried.times_B_T(S), carried.times_E_T(S)
+        return *at.columns(k), times_B_T(carried.D, carried.P, S), carried.times_E_T(S)
 
     def of_rotor(k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
         none, by_v, by_a = at.rotor_columns(k, rotor)
@@ -400,7 +273,7 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
 def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: Any) -> Three:
     """Return the derivatives of the joint reactions (in the links' axes) by q, v and a, each 6 L x nv."""
     if tree.bends:
-        return traced_derivatives(tree, joint_wrenches, q, v, a, Loads(**loads))
+        return _traced(tree, joint_wrenches, q, v, a, Loads(**loads))
     at = Setting(tree, q, v, a, Loads(**loads))
     none = ca.SX(6, 0)
     rows: tuple[list[ca.SX], ...] = [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)], [ca.SX(0, tree.nv)]
@@ -409,11 +282,11 @@ def joint_wrench_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loads: 
         before, change = seen[body.parent] if body.parent >= 0 else ([], Change(none, none, none, none))
         seen.append((before + coordinates(body), change.down(at.moved[k]).beside(at.change[k])))
         before, change = seen[k]
-        gather = onto_coordinates(before + below.coordinates, tree.nv)
+        gather = composite.onto_coordinates(before + below.coordinates, tree.nv)
         for kind, above, beneath in zip(rows, change.wrenches(at.carried[k]), below.kinds, strict=True):
             wrench = ca.horzcat(above, beneath) @ gather
             kind.append(to_link(body, wrench[:3, :], wrench[3:, :]))
-    return three(ca.vertcat(*kind) for kind in rows)
+    return tuple(ca.vertcat(*kind) for kind in rows)
 
 
 # Derivatives of forward and hybrid dynamics.

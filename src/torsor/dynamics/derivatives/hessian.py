@@ -26,12 +26,13 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from torsor.dynamics.derivatives.dynamics import Loads, Setting, carry, traced_hessian
+from torsor.dynamics.derivatives.dynamics import Loads, Setting, carry
 from torsor.dynamics.recursions.composite import Entries, body_momenta, climb, momentum_composites, rotors, times_B_T
+from torsor.dynamics.recursions.configuration import integrate
 from torsor.dynamics.recursions.kinematics import sx, twists
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics
 from torsor.dynamics.recursions.passive import passive_hessians
-from torsor.dynamics.trees.tree import Body, Rotor, Tree
+from torsor.dynamics.trees.tree import Body, Tree
 from torsor.mechanism import Joint
 from torsor.spatial import ad, cross, make_pose
 
@@ -44,36 +45,25 @@ class _Virtual:
         self.twist = twists(tree, at.moved, weight)
         above = [self.twist[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1) for body in tree.bodies]
         self.change = [ad(move.down_twist(W)) @ move.S for move, W in zip(at.moved, above, strict=True)]  # W_ x S
-        self.G = self._moments(v, weight)
         self.D, self.P = momentum_composites(tree, at.moved, self.twist, weight)
-
-    def _moments(self, v: ca.SX, weight: ca.SX) -> list[ca.SX]:
-        """Return the moments G of the composite of each joint, tips to root."""
-        tree, at = self.at.tree, self.at
-        G = []
+        self.G = list[ca.SX]()  # moments of the composite of each joint, tips to root
         for k, (D, P) in enumerate(zip(*body_momenta(tree, at.twist, v, scale=2), strict=True)):
             spin = tree.bodies[k].spin(weight)
-            G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
-        for k in reversed(range(len(G))):
+            self.G.append(times_B_T(D, P, self.twist[k])[:3] + cross(at.twist[k][:3], spin))
+        for k in reversed(range(len(self.G))):
             parent = tree.bodies[k].parent
             if parent >= 0:
-                G[parent] = G[parent] + at.moved[k].up(G[k])
-        return G
+                self.G[parent] = self.G[parent] + at.moved[k].up(self.G[k])
 
     def covectors(self, k: int) -> tuple[ca.SX, ...]:
         """Return the covectors of joint k for changes of W, V and A: three by q, two by v and one by a."""
         S, W, real, D, P = self.at.moved[k].S, self.change[k], self.at.carried[k], self.D[k], self.P[k]
         W_by_q, W_by_v, W_by_a = self.at.columns(k)
         turned = carry(S, self.G[k], ca.SX.zeros(3, 1))
-        V_by_q = turned + real.times_B_T(W) - times_B_T(D, P, 2 * self.at.change[k].P1)
+        V_by_q = turned + times_B_T(real.D, real.P, W) - times_B_T(D, P, 2 * self.at.change[k].P1)
         H = ca.vertcat(D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1])  # and P, its linear part
         A_by_q = carry(S, H, P) + real.times_I(W)
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
-
-    def rotor_covectors(self, k: int, rotor: Rotor) -> tuple[ca.SX, ...]:
-        """Return the same for a rotor on body k: two by v and one by a."""
-        _, W_by_v, W_by_a = self.at.rotor_columns(k, rotor)
-        return W_by_v, ca.vertcat(cross(sx(rotor.h), self.twist[k][:3]), ca.SX.zeros(3, 1)), W_by_a
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
         """Yield the covectors, transposed, in the frame of body k and of each body above it."""
@@ -87,7 +77,7 @@ def inverse_dynamics_hessian(
 ) -> ca.SX:
     """Return the Hessian of weight . tau with respect to q (along ``integrate``), v and a (3 nv x 3 nv)."""
     if tree.bends or any(body.joint.flexible is not None for body in tree.bodies):
-        return traced_hessian(tree, inverse_dynamics, q, v, a, weight, external)
+        return _traced(tree, q, v, a, weight, external)
     tree, external = _simple(tree, external)
     at = Setting(tree, q, v, a, Loads(external))
     virtual, bodies = _Virtual(at, v, weight), tree.bodies
@@ -107,7 +97,9 @@ def inverse_dynamics_hessian(
                 qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
                 qa.add(body, other, A_by_q @ each.S)
     for k, rotor in rotors(at.moved):
-        for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.rotor_covectors(k, rotor)):
+        _, by_v, by_a = at.rotor_columns(k, rotor)
+        turned = ca.vertcat(cross(sx(rotor.h), virtual.twist[k][:3]), ca.SX.zeros(3, 1))
+        for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, (by_v, turned, by_a)):
             each, W = at.change[j], virtual.change[j]
             qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
             qa.add(bodies[j], rotor, (W_by_a @ W).T)
@@ -119,37 +111,39 @@ def inverse_dynamics_hessian(
     return ca.blockcat([[qq.matrix(), QV, QA], [QV.T, vv.matrix(), none], [QA.T, none, none]])
 
 
+def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
+    """Return the same by CasADi, for flexible links."""
+    given = [each for each in (q, v, a, weight, external) if each is not None]
+    at = [ca.SX.sym(f"x{k}", *each.shape) for k, each in enumerate(given)]
+    (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
+    forces = inverse_dynamics(tree, integrate(tree, x, step), v, a, *load)
+    H = ca.hessian(ca.dot(weight, forces), ca.vertcat(step, v, a))[0]
+    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*given)
+
+
 def _symmetric(block: ca.SX) -> ca.SX:
     """Return the symmetric part; only one triangle is computed."""
     return ca.triu2symm(ca.triu(block + block.T) / 2) if block.size1() > 1 else block
 
 
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
-    """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
-
-    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
-    """
+    """Return the tree, joints with a variable S split into simple ones in series, and the wrenches (L x 6) on it."""
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body
     for body in tree.bodies:
-        bodies += _in_series(body, last[body.parent] if body.parent >= 0 else -1, len(bodies))
+        above, kinds = last[body.parent] if body.parent >= 0 else -1, body.joint.kind.simple
+        T, q, v = body.T, body.q.start, body.v.start
+        for name, axes in kinds if len(kinds) > 1 else ():
+            joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
+            own = slice(q, q + joint.nq), slice(v, v + joint.nv)
+            bodies.append(Body(above, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
+            T, q, v, above = make_pose(axes.T), own[0].stop, own[1].stop, len(bodies) - 1
+        if len(kinds) > 1:
+            bodies[-1] = replace(bodies[-1], P=body.P, link=body.link, rotors=body.rotors)
+        else:
+            bodies.append(replace(body, parent=above))
         last.append(len(bodies) - 1)
     if external is not None:
         external, given = ca.SX.zeros(len(bodies), 6), external
         external[last, :] = given
     return replace(tree, bodies=tuple(bodies)), external
-
-
-def _in_series(body: Body, parent: int, first: int) -> list[Body]:
-    """Return the bodies, with indices from ``first``, that replace one body."""
-    kinds = body.joint.kind.simple
-    if len(kinds) == 1:
-        return [replace(body, parent=parent)]
-    row: list[Body] = []
-    T, q, v = body.T, body.q.start, body.v.start
-    for k, (name, axes) in enumerate(kinds):
-        joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
-        own = slice(q, q + joint.nq), slice(v, v + joint.nv)
-        row.append(Body(parent, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
-        T, q, v, parent = make_pose(axes.T), own[0].stop, own[1].stop, first + k
-    return [*row[:-1], replace(row[-1], P=body.P, link=body.link, rotors=body.rotors)]

@@ -66,11 +66,7 @@ def _changes(
 def _in_base_axes(
     tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
 ) -> Callable[..., ca.SX]:
-    """Return the function that maps changes (6 x nv) of the rates of a place, in its own axes, to those in base axes.
-
-    ``rates`` are the twist and its rates in the place's own axes. Its arguments are the changes of the rates, and
-    whether they are those by q, which turns and shifts the place by its Jacobian J.
-    """
+    """Return the map of changes (6 x nv) of the ``rates`` (twist, ...) of a place, by q or not, to base axes."""
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
@@ -82,8 +78,7 @@ def _in_base_axes(
     derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
 
     def mapped(*changes: ca.SX, by_q: bool = False) -> ca.SX:
-        changed: ca.SX = derivative @ ca.vertcat(J if by_q else ca.SX(6, tree.nv), *changes)
-        return changed
+        return ca.SX(derivative @ ca.vertcat(J if by_q else ca.SX(6, tree.nv), *changes))
 
     return mapped
 
@@ -114,10 +109,7 @@ def acceleration_derivatives(
 def jerk_derivatives(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, place: Place, axes: str = "local", point: ca.SX | None = None
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv.
-
-    They are those of the recursion over jets, by CasADi.
-    """
+    """Return the derivatives of ``jerk`` of a place by q, v, a and j, each 6 x nv, by CasADi."""
     jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
     by_q, by_v, by_a, by_j = (ca.jacobian(jerk, each) for each in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

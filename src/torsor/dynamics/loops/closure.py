@@ -14,7 +14,6 @@ Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations f
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -24,7 +23,7 @@ from torsor.dynamics.recursions.composite import coordinates, onto_coordinates
 from torsor.dynamics.recursions.kinematics import Move, moves, sx
 from torsor.dynamics.recursions.places import place_in_body
 from torsor.dynamics.trees.tree import Body, Cut, Relation, Tree
-from torsor.mechanism import CutJoint, Loop, Wheel
+from torsor.mechanism import Loop, Wheel
 from torsor.spatial import ad, cross, skew
 
 # The relative motion of the two frames of a cut joint: the joints between them as one chain, from frame a to frame b.
@@ -47,6 +46,7 @@ from torsor.spatial import ad, cross, skew
 # its slip, but the matrix W(R, p) of r' = W V all the same.
 
 Pose = tuple[ca.SX, ca.SX]
+Rates = tuple[ca.SX, ...]  # derivatives (rows x nv) of the first rate r' by q, and of the second rate r'' by q and by v
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +66,9 @@ class _Link:
         return columns if self.toward_b else -columns
 
     @property
-    def has_many(self) -> bool:
-        """Whether the joint has more than one column."""
-        return self.move.S.size2() > 1
-
-    @property
     def turns_itself(self) -> bool:
         """Whether its columns move with it; a single column is not changed by its own motion."""
-        return self.toward_b and self.has_many
+        return self.toward_b and self.move.S.size2() > 1
 
     @cached_property
     def J(self) -> ca.SX:
@@ -81,19 +76,15 @@ class _Link:
         return self.seen(self.move.S)
 
 
-class RateDerivatives(NamedTuple):
-    """Derivatives of the first and second rates of the equations (rows x nv each): r' by q, r'' by q and by v."""
-
-    rate_by_q: ca.SX
-    second_by_q: ca.SX
-    second_by_v: ca.SX
-
-
 class Chain:
     """The chain from frame a to frame b of a cut joint, at the positions of the tree."""
 
     def __init__(self, tree: Tree, moved: list[Move], cut: Cut, exact: bool = False):
-        self.nv, self.count, self._rules = tree.nv, cut.loop.count, _rules_of(cut.loop, exact)
+        self.nv, self.count, loop = tree.nv, cut.loop.count, cut.loop
+        if isinstance(loop, Wheel):
+            self._rules = _rules("slips", loop.kind, loop.radius, loop.roller)
+        else:
+            self._rules = _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # of any length
         up, down = _between(tree, cut)
         R, p = place_in_body(tree, cut.a)
         R, p = R.T, -R.T @ p  # of the body that carries a, relative to a
@@ -146,8 +137,7 @@ class Chain:
         """Return the changes (6 x k) of the wrench at frame a for steps dq (nv x k) and changes of forces."""
         twists = self.J @ (self._gather @ dq)
         seen = self._rules[3](*self.pose, forces) @ twists + self._W.T @ changes
-        at_a: ca.SX = ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :])
-        return at_a
+        return ca.SX(ca.vertcat(seen[:3, :] + skew(self.pose[1]) @ seen[3:, :], seen[3:, :]))
 
     def changes_at_b(self, wrench: ca.SX, dq: ca.SX, changes: ca.SX) -> ca.SX:
         """Return the changes of the wrench at frame b in its axes, from its changes (6 x k) at frame a."""
@@ -155,8 +145,7 @@ class Chain:
         w, step, f = twists[:3, :], twists[3:, :], wrench[3:]
         moment = changes[:3, :] - skew(p) @ changes[3:, :] + skew(f) @ step
         turned = skew(wrench[:3] - cross(p, f)) @ w, skew(f) @ w
-        at_b: ca.SX = ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1]))
-        return at_b
+        return ca.SX(ca.vertcat(R.T @ (moment + turned[0]), R.T @ (changes[3:, :] + turned[1])))
 
     def _motion(self, v: ca.SX, a: ca.SX | None) -> tuple[list[ca.SX], list[ca.SX]]:
         """Return the partial sums of V and A, after none, one, ... of the joints."""
@@ -178,7 +167,7 @@ class Chain:
         V, A = self._motion(v, None)
         return self._rules[1](*self.pose, V[-1], A[-1])
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
@@ -187,7 +176,7 @@ class Chain:
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
             turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            shift = ad(V[kept]) @ J if link.has_many else own  # a single column does not move itself
+            shift = ad(V[kept]) @ J if J.size2() > 1 else own  # a single column does not move itself
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
             by_v = own + turned
             if link.move.varies:
@@ -201,7 +190,7 @@ class Chain:
             A_by_v.append(by_v)
         V_q, A_q, A_v = (ca.horzcat(*each) for each in (V_by_q, A_by_q, A_by_v))
         W, (by_pose, second_by_pose, second_by_V) = self._W, self._rules[2](*self.pose, V[-1], A[-1])
-        return RateDerivatives(
+        return (
             (by_pose @ self.J + W @ V_q) @ self._gather,
             (second_by_pose @ self.J + second_by_V @ V_q + W @ A_q) @ self._gather,
             (second_by_V @ self.J + W @ A_v) @ self._gather,
@@ -210,11 +199,13 @@ class Chain:
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of J^T W^T forces with respect to q (nv x nv), for constant forces."""
         wrench, J = self._W.T @ forces, self.J
+        N, F = skew(wrench[:3]), skew(wrench[3:])
         found = J.T @ (self._rules[3](*self.pose, forces) @ J)
         first = 0
         for link in self.links:
             last = first + link.J.size2()
-            dual = _ad_T(link.J, wrench)  # (J_j x J_k) . wrench = J_k . dual_j
+            # (J_j x J_k) . wrench = J_k . dual_j
+            dual = ca.vertcat(N @ link.J[:3, :] + F @ link.J[3:, :], F @ link.J[:3, :])
             turned = slice(first if link.turns_itself else last, J.size2())
             found[turned, first:last] += J[:, turned].T @ dual
             if link.move.varies:
@@ -224,13 +215,6 @@ class Chain:
                 found[first:last, first:last] += own if link.toward_b else -own
             first = last
         return self._gather.T @ found @ self._gather
-
-
-def _ad_T(J: ca.SX, wrench: ca.SX) -> ca.SX:
-    """Return ad(J_j)^T wrench for each column of J (6 x n)."""
-    n, f = skew(wrench[:3]), skew(wrench[3:])
-    columns: ca.SX = ca.vertcat(n @ J[:3, :] + f @ J[3:, :], f @ J[:3, :])
-    return columns
 
 
 def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
@@ -249,20 +233,13 @@ def _between(tree: Tree, cut: Cut) -> tuple[list[int], list[int]]:
 Rules = tuple[ca.Function, ca.Function, ca.Function, ca.Function]
 
 
-def _rules_of(loop: CutJoint, exact: bool) -> Rules:
-    """Return functions of the equations of a cut joint at the pose (R, p), and of V, A or forces.
-
-    They are: W; r''; the derivatives of r' by the pose and of r'' by the pose and by V; the derivative of W^T forces by
-    the pose. Derivatives by the pose are along twists.
-    """
-    if isinstance(loop, Wheel):
-        return _rules("slips", loop.kind, loop.radius, loop.roller)
-    return _rules("error" if exact else "rows", loop.kind, float(loop.kind == "rod"))  # its length has no effect
-
-
 @cache
 def _rules(of: str, kind: str, size: float, roller: float = 0.0) -> Rules:
-    """Return these functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop."""
+    """Return functions of the ``slips`` of a wheel, or of the ``error`` or the ``rows`` of a loop.
+
+    They take the pose (R, p), and V, A or forces: W; r''; the derivatives of r' by the pose and of r'' by
+    the pose and by V; the derivative of W^T forces by the pose. Derivatives by the pose are along twists.
+    """
     R, p, V, A = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("V", 6), ca.SX.sym("A", 6)
     step = ca.SX.sym("step", 3)  # of the origin of b from its present position: evaluated at zero
     at = ca.vertcat(ca.vec(R), step)
@@ -332,18 +309,15 @@ class Coupled:
         """Return phi'' for zero acceleration."""
         return ca.sum2(self._row(2, v, 2))
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of phi' and phi'' by positions and velocities (1 x nv each)."""
         by_q = self._row(2, a, 1) + self._row(3, v, 2)
-        return RateDerivatives(self._row(2, v, 1), by_q, 2 * self._row(2, v, 1))
+        return self._row(2, v, 1), by_q, 2 * self._row(2, v, 1)
 
     def stiffness(self, force: ca.SX) -> ca.SX:
         """Return the derivative of A^T force with respect to q (nv x nv), for a constant force."""
-        return ca.diag(self._row(2) * force) if any(powers[2] for _, _, powers in self._terms) else self._none
-
-    @property
-    def _none(self) -> ca.SX:
-        return ca.SX(self._nv, self._nv)
+        curved = any(powers[2] for _, _, powers in self._terms)
+        return ca.diag(self._row(2) * force) if curved else ca.SX(self._nv, self._nv)
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
@@ -398,10 +372,7 @@ def velocity_rows(tree: Tree) -> list[int]:
 
 
 class Closures:
-    """The equations of closure at positions q: their Jacobian, second derivative in time, and derivatives of these.
-
-    They are valid where the loops are closed; with ``exact``, the Jacobian is that of ``closure_error`` everywhere.
-    """
+    """The equations of closure at q where loops are closed; ``exact``: A is that of ``closure_error`` everywhere."""
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
         moved = moves(tree, q)
@@ -425,10 +396,10 @@ class Closures:
         """Return phi'' for zero acceleration (c x 1)."""
         return ca.vertcat(ca.SX(0, 1), *(each.second(v) for each in self._parts))
 
-    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> RateDerivatives:
+    def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
         """Return the derivatives of phi' with respect to q, and of phi'' with respect to q and v (c x nv each)."""
         start, parts = [ca.SX(0, self._nv)] * 3, (each.rate_derivatives(v, a) for each in self._parts)
-        return RateDerivatives(*(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True)))
+        return tuple(ca.vertcat(*kind) for kind in zip(start, *parts, strict=True))
 
     def stiffness(self, forces: ca.SX) -> ca.SX:
         """Return the derivative of A^T forces with respect to q (nv x nv), for constant forces (c x 1)."""

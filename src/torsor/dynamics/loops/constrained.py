@@ -22,7 +22,7 @@ from typing import NamedTuple
 import casadi as ca
 
 from torsor.dynamics.loops.closure import Chain, Closures, characteristic_scales, closure_error, closure_jacobian
-from torsor.dynamics.loops.factors import Columns, Squares, reflected
+from torsor.dynamics.loops.factors import Columns, Squares, placed, reflected
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, integrate
 from torsor.dynamics.recursions.kinematics import symmetric
@@ -59,12 +59,8 @@ class Linkage:
         self.closures = Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         self._A_x = self.A[:, self.independent]
-        self._factors = Columns(self.A[:, self.dependent])
-
-    @property
-    def independence(self) -> ca.SX:
-        """The distance from singularity: 0 where dependent coordinates can move with the independent ones fixed."""
-        return self._factors.independence()
+        self.factors = Columns(self.A[:, self.dependent])
+        self.is_redundant = len(self.active) > len(self.independent)  # more drives than degrees of freedom
 
     @cached_property
     def G(self) -> ca.SX:
@@ -76,16 +72,11 @@ class Linkage:
         """The rows of G of the active coordinates."""
         return self.G[self.active, :]
 
-    @property
-    def is_redundant(self) -> bool:
-        """Whether there are more active coordinates than degrees of freedom."""
-        return len(self.active) > len(self.independent)
-
     def complete(self, independent: ca.SX, right: ca.SX) -> ca.SX:
         """Return X (nv x k) with given independent rows, and A_d X_d = -right for the chosen equations."""
         whole = ca.SX(self.tree.nv, independent.size2())
         whole[self.independent, :] = independent
-        whole[self.dependent, :] = -self._factors.solve(right)
+        whole[self.dependent, :] = -self.factors.solve(right)
         return whole
 
     def following(self, right: ca.SX) -> ca.SX:
@@ -118,7 +109,7 @@ class Linkage:
 
     def multipliers(self, force: ca.SX) -> ca.SX:
         """Return lambda (rows x k) with A^T lambda = force (nv x k) in the dependent coordinates."""
-        return self._factors.solve_transposed(force[self.dependent, :])
+        return self.factors.solve_transposed(force[self.dependent, :])
 
     def balance(self, tau: ca.SX, share: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
@@ -131,15 +122,11 @@ class Linkage:
 
     def driven(self, tau_active: ca.SX) -> ca.SX:
         """Return the forces (nv x k) of all coordinates, from those of the active ones."""
-        whole = ca.SX(self.tree.nv, tau_active.size2())
-        whole[self.active, :] = tau_active
-        return whole
+        return placed(self.tree.nv, self.active, tau_active)
 
     def all_rows(self, kept: ca.SX) -> ca.SX:
         """Return values of all equations from those of the chosen ones, zero for redundant equations."""
-        found = ca.SX(self.closures.A.size1(), kept.size2())
-        found[self.rows, :] = kept
-        return found
+        return placed(self.closures.A.size1(), self.rows, kept)
 
 
 class Sharing:
@@ -177,11 +164,7 @@ class Driven:
         self.v, self.a = linkage.motion(v_active, a_active)
         self.tau = inverse_dynamics(linkage.tree, linkage.q, self.v, self.a, external)
         self.given, self.passed = linkage.balance(self.tau, share)
-
-    @property
-    def multipliers(self) -> ca.SX:
-        """The multipliers (c x 1) of all equations of closure."""
-        return self.linkage.all_rows(self.passed)
+        self.multipliers = linkage.all_rows(self.passed)  # (c x 1) of all equations of closure
 
 
 def constrained_velocities(tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -242,11 +225,7 @@ LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
-
-    All in one column, so that the assembly calls one function per step. The side is the independence of the columns of
-    A_d, with the sign of its determinant, which changes at a singularity.
-    """
+    """Return in a column: positions after dv, Newton's next step, error, and independence of A_d, signed as det."""
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
@@ -269,7 +248,7 @@ def closure_state(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
         if k not in choice.rows:
             unseen += ca.sumsqr(linkage.closures.A[k, :] @ linkage.G) / choice.units[k] ** 2
     unseen = ca.sqrt(unseen / ca.sumsqr(linkage.G)) if choice.independent else ca.SX(0)
-    return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.independence, unseen)
+    return ca.vertcat(ca.norm_2(closure_error(tree, q) / units), linkage.factors.independence(), unseen)
 
 
 # Wrenches with closed loops: in the cut joints, and in the joints of the tree.
@@ -357,13 +336,10 @@ NEAR = 0.1
 
 
 class _WithMultipliers:
-    """A mechanism at positions q with the chosen rows of A: factors of the equations with multipliers.
-
-    If active coordinates are chosen, their rows follow.
-    """
+    """Factors of the equations with multipliers at q: the chosen rows of A, then those of active coordinates."""
 
     def __init__(self, tree: Tree, q: ca.SX, choice: ClosureChoice):
-        self.rows, self.closures = list(choice.rows), Closures(tree, q)
+        self.tree, self.q, self.rows, self.closures = tree, q, list(choice.rows), Closures(tree, q)
         self.A = self.closures.A[self.rows, :]
         if choice.active:
             self.A = ca.vertcat(self.A, ca.SX.eye(tree.nv)[list(choice.active), :])
@@ -376,10 +352,7 @@ class _WithMultipliers:
         self.margin = ca.sqrt(ca.fmax(0, ca.mmin(independent)))
 
     def project(self, x: ca.SX, rate: ca.SX) -> ca.SX:
-        """Return the vector nearest to x (nv x 1), in the norm of M, with A times it equal to A x - ``rate``.
-
-        ``rate`` is that of the chosen equations of closure; active coordinates stay as they are.
-        """
+        """Return the y nearest to x (nv x 1) in the norm of M with A y = A x - ``rate``; active coordinates stay."""
         kept = ca.SX.zeros(self.A.size1() - len(self.rows), 1)
         return x - self.spread(self.Z @ self.factors.solve(ca.vertcat(rate, kept)))
 
@@ -398,16 +371,10 @@ class _WithMultipliers:
         return ca.vertcat(value, self.margin) if margin else value
 
     def accelerations(
-        self,
-        tree: Tree,
-        q: ca.SX,
-        v: ca.SX,
-        tau: ca.SX,
-        external: Load,
-        rate: float | ca.SX = 0.0,
-        a_active: ca.SX | None = None,
+        self, v: ca.SX, tau: ca.SX, external: Load, rate: float | ca.SX = 0.0, a_active: ca.SX | None = None
     ) -> tuple[ca.SX, ca.SX]:
         """Return a (nv x 1) and minus the multipliers of the chosen rows; those of active coordinates follow."""
+        tree, q = self.tree, self.q
         u, free = self.free(tau - inverse_dynamics(tree, q, v, ca.SX.zeros(tree.nv, 1), external))
         drift, A = self.closures.drift(v)[self.rows], self.A[: len(self.rows), :]
         if isinstance(rate, ca.SX) or rate:
@@ -428,12 +395,9 @@ def closed_forward_dynamics(
     margin: bool = False,
     a_active: ca.SX | None = None,
 ) -> ca.SX:
-    """Return a (nv x 1) of all coordinates with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation.
-
-    Active coordinates, if there are any in the choice, have given accelerations ``a_active``.
-    """
+    """Return a (nv x 1) with closed loops, stabilised at a ``rate`` (1/s); active coordinates have ``a_active``."""
     system = _WithMultipliers(tree, q, choice)
-    return system.result(system.accelerations(tree, q, v, tau, external, rate, a_active)[0], margin)
+    return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
 
 
 def closed_inverse_dynamics(
@@ -451,9 +415,8 @@ def closed_loop_forces(
 ) -> ca.SX:
     """Return lambda (c x 1) of M a + h = tau + A^T lambda for all equations of closure, 0 for redundant ones."""
     system = _WithMultipliers(tree, q, choice)
-    found = ca.SX(system.closures.A.size1(), 1)
-    found[list(choice.rows)] = -system.accelerations(tree, q, v, tau, external)[1]
-    return system.result(found, margin)
+    kept = -system.accelerations(v, tau, external)[1]
+    return system.result(placed(system.closures.A.size1(), system.rows, kept), margin)
 
 
 def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, margin: bool = False) -> ca.SX:
@@ -463,20 +426,12 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the distance of the chosen equations from dependence: the least part of a row independent of those before.
-
-    Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
-    """
+    """Return the least part of a chosen row of A independent of those before, relative to a regular configuration."""
     return _WithMultipliers(tree, q, choice).margin
 
 
-def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops, and the margin; v is NaN where the loops could not be closed."""
-    return _closed_state(tree, q, v, choice)[:3]
-
-
-def _closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the same, and the rate of closure that is left, relative to the velocities."""
+def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
+    """Return the nearest (q, v) with closed loops (v is NaN where there is none), margin, and relative rate left."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):
@@ -499,7 +454,7 @@ def projected_end(
     closed, velocities that open loops, or let wheels slip, become NaN: the step was too long.
     """
     before = closure_margin(tree, q, choice)
-    q_next, v_next, after, rate = _closed_state(tree, q_next, v_next, choice)
+    q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)
     v_next = ca.if_else(rate <= CLOSED, v_next, ca.SX.nan(tree.nv, 1))
     vanishes = ca.logic_and(2 * after <= before, after < NEAR)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

@@ -20,24 +20,9 @@ from typing import Any
 
 import casadi as ca
 
-from torsor.dynamics.derivatives.dynamics import (
-    Loads,
-    Three,
-    inverse_dynamics_derivatives,
-    joint_wrench_derivatives,
-    three,
-)
-from torsor.dynamics.loops.constrained import (
-    ClosureChoice,
-    Driven,
-    Linkage,
-    Sharing,
-    accelerated,
-    ends,
-    loads,
-    on_link,
-    projected_mass,
-)
+from torsor.dynamics.derivatives.dynamics import Loads, Three, inverse_dynamics_derivatives, joint_wrench_derivatives
+from torsor.dynamics.loops import constrained
+from torsor.dynamics.loops.constrained import ClosureChoice, Driven, Linkage, Sharing
 from torsor.dynamics.loops.factors import Squares
 from torsor.dynamics.recursions.composite import climb, mass_matrix
 from torsor.dynamics.recursions.kinematics import moves, symmetric
@@ -108,7 +93,7 @@ class Balance:
         """Return the derivatives of the drives' forces (N x m each), from G^T times those of all coordinates."""
         sharing, linkage = Sharing(self.linkage, share), self.linkage
         if not linkage.is_redundant:
-            return three(map(sharing.forces, changes))
+            return tuple(map(sharing.forces, changes))
         level = linkage.G @ sharing.levels(linkage.G.T @ self.tau)
         turned = MotionDerivatives(linkage, level, level).v_by_q[linkage.active, :]
         return sharing.turned(changes[0], turned), sharing.forces(changes[1]), sharing.forces(changes[2])
@@ -117,9 +102,9 @@ class Balance:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            given = map(linkage.driven, self.drives(share, three(linkage.G.T @ each for each in changes)))
-            changes = three(each - drive for each, drive in zip(changes, given, strict=True))
-        return three(map(linkage.multipliers, changes))
+            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ each for each in changes)))
+            changes = tuple(each - drive for each, drive in zip(changes, given, strict=True))
+        return tuple(map(linkage.multipliers, changes))
 
 
 def constrained_velocity_derivatives(
@@ -145,7 +130,7 @@ def constrained_inverse_dynamics_derivatives(
 ) -> Three:
     """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
-    return three(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
+    return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
 
 def constrained_forward_dynamics_derivatives(
@@ -155,11 +140,11 @@ def constrained_forward_dynamics_derivatives(
     linkage = Linkage(tree, q, choice)
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
-    a = accelerated(linkage, v, tau_active, M, external)
+    a = constrained.accelerated(linkage, v, tau_active, M, external)
     motion, tau = MotionDerivatives(linkage, v, a), inverse_dynamics(tree, q, v, a, external)
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
     by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
-    factors, active = Squares(projected_mass(linkage, M)), linkage.active
+    factors, active = Squares(constrained.projected_mass(linkage, M)), linkage.active
     x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
     return (
         linkage.by_active(linkage.G_active @ x_by_q + motion.a_by_q[active, :]),
@@ -174,7 +159,7 @@ def loop_force_derivatives(
     """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
-    return three(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
+    return tuple(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
 
 
 # Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
@@ -199,11 +184,11 @@ class _Wrenches:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
         tree = self.linkage.tree
         total: list[ca.SX | None] = [None] * len(tree.bodies)
-        parts = zip(ends(tree, self.closures), self.found, self.changes[kind], strict=True)
+        parts = zip(constrained.ends(tree, self.closures), self.found, self.changes[kind], strict=True)
         for (a, b, chain), wrench, change in parts:
             for place, load in ((a, -change), (b, chain.changes_at_b(wrench, self.dq[kind], change))):
                 if place.link >= 0:
-                    before, more = total[place.link], on_link(place, load)
+                    before, more = total[place.link], constrained.on_link(place, load)
                     total[place.link] = more if before is None else before + more
         return total
 
@@ -214,7 +199,7 @@ def loop_wrench_derivatives(
     """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
-    return three(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
+    return tuple(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
 
 
 def constrained_joint_wrench_derivatives(
@@ -223,7 +208,7 @@ def constrained_joint_wrench_derivatives(
     """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
-    total = loads(tree, linkage.closures, wrenches.found, external)
+    total = constrained.loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
     G = linkage.G
     found = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
@@ -235,4 +220,4 @@ def constrained_joint_wrench_derivatives(
                 for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
                     parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
         found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
-    return three(found)
+    return tuple(found)

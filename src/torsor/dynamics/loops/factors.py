@@ -7,6 +7,13 @@ of a positive definite one. Both keep structural zeros.
 import casadi as ca
 
 
+def placed(count: int, places: list[int], rows: ca.SX) -> ca.SX:
+    """Return a matrix with so many rows: those given at their places, and structural zeros elsewhere."""
+    whole = ca.SX(count, rows.size2())
+    whole[places, :] = rows
+    return whole
+
+
 class Columns:
     """A = Q R with orthonormal columns Q (n x m, m <= n) and R upper triangular.
 
@@ -35,27 +42,19 @@ class Columns:
             B = B - q @ Y[-1]
         return _back(self._R, Y, B.size2())
 
-    def _forth(self, B: ca.SX) -> list[ca.SX]:
-        """Return the rows of R^-T B."""
-        Y = list[ca.SX]()
+    def solve_transposed(self, B: ca.SX) -> ca.SX:
+        """Return the minimum-norm solution X (n x k) of A^T X = B (m x k)."""
+        X, Y = ca.SX.zeros(self.shape[0], B.size2()), list[ca.SX]()  # Y: the rows of R^-T B
         for k, row in enumerate(ca.vertsplit(ca.densify(B)) if B.size1() else []):
             rest = sum((self._R[j, k] * Y[j] for j in range(k)), start=ca.SX(1, B.size2()))
             Y.append((row - rest) / self._R[k, k])
-        return Y
-
-    def solve_transposed(self, B: ca.SX) -> ca.SX:
-        """Return the minimum-norm solution X (n x k) of A^T X = B (m x k)."""
-        X = ca.SX.zeros(self.shape[0], B.size2())
-        for q, y in reversed(list(zip(self._Q, self._forth(B), strict=True))):
+        for q, y in reversed(list(zip(self._Q, Y, strict=True))):
             X = X + q @ (y - q.T @ X)
         return X
 
 
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return A^-1 b (n x 1) of a square A by Householder reflections, and the independence of its columns.
-
-    The second has the sign of the determinant, so that it changes sign where A is singular.
-    """
+    """Return A^-1 b (n x 1) by Householder reflections, and the independence of A's columns times sign(det A)."""
     n, side = A.size1(), ca.SX(1)
     columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
     R = ca.SX(n, n)
@@ -129,13 +128,10 @@ class Squares:
 
     def placed(self, rows: ca.SX) -> ca.SX:
         """Return rows in their original order, from the order of elimination."""
-        whole = ca.SX(*rows.shape)
-        whole[self.order, :] = rows
-        return whole
+        return placed(rows.size1(), self.order, rows)
 
     def inverse(self) -> ca.SX:
         """Return M^-1, in the order of elimination; one triangle is computed, since a row needs only later ones."""
         rows = [row / self.D[k] for k, row in enumerate(self.forth(ca.densify(ca.SX.eye(len(self.order)))))]
         triangle = self.back([row[:, : k + 1] for k, row in enumerate(rows)], len(rows))
-        whole: ca.SX = ca.tril2symm(triangle)
-        return whole
+        return ca.SX(ca.tril2symm(triangle))

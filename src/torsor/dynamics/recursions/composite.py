@@ -27,7 +27,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import casadi as ca
+import numpy as np
 
+from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, twists
 from torsor.dynamics.trees.tree import Body, Rotor, Tree
 from torsor.spatial import ad, cross, rotational_inertia, skew
@@ -166,6 +168,8 @@ def mass_matrix(tree: Tree, q: ca.SX) -> ca.SX:
 
 def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     """Return C(q, v) (nv x nv) with C v the velocity forces and M' - 2 C skew-symmetric, without friction."""
+    if tree.bends:
+        return _flexible_coriolis_matrix(tree, q, v)
     moved, bodies = moves(tree, q), tree.bodies
     twist = twists(tree, moved, v)
     D, P = momentum_composites(tree, moved, twist, v)
@@ -190,11 +194,40 @@ def coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return entries.matrix()
 
 
+def _flexible_coriolis_matrix(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
+    """Return the same for flexible links, differentiated by CasADi.
+
+    It is that of the Levi-Civita connection of the metric M in the fields e_k of unit velocities, whose Lie brackets
+    are those of the joints' groups (Koszul's formula):
+
+        2 C_ij = v(M_ij) + sum of v_k (e_j(M_ik) - e_i(M_jk)) + (M ad_v)_ij - (M ad_v)_ji - [e_j, e_i] . M v
+    """
+    n, M = tree.nv, ca.densify(mass_matrix(tree, q))
+    slopes = ca.jacobian(ca.vec(M), q) @ steps(tree, q)
+    along = [ca.reshape(slopes[:, k], n, n) for k in range(n)]  # e_k(M)
+    rate = sum((along[k] * v[k] for k in range(n)), start=ca.SX.zeros(n, n))
+    turned = ca.horzcat(*(along[j] @ v for j in range(n)))  # e_j(M) v as columns
+    M_ad = M @ _brackets(tree, v)
+    momentum = M @ v
+    carried = ca.vertcat(*(momentum.T @ _brackets(tree, ca.SX(np.eye(n)[:, k])) for k in range(n)))  # [e_k, e_i] . M v
+    return (rate + turned - turned.T + M_ad - M_ad.T - carried.T) / 2
+
+
+def _brackets(tree: Tree, x: ca.SX) -> ca.SX:
+    """Return ad_x (nv x nv): Lie brackets of velocities; only rotations and poses do not commute."""
+    found = ca.SX(tree.nv, tree.nv)
+    for body in tree.bodies:
+        if body.joint.type == "spherical":
+            found[body.v, body.v] = skew(x[body.v])
+        elif body.joint.type == "free":
+            found[body.v, body.v] = ad(x[body.v])
+    return found
+
+
 def times_B(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:
     """Return B X for twists X (6 x m)."""
     w = X[:3, :]
-    product: ca.SX = ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w)
-    return product
+    return ca.SX(ca.vertcat(rotational_inertia(D) @ w, -skew(P) @ w))
 
 
 def times_B_T(D: ca.SX, P: ca.SX, X: ca.SX) -> ca.SX:

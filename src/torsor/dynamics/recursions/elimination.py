@@ -13,13 +13,14 @@ ancestor. Two short cuts serve flexible links:
 from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
 
 from torsor.dynamics.recursions.kinematics import Move, sx
 from torsor.dynamics.recursions.passive import gather
-from torsor.dynamics.trees.modal import Shape
+from torsor.dynamics.trees.modal import Modal, Shape
 from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import skew
 
@@ -87,22 +88,17 @@ FEW, FEW_RIGID = 7, 1
 Stiffness = dict[tuple[int, int], ca.SX]
 
 
-@dataclass(frozen=True, eq=False)
-class _Pivot:
-    """An eliminated coordinate: x = (u - U . A - sum of c x over the coordinates that are eliminated later) / D.
+class _Pivot(NamedTuple):
+    """An eliminated coordinate: x = (u - U . A - sum of c x over those eliminated later) / D; ``inverse`` is 1 / D."""
 
-    The ``inverse`` 1 / D is computed once: a division takes the time of ten products.
-    """
-
-    index: int
+    k: int
     U: ca.SX
     inverse: ca.SX
     u: ca.SX
     c: dict[int, ca.SX]
 
 
-@dataclass(frozen=True, eq=False)
-class _Shape:
+class _Shape(NamedTuple):
     """The eliminated modes of a flexible link that carries nothing: x = y - M^-1 U^T A, y = M^-1 u, M constant."""
 
     modes: range
@@ -111,11 +107,10 @@ class _Shape:
     y: ca.SX
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
+class _Step(NamedTuple):
     """The joint's own motion: A <- A + S x."""
 
-    index: int
+    k: int
     S: ca.SX
 
 
@@ -139,7 +134,7 @@ class Elimination:
             self._couple(i, j, value)
         self.ends = _ends([move.body for move in moved], unknown, stiffness)
         self.alone = [tuple(shape for shape in move.body.shapes if self._is_alone(shape)) for move in moved]
-        self.condensed = {k for shapes in self.alone for shape in shapes for k in _modes(shape)}
+        self.condensed = {k for shapes in self.alone for shape in shapes for k in _own(shape.modal)}
         self.few = {j for j in range(len(moved)) if self._is_moved_by_few(j)}
         self.inertia = [Articulated.of(move.body, alone) for move, alone in zip(moved, self.alone, strict=True)]
         self.u: dict[int, ca.SX] = {}
@@ -152,10 +147,7 @@ class Elimination:
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown accelerations x, and M x of the other coordinates.
-
-        ``wrenches`` (6 x 1) on bodies are forces that ``residual`` and the result do not include.
-        """
+        """Return the unknown x, and M x of the others; ``residual`` lacks the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench
@@ -164,7 +156,7 @@ class Elimination:
 
     def _is_alone(self, shape: Shape) -> bool:
         """Whether the modes of a flexible link act on the body that it is clamped to alone, by a constant mass."""
-        modes = _modes(shape)
+        modes = _own(shape.modal)
         bodies = [body for i, body in enumerate(self.tree.bodies) if i not in self.light]
         others = {k for body in bodies for k in _own(body)}
         others |= {rotor.v for body in bodies for rotor in body.rotors}
@@ -206,11 +198,6 @@ class Elimination:
         self.force[j] = self.force[j] + pivot.U * (pivot.u * pivot.inverse)
         self.done[j].append(pivot)
 
-    def _move(self, j: int, k: int, S: ca.SX) -> None:
-        """Let coordinate k move body j."""
-        self._substitute(k, S, self.inertia[j], self.force[j], self.pending[j])
-        self.done[j].append(_Step(k, S))
-
     def _substitute(self, k: int, S: ca.SX, inertia: Articulated, force: ca.SX, pending: dict[int, ca.SX]) -> None:
         """Substitute A + S x for A in the quadratic form."""
         IS = inertia.times(S)
@@ -220,23 +207,18 @@ class Elimination:
         self.u[k] = self.u[k] - ca.dot(S, force)
         pending[k] = pending.get(k, ca.SX.zeros(6, 1)) + IS
 
-    def _condense(self, j: int, shape: Shape) -> None:
-        """Eliminate the modes of a flexible link that carries nothing; the inertia of body j has been without them."""
-        modes = _modes(shape)
-        U, inverse = shape.momenta, sx(shape.modal.compliance)
-        y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
-        for k in modes:
-            del self.D[k]
-        self.force[j] = self.force[j] + U @ y
-        self.done[j].append(_Shape(modes, U, inverse, y))
-
     def _inward(self) -> None:
         """Eliminate, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
             own = _own(body)
-            for shape in self.alone[j]:
-                self._condense(j, shape)
+            for shape in self.alone[j]:  # the inertia of the body has been without them
+                modes, U, inverse = _own(shape.modal), shape.momenta, sx(shape.modal.compliance)
+                y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
+                for k in modes:
+                    del self.D[k]
+                self.force[j] = self.force[j] + U @ y
+                self.done[j].append(_Shape(modes, U, inverse, y))
             for rotor in self.moved[j].body.rotors:
                 if rotor.v in self.D and rotor.v not in self.condensed:
                     pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)
@@ -250,11 +232,15 @@ class Elimination:
                 if k in self.D and k not in later and k not in self.condensed:
                     S = body.joint.ratio * self.moved[j].S[:, index]
                     alone = k not in pending and self.D[k][k].is_zero()
-                    self._move(j, k, S)
+                    self._substitute(k, S, self.inertia[j], self.force[j], pending)
+                    self.done[j].append(_Step(k, S))
                     if self.ends[k] == j and not last:
                         self._eliminate(j, k, _axis(S) if alone else None)
             if j in self.few and not last:
-                self._project(j, later)
+                # All coordinates that move the body are substituted for its motion, and its inertia is not passed up.
+                self.motions[j], left = self._columns(j, later), dict(pending)
+                for k, Z in self.motions[j].items():
+                    self._substitute(k, Z, self.inertia[j], self.force[j], left)
             elif body.parent >= 0:
                 self._pass_up(j, body.parent, later)
         for k in sorted(self.D):
@@ -270,12 +256,6 @@ class Elimination:
             if k in own:
                 found[k] = found.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
         return found
-
-    def _project(self, j: int, own: set[int]) -> None:
-        """Substitute the motion of body j by all coordinates that move it, instead of passing its inertia up."""
-        self.motions[j], pending = self._columns(j, own), dict(self.pending[j])
-        for k, Z in self.motions[j].items():
-            self._substitute(k, Z, self.inertia[j], self.force[j], pending)
 
     def _pass_up(self, j: int, parent: int, later: set[int]) -> None:
         body, move = self.tree.bodies[j], self.moved[j]
@@ -300,7 +280,7 @@ class Elimination:
             rest = pivot.u - ca.dot(pivot.U, A)
             for m, c in pivot.c.items():
                 rest = rest - c * found[m]
-            found[pivot.index] = rest * pivot.inverse
+            found[pivot.k] = rest * pivot.inverse
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
@@ -310,7 +290,7 @@ class Elimination:
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
             for step in self.late[j]:
-                A = A + step.S * found[step.index]
+                A = A + step.S * found[step.k]
             if j in self.motions:
                 A = sum((Z * found[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
             # With the joint's own unknowns eliminated, this is the wrench through the joint.
@@ -327,7 +307,7 @@ class Elimination:
                     x = act.y - act.inverse @ (act.U.T @ A)
                     found |= {k: x[index] for index, k in enumerate(act.modes)}
                 else:
-                    A = A + act.S * found[act.index]
+                    A = A + act.S * found[act.k]
             others = (rotor for rotor in move.body.rotors if rotor.v not in self.ends)
             forces += [(rotor.v, ca.dot(ca.vertcat(*rotor.momentum), A)) for rotor in others]
             acceleration.append(A)
@@ -336,14 +316,9 @@ class Elimination:
         return found, gather(self.tree.nv, forces)
 
 
-def _own(body: Body) -> range:
-    """Return the coordinates of the joint of a body."""
-    return range(body.v.start, body.v.stop)
-
-
-def _modes(shape: Shape) -> range:
-    """Return the coordinates of a shape."""
-    return range(shape.modal.v.start, shape.modal.v.stop)
+def _own(part: Body | Modal) -> range:
+    """Return the coordinates of the joint of a body, or of the modes of a flexible link."""
+    return range(part.v.start, part.v.stop)
 
 
 def _weightless(tree: Tree) -> set[int]:

@@ -19,20 +19,10 @@ p, so that the wrench is projected on the coordinates once.
 
 import casadi as ca
 
-from torsor.dynamics.recursions.elimination import Elimination, Stiffness
-from torsor.dynamics.recursions.kinematics import Move, moves
+from torsor.dynamics.recursions.elimination import Elimination
+from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.newton_euler import inverse_dynamics_with_cuts
 from torsor.dynamics.trees.tree import Tree
-
-
-def solve_mass(
-    tree: Tree, moved: list[Move], residual: dict[int, ca.SX], stiffness: Stiffness
-) -> tuple[dict[int, ca.SX], ca.SX]:
-    """Return x with (M + stiffness) x = residual for the coordinates in ``residual``, and M x of the others, in O(n).
-
-    ``stiffness`` holds further entries (i, j), i <= j, of the matrix, which is symmetric.
-    """
-    return Elimination(tree, moved, residual.keys(), stiffness).solve(residual, {})
 
 
 def hybrid_dynamics(

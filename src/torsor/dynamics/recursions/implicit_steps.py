@@ -33,8 +33,7 @@ from torsor.dynamics.loops.constrained import CLOSED, ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
-from torsor.dynamics.recursions.elimination import Stiffness
-from torsor.dynamics.recursions.hybrid import solve_mass
+from torsor.dynamics.recursions.elimination import Elimination, Stiffness
 from torsor.dynamics.recursions.kinematics import moves
 from torsor.dynamics.recursions.momentum import gravity_energy, kinetic_energy
 from torsor.dynamics.recursions.newton_euler import inertial_force, inverse_dynamics, load_force
@@ -53,15 +52,17 @@ CONVERGED = 1e-6
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
-
-    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
-    """
+    """Return (q, v) after a step h (s) with the ``forces`` at its middle; with loops, ``closed_state`` projects v."""
     if not tree.nv:
         return q, v
     mu0 = inertial_force(tree, q, v)
     near = chart(tree, q, h / 2 * v)
-    lagrangian_force = _lagrangian_force(tree)
+    # (q, v) -> dL/dq at constant v, along the local coordinates s about q; springs belong to F.
+    q_s, v_s, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
+    moved = chart(tree, q_s, s)
+    L = kinetic_energy(tree, moved, v_s) - gravity_energy(tree, moved)
+    L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
+    lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
     with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     outer = outer_jacobians(tree, near, v, forces)
@@ -79,7 +80,7 @@ def midpoint_step(
         mu1, start = _ends(tree, w, h, inertial_force(tree, q_mid, v_mid), Q)
         residual, scale = mu0 - start, ca.norm_1(mu0) + ca.norm_1(start) + ca.fabs(h) * ca.norm_1(Q)
         if loops is not None:
-            residual = residual + loops.impulse
+            residual = residual + loops.A_T @ loops.multipliers  # the impulse at the start
         if k < evaluations - 1:
             own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
             solve = newton_solver(tree, near, own, outer, h / 2)
@@ -96,11 +97,7 @@ def midpoint_step(
 def newton_solver(
     tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
 ) -> Callable[[ca.SX], ca.SX]:
-    """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
-
-    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
-    (``outer_jacobians``); without these the elimination of ``hybrid`` solves it.
-    """
+    """Return the solver of (M + h^2 K + h D) x = residual, M at q, K and D of passive (``own``) and other forces."""
     stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
     if outer is None:
         return partial(_solve, tree, q, stiffness=stiffness)
@@ -122,11 +119,6 @@ class _Loops:
         w = ca.SX.sym("w", tree.nv)
         by_w = ca.jacobian(self.error(w), w)
         self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
-
-    @property
-    def impulse(self) -> ca.SX:
-        """The impulse (nv x 1) of the loops at the start."""
-        return self.A_T @ self.multipliers
 
     def error(self, w: ca.SX) -> ca.SX:
         """Return the closure error after a step with the mean rate w; of wheels, how far they slip at its middle."""
@@ -159,14 +151,6 @@ def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.
     return K, D
 
 
-def _lagrangian_force(tree: Tree) -> ca.Function:
-    """Return (q, v) -> dL/dq (nv x 1) at constant v, along the local coordinates about q; springs belong to F."""
-    q, v, s = ca.SX.sym("q", tree.nq), ca.SX.sym("v", tree.nv), ca.SX.sym("s", tree.nv)
-    moved = chart(tree, q, s)
-    gradient = ca.gradient(kinetic_energy(tree, moved, v) - gravity_energy(tree, moved), s)
-    return ca.Function("lagrangian_force", [q, v], [ca.substitute(gradient, s, ca.SX.zeros(tree.nv, 1))])
-
-
 def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return the momentum at the end and that at the start of a step with the mean rate w."""
     u, rate, x = (ca.SX.sym(name, tree.nv) for name in ("u", "rate", "x"))
@@ -180,7 +164,9 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
 
 
 def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
-    found, _ = solve_mass(tree, moves(tree, q), dict(enumerate(ca.vertsplit(residual))), stiffness)
+    """Return x with (M + stiffness) x = residual, in O(n); ``stiffness`` has entries (i, j), i <= j."""
+    rows = dict(enumerate(ca.vertsplit(residual)))
+    found, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
     return ca.vertcat(*(found[k] for k in range(tree.nv)))
 
 
@@ -205,11 +191,7 @@ GAMMA = 1 - 1 / math.sqrt(2)
 
 
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s).
-
-    ``forces`` give tau and the external wrenches at the times of the two stages, g h and h after the start. If Newton's
-    method does not converge, the velocities are NaN.
-    """
+    """Return (q, v) after a step h (s), v NaN if it fails; ``forces`` are those at its stages, g h and h after t."""
     if not tree.nv:
         return q, v
     zero = ca.SX.zeros(tree.nv, 1)

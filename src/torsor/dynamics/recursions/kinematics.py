@@ -11,8 +11,7 @@ all bodies. Luh, Walker and Paul 1980; Khalil 2010, eqs. 18-21; U after Khalil a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -28,8 +27,7 @@ def sx(value: Any) -> ca.SX:
 
 def symmetric(A: ca.SX) -> ca.SX:
     """Return a symmetric A with its lower triangle copied to the upper one, which avoids computing both."""
-    total: ca.SX = ca.tril2symm(ca.tril(A))
-    return total
+    return ca.SX(ca.tril2symm(ca.tril(A)))
 
 
 class Move:
@@ -46,6 +44,7 @@ class Move:
         self._placement_T, self._joint_T = self._placement.T, self._joint.T
         self.p = sx(body.T[:3, 3]) + self._placement @ sx(p)
         self.S = sx(kind.subspace(position, pitch))
+        self.varies = not self.S.is_constant()  # with the joint's positions
         self.body = body.at(q)
         self._kind, self._position, self._pitch = kind, position, pitch
 
@@ -75,11 +74,6 @@ class Move:
         """Return S' v (6 x 1) in the moved axes, from the joint's velocities v."""
         bias = self._kind.bias(self._position, v, self._pitch)
         return ca.SX.zeros(6, 1) if bias is None else sx(bias)
-
-    @property
-    def varies(self) -> bool:
-        """Whether S changes with the joint's positions."""
-        return not self.S.is_constant()
 
     def variations(self, v: ca.SX, a: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
         """Return the derivatives of S v and of S a + S' v by the joint's positions, and of S' v by v (6 x nv each)."""
@@ -128,13 +122,12 @@ class Move:
 
 
 def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
-    """Return R D R^T.
-
-    A rotation about a coordinate axis keeps the trace and the skew-symmetric part of the four components of its plane:
-    that takes 11 operations instead of 24 for the product.
-    """
-    axis = _axis(R)
-    if axis is None:
+    """Return R D R^T, about a coordinate axis with 11 operations: trace and skew part of its plane stay the same."""
+    # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
+    others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
+    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
+    axis = next((k for k in stays if R[k, k].is_one()), None)
+    if axis is None or (R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}):  # or a permutation
         return R @ (R @ D.T).T
     x, y, z = (axis + 1) % 3, (axis + 2) % 3, axis
     c, s = R[x, x], R[y, x]
@@ -146,18 +139,7 @@ def _rotate_tensor(R: ca.SX, D: ca.SX) -> ca.SX:
     return turned
 
 
-def _axis(R: ca.SX) -> int | None:
-    """Return the coordinate axis of a rotation; None for any other rotation and for signed permutations."""
-    if R.is_constant() and set(np.abs(ca.DM(R).full()).ravel()) <= {0.0, 1.0}:
-        return None
-    # A half turn about a line orthogonal to the axis has the same zeros, but reverses the axis.
-    others = {0: (1, 2), 1: (2, 0), 2: (0, 1)}
-    stays = (k for k, ij in others.items() if all(R[k, i].is_zero() and R[i, k].is_zero() for i in ij))
-    return next((k for k in stays if R[k, k].is_one()), None)
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
+class Motion(NamedTuple):
     """Angular velocity and acceleration, acceleration of the origin, and U, in the body's own axes."""
 
     w: ca.SX

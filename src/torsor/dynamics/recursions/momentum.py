@@ -15,12 +15,18 @@ stands for is about an axis that the model does not know. The velocity terms of 
 of the bodies' inertial wrenches at zero acceleration. Orin and Goswami 2008; Wensing and Orin 2016.
 """
 
-from dataclasses import dataclass
-
 import casadi as ca
 
 from torsor.base.arrays import Array
-from torsor.dynamics.recursions.composite import Composite, composites, coordinates, onto_coordinates, rotors, summed
+from torsor.dynamics.recursions.composite import (
+    Composite,
+    Coordinates,
+    composites,
+    coordinates,
+    onto_coordinates,
+    rotors,
+    summed,
+)
 from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import Move, motions, moves, sx, twists, world_poses
 from torsor.dynamics.recursions.newton_euler import wrenches
@@ -30,10 +36,7 @@ from torsor.spatial import ad, cross, rotational_inertia, skew
 
 
 def _momentum(body: Body, V: ca.SX, rates: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return (angular momentum about the body's origin, linear momentum) for its twist V, in its axes.
-
-    The spin of its rotors at the rates (nv x 1) of the coordinates is included.
-    """
+    """Return (angular about the body's origin, linear) momentum for its twist V, with rotors at ``rates`` (nv x 1)."""
     J, ms, m = body.J, body.ms, body.mass
     (w, v), (h, b) = (V[:3], V[3:]), body.momenta(rates)
     return J @ w + cross(ms, v) + h, m * v + cross(w, ms) + b
@@ -88,15 +91,11 @@ def potential_energy(tree: Tree, q: ca.SX) -> ca.SX:
 
 def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
     """Return the centre of mass (3 x 1) of the moving links, in base axes."""
-    mass = total_mass(tree)
-    return ca.SX.nan(3, 1) if mass.is_zero() else _first_moment(tree, q) / mass  # undefined without mass
+    return _over_mass(tree, _first_moment(tree, q))
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1).
-
-    If the total mass is zero, the angular momentum is the same about every point.
-    """
+    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
     moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
     bodies = zip(moved, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for move, V, (R, origin) in bodies:
@@ -132,36 +131,25 @@ def _about(pose: Pose, centre: ca.SX, F: ca.SX) -> ca.SX:
     return ca.vertcat(R @ F[:3, :] + skew(p - centre) @ f, f)
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Columns of momenta (6 rows each, in base axes about the centre of mass) with the coordinates that they are of."""
-
-    parts: list[ca.SX]
-    of: list[tuple[int, float]]
-
-    def gathered(self, nv: int) -> ca.SX:
-        """Return the matrix (6 x nv)."""
-        return ca.densify(ca.horzcat(ca.SX(6, 0), *self.parts) @ onto_coordinates(self.of, nv))
-
-
-def _columns(tree: Tree, q: ca.SX) -> tuple[_Columns, list[Move], list[Composite], list[Pose], ca.SX]:
-    """Return the columns of A, and what they were computed from: moves, composites, poses and the centre of mass."""
+def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list[Composite], list[Pose], ca.SX]:
+    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre they were made from."""
     moved = moves(tree, q)
     each, poses = composites(tree, moved), world_poses(tree, moved)
     centre = _centre(_whole(tree, moved, each))
-    found = _Columns([], [])
+    parts, of = [ca.SX(6, 0)], Coordinates()
     for move, composite, pose in zip(moved, each, poses, strict=True):
-        found.parts.append(_about(pose, centre, ca.vertcat(*composite.momentum(move.S))))
-        found.of.extend(coordinates(move.body))
+        parts.append(_about(pose, centre, ca.vertcat(*composite.momentum(move.S))))
+        of += coordinates(move.body)
     for k, rotor in rotors(moved):
-        found.parts.append(_about(poses[k], centre, ca.vertcat(*rotor.momentum)))
-        found.of.extend(coordinates(rotor))
-    return found, moved, each, poses, centre
+        parts.append(_about(poses[k], centre, ca.vertcat(*rotor.momentum)))
+        of += coordinates(rotor)
+    return parts, onto_coordinates(of, tree.nv), moved, each, poses, centre
 
 
 def centroidal_momentum_matrix(tree: Tree, q: ca.SX) -> ca.SX:
     """Return A (6 x nv): A v is the momentum, angular about the centre of mass and then linear, in base axes."""
-    return _columns(tree, q)[0].gathered(tree.nv)
+    parts, gather, *_ = _columns(tree, q)
+    return ca.densify(ca.horzcat(*parts) @ gather)
 
 
 def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -169,10 +157,15 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     if tree.bends:  # the inertia of its bodies changes with q
         A = centroidal_momentum_matrix(tree, q)
         return ca.reshape(ca.jtimes(ca.vec(ca.densify(A)), q, steps(tree, q) @ v), A.shape)
-    columns, moved, each, poses, centre = _columns(tree, q)
+    columns, gather, moved, each, poses, centre = _columns(tree, q)
     twist = twists(tree, moved, v)
-    rates = summed(tree, moved, [_inertia_rate(move, V) for move, V in zip(moved, twist, strict=True)])
-    changes = []
+    rates = []  # of the inertia of each body, as the base sees it, in the body's axes
+    for body, V in ((move.body, V) for move, V in zip(moved, twist, strict=True)):
+        D = V[3:] @ body.ms.T + skew(V[:3]) @ body.Sigma
+        ms_rate = body.mass * V[3:] + cross(V[:3], body.ms)
+        rates.append(Composite(ca.triu2symm(ca.triu(D + D.T)), ms_rate, 0.0))
+    rates = summed(tree, moved, rates)
+    changes = [ca.SX(6, 0)]
     for k, (move, composite) in enumerate(zip(moved, each, strict=True)):
         S_rate = ad(twist[k]) @ move.S + move.S_rate(move.body.rate(v))
         F_rate = ca.vertcat(*composite.momentum(S_rate)) + ca.vertcat(*rates[k].momentum(move.S))
@@ -185,16 +178,9 @@ def centroidal_momentum_matrix_rate(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     mass = total_mass(tree)
     if not mass.is_zero():
         moving = skew(momentum / mass)
-        for k, column in enumerate(columns.parts):
+        for k, column in enumerate(columns):
             changes[k] = ca.vertcat(changes[k][:3, :] - moving @ column[3:, :], changes[k][3:, :])
-    return _Columns(changes, columns.of).gathered(tree.nv)
-
-
-def _inertia_rate(move: Move, V: ca.SX) -> Composite:
-    """Return the rate of the inertia of a body with the twist V, as the base sees it, in the body's axes."""
-    body, w, v = move.body, V[:3], V[3:]
-    D = v @ body.ms.T + skew(w) @ body.Sigma
-    return Composite(ca.triu2symm(ca.triu(D + D.T)), body.mass * v + cross(w, body.ms), 0.0)
+    return ca.densify(ca.horzcat(*changes) @ gather)
 
 
 def _momentum_rate(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX | None) -> ca.SX:

@@ -22,13 +22,12 @@ from torsor.dynamics.trees.tree import Body, Tree
 from torsor.spatial import cross, moment, skew
 
 Load = ca.SX | None  # external wrenches (L x 6) on the links
+Rate = ca.SX | None  # v or a (nv x 1); None for zero
+Wrench = tuple[ca.SX, ca.SX]  # (n, f)
 
 
-def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) -> tuple[ca.SX, ca.SX]:
-    """Return the inertial wrench (n, f) of a body about its origin, by Newton's and Euler's equations, with its rotors.
-
-    A rotor adds the rate of its spin momentum h a + (w x h) v with v and a of its coordinate (Hua et al. 2022, eq. 25).
-    """
+def body_wrench(body: Body, motion: Motion, v: Rate, a: Rate) -> Wrench:
+    """Return the inertial wrench (n, f) about a body's origin; rotors add h a + (w x h) v (Hua et al. 2022, eq. 25)."""
     Sigma, ms, m = body.Sigma, body.ms, body.mass
     n, f = moment(motion.U, Sigma) + cross(ms, motion.a), m * motion.a + motion.U @ ms
     if a is not None:
@@ -43,18 +42,9 @@ def body_wrench(body: Body, motion: Motion, v: ca.SX | None, a: ca.SX | None) ->
 
 
 def wrenches(
-    tree: Tree,
-    moved: list[Move],
-    motion: list[Motion],
-    v: ca.SX | None,
-    a: ca.SX | None,
-    external: Load,
-    cuts: Set[int] = frozenset(),
-) -> list[tuple[ca.SX, ca.SX]]:
-    """Return (n, f) that each parent exerts on its body, at the body's origin in its axes, tips to root.
-
-    The bodies in ``cuts`` do not act on their parents.
-    """
+    tree: Tree, moved: list[Move], motion: list[Motion], v: Rate, a: Rate, external: Load, cuts: Set[int] = frozenset()
+) -> list[Wrench]:
+    """Return (n, f) of each parent on its body, at the body's origin; those in ``cuts`` do not act on their parents."""
     wrench = [body_wrench(move.body, m, v, a) for move, m in zip(moved, motion, strict=True)]
     for i in reversed(range(len(wrench))):
         n, f = wrench[i]
@@ -83,12 +73,7 @@ def to_link(body: Body, n: ca.SX, f: ca.SX) -> ca.SX:
 
 
 def _project(
-    tree: Tree,
-    moved: list[Move],
-    wrench: list[tuple[ca.SX, ca.SX]],
-    motion: list[Motion],
-    v: ca.SX | None,
-    cuts: Set[int] = frozenset(),
+    tree: Tree, moved: list[Move], wrench: list[Wrench], motion: list[Motion], v: Rate, cuts: Set[int] = frozenset()
 ) -> ca.SX:
     """Return the forces S^T (n, f) of each coordinate, plus h . omega' of its rotors, and those of modes."""
 
@@ -108,7 +93,7 @@ def _project(
     return gather(tree.nv, forces())
 
 
-def _forces(tree: Tree, q: ca.SX, v: ca.SX | None, a: ca.SX | None, external: Load = None) -> ca.SX:
+def _forces(tree: Tree, q: ca.SX, v: Rate, a: Rate, external: Load = None) -> ca.SX:
     """Return the forces of the motion of the bodies (nv x 1), gravity included; no v or a means zero."""
     moved = moves(tree, q)
     motion = motions(tree, moved, v, a, sx(tree.gravity))

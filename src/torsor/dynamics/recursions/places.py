@@ -38,10 +38,7 @@ AXES = ("local", "aligned", "world")
 
 
 def place_in_body(tree: Tree, place: Place, point: ca.SX | None = None) -> tuple[ca.SX, ca.SX]:
-    """Return (R, p) of a place in the frame of its body (in base axes for a place on the base).
-
-    p is the origin of the place, or a point (3 x 1) given in its axes.
-    """
+    """Return (R, p) of a place in its body's frame (or base axes); p is its origin, or a point (3 x 1) in its axes."""
     T = tree.bodies[place.link].link @ place.pose if place.link >= 0 else place.pose
     R, p = sx(T[:3, :3]), sx(T[:3, 3])
     return R, p if point is None else p + R @ point
@@ -80,10 +77,9 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last of the rates of a place (6 x 1) in the axes asked for.
+    """Return the last rate (6 x 1) of a place in some axes, from omega and the velocity of the point and their rates.
 
-    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
-    only the twist at the base's origin needs more than the last ones.
+    Those are in the body's axes; only the twist at the base's origin needs more than the last ones.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":

@@ -7,7 +7,8 @@ with w_J the joint's own angular velocity in the axes of the child, the rates ar
 
 and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
 wrench of a body and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
-kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself.
+kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
+with assumed modes depends on q: its forces are differentiated by CasADi, as they are traced.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +19,9 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from torsor.dynamics.recursions.configuration import steps
 from torsor.dynamics.recursions.kinematics import Move, moves, sx, symmetric, twists
-from torsor.dynamics.recursions.newton_euler import Load, to_body, to_link
+from torsor.dynamics.recursions.newton_euler import Load, inverse_dynamics, joint_wrenches, to_body, to_link
 from torsor.dynamics.recursions.passive import gather, passive_force
 from torsor.dynamics.recursions.places import in_axes, links, place_in_body, seen, twist_at
 from torsor.dynamics.trees.tree import Body, Tree
@@ -32,8 +34,7 @@ Jet = list[ca.SX]
 def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[Any], m: int) -> ca.SX:
     """Return the m-th rate of a product of two jets, by Leibniz' rule."""
     first, *rest = (comb(m, k) * times(x[k], y[m - k]) for k in range(m + 1))
-    total: ca.SX = sum(rest, start=first)
-    return total
+    return ca.SX(sum(rest, start=first))
 
 
 class _U:
@@ -55,13 +56,11 @@ class _U:
             self._diagonal += comb(m, k) // (1 if mirrored else self._times) * ca.diag(ca.diag(both))
 
     def __matmul__(self, x: ca.SX) -> ca.SX:
-        total: ca.SX = self._rest @ x + self._diagonal @ (self._times * x)
-        return total
+        return ca.SX(self._rest @ x + self._diagonal @ (self._times * x))
 
     def moment(self, Sigma: ca.SX) -> ca.SX:
         """Return the integral of r x (U r) dm."""
-        total: ca.SX = moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma)
-        return total
+        return ca.SX(moment(self._rest, Sigma) + moment(self._diagonal, self._times * Sigma))
 
 
 class _Turning:
@@ -89,18 +88,15 @@ class _Turning:
         # levels[l][m]: the m-th rate relative to the parent of the l-th rate relative to the child.
         levels = [[self.move.down(x) for x in jet]]
         for level in range(1, len(jet)):
-            levels.append([self._step(levels, level, m) for m in range(len(jet) - level)])
+            levels.append([])
+            for total in range(level, len(jet)):  # one more rate relative to the child, x' - w_J x x
+                found = levels[0][total]
+                for k in range(total):  # vectors are summed before the cross product
+                    below = range(min(level, total - k))
+                    first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
+                    found = found + cross(sum(rest, start=first), self._seen[k])
+                levels[level].append(found)
         return [rates[0] for rates in levels]
-
-    def _step(self, levels: list[Jet], level: int, m: int) -> ca.SX:
-        """Return one more rate relative to the child, x' - w_J x x; vectors are summed before the cross product."""
-        total = m + level
-        found = levels[0][total]
-        for k in range(total):
-            below = range(min(level, total - k))
-            first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
-            found = found + cross(sum(rest, start=first), self._seen[k])
-        return found
 
 
 class _Recursion:
@@ -194,7 +190,7 @@ def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
     return [ca.substitute(each, *here) for each in found]
 
 
-def load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
+def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
     """Return the jet of the external wrenches; rates beyond the first are zero."""
     if external is None:
         return []
@@ -202,16 +198,31 @@ def load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> l
     return [external, none if external_rate is None else external_rate, *[none for _ in rates[3:]]]
 
 
+def _traced(
+    tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
+) -> tuple[ca.SX, ...]:
+    """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` loads and their rates."""
+    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
+    y = [ca.SX.sym("rate", tree.nv) for _ in given]
+    state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
+    change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
+    found = [rule(tree, x, y[0], y[1], load[0] if load else None)]
+    for _ in given[2:]:
+        found.append(ca.reshape(ca.jtimes(ca.vec(found[-1]), state, change), found[-1].shape))
+    results: Any = ca.Function("rates", [x, *y, *load], found)(q, *given, *external)
+    return tuple(results)
+
+
 def force_rate(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``more``.
-
-    ``external_rate`` are the rates of the components of ``external`` in the links' axes.
-    """
+    """Return tau and its rates (nv x 1 each), one for j and each of ``more``; ``external_rate``: in the links' axes."""
     rates = [v, a, j, *more.values()]
+    loads = _load_rates(rates, external, external_rate)
+    if tree.bends:
+        return _traced(tree, inverse_dynamics, q, rates, loads)
     recursion = _Recursion(tree, q, rates)
-    moving = recursion.forces(recursion.wrenches(load_rates(rates, external, external_rate)))
+    moving = recursion.forces(recursion.wrenches(loads))
     passive, armature = _passive_rates(tree, q, rates), sx(tree.armature)
     return tuple(moving[m] + armature * rates[m + 1] + passive[m] for m in recursion.orders)
 
@@ -221,8 +232,11 @@ def joint_wrench_rates(
 ) -> tuple[ca.SX, ...]:
     """Return the joint reactions in the links' axes and the rates of their components (L x 6 each)."""
     rates = [v, a, j, *more.values()]
+    loads = _load_rates(rates, external, external_rate)
+    if tree.bends:
+        return _traced(tree, joint_wrenches, q, rates, loads)
     recursion = _Recursion(tree, q, rates)
-    wrench = recursion.wrenches(load_rates(rates, external, external_rate))
+    wrench = recursion.wrenches(loads)
     pairs = [(body, zip(*jets, strict=True)) for body, jets in zip(tree.bodies, wrench, strict=True)]
     links = [[to_link(body, n, f).T for n, f in jet] for body, jet in pairs]
     return tuple(ca.vertcat(ca.SX.zeros(0, 6), *(link[m] for link in links)) for m in recursion.orders)

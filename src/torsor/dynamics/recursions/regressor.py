@@ -67,7 +67,14 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
             for r in range(forces.size1()):
                 rows[above.v.start + r] = rows.get(above.v.start + r, 0) + forces[r, :]
         blocks.append(ca.vertcat(ca.SX(0, 10), *(rows.get(r, ca.SX(1, 10)) for r in range(tree.nv))))
-    return ca.horzcat(ca.SX(tree.nv, 0), *blocks, *_joint_columns(tree, v, a))
+    for body in tree.bodies:  # rotor inertia, Coulomb and viscous friction of each velocity of each joint
+        rate, acceleration, smooth = body.rate(v), body.rate(a), body.joint.smooth
+        for k, index in enumerate(range(body.v.start, body.v.stop)):
+            direction = ca.tanh(rate[k] / smooth) if smooth else ca.sign(rate[k])
+            columns = ca.SX(tree.nv, 3)
+            columns[index, :] = body.joint.ratio * ca.horzcat(acceleration[k], direction, rate[k])
+            blocks.append(columns)
+    return ca.horzcat(ca.SX(tree.nv, 0), *blocks)
 
 
 def _refuse_modes(tree: Tree) -> None:
@@ -100,18 +107,6 @@ def energy_regressor(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
     return ca.densify(ca.vertcat(ca.SX(0, 1), *columns))
 
 
-def _joint_columns(tree: Tree, v: ca.SX, a: ca.SX) -> Iterator[ca.SX]:
-    """Yield the columns of rotor inertia, Coulomb and viscous friction of each velocity of each joint."""
-    for body in tree.bodies:
-        rate, acceleration, smooth = body.rate(v), body.rate(a), body.joint.smooth
-        for k, index in enumerate(range(body.v.start, body.v.stop)):
-            direction = ca.tanh(rate[k] / smooth) if smooth else ca.sign(rate[k])
-            for value in (acceleration[k], direction, rate[k]):
-                column = ca.SX(tree.nv, 1)
-                column[index] = body.joint.ratio * value
-                yield column
-
-
 def inertial(P: Array) -> Array:
     """Return the inertial parameters (10,) of a pseudo-inertia (4 x 4), about the same origin."""
     J = rotational_inertia(P[:3, :3])
@@ -126,11 +121,6 @@ def parameters(mechanism: Mechanism) -> Array:
     for joint in mechanism.joints:
         values += np.column_stack([joint.rotor_inertia, joint.coulomb, joint.viscous]).ravel().tolist()
     return np.array(values)
-
-
-def parameter_count(mechanism: Mechanism) -> int:
-    """Return the number of parameters."""
-    return len(INERTIAL) * len(mechanism.links) + 3 * sum(joint.nv for joint in mechanism.joints)
 
 
 def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
@@ -262,11 +252,6 @@ def _first(ms: Array) -> Array:
     return P
 
 
-def _axes(motion: _PossibleMotion, u: Array) -> Array:
-    """Return axes (3 x 3), in those of the body, whose third is u."""
-    return axis_frame(motion.pose[:3, :3].T @ u)
-
-
 def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     """Yield the changes of a body's pseudo-inertia, in its own axes, that have no effect on any force."""
     if not motion.turns_before.size and not motion.turns.size:
@@ -275,7 +260,7 @@ def _without_effect(motion: _PossibleMotion, gravity: Array) -> Iterator[Array]:
     u = motion.u
     if u is None:
         return
-    R = _axes(motion, u)
+    R = axis_frame(motion.pose[:3, :3].T @ u)  # whose third axis is u, in the axes of the body
     for i, j in ((2, 2), (0, 2), (1, 2), (0, 1)):
         Sigma = np.zeros((3, 3))
         Sigma[i, j] = Sigma[j, i] = 1.0
@@ -295,7 +280,7 @@ def _moves_to_parents(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> 
     for i, (body, motion) in enumerate(zip(tree.bodies, motions, strict=True)):
         parts = [body.joint.kind.invisible(P) for P in parameter_basis()]
         if motion.u is not None and not motion.turns.size and _along(motion.u, motion.slides):
-            R = _axes(motion, motion.u)
+            R = axis_frame(motion.pose[:3, :3].T @ motion.u)
             parts += [_first(R[:, 0]), _first(R[:, 1])]
         for P in parts:
             if P.any():

@@ -55,23 +55,15 @@ class _Values:
         numbers = [Number(part, index, field, k) for k in range(length)]
         return ca.vertcat(*(self.given.get(n, ca.SX(read_number(self.mechanism, n))) for n in numbers))
 
-    def change(self, number: Number) -> ca.SX:
-        """Return the difference of a number from its value in the mechanism."""
-        return self.given[number] - read_number(self.mechanism, number)
-
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
-
-    ``plain`` is for a tree that is not lean: p replaces numbers, and is not the difference from them.
-    """
+    """Return the tree with p (k x 1) instead of the free numbers; ``plain``: it is not lean, and has p itself."""
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
         if bodies[i].modal:
-            found = (
-                f"the point of joint {bodies[i].joint.name!r} is an input, but a flexible link is clamped to its link"
-            )
+            name = bodies[i].joint.name
+            found = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
             raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
         R = sx(mechanism.joints[i].frame[:3, :3])
         bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
@@ -83,12 +75,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
             bodies[i] = replace(bodies[i], P=sx(bodies[i].P) + _congruence(bodies[i].link, change))
     for i in symbolic.poses:
         above = bodies[bodies[i].parent].link if bodies[i].parent >= 0 else np.eye(4)
-        if plain:
-            bodies[i] = replace(bodies[i], T=_plain_pose(values, i, bodies[i], sx(above)))
-            continue
-        only_origin = not symbolic.frames and not values.has("joints", i, "turn")
-        pose = _pose_with_origin if only_origin else _pose_from_placement
-        bodies[i] = replace(bodies[i], T=pose(values, i, bodies[i], sx(above)))
+        bodies[i] = replace(bodies[i], T=_joint_pose(values, i, bodies[i], sx(above), plain, bool(symbolic.frames)))
     armature, passives = _drives(tree, values)
     gravity = values.vector("gravity", -1, "gravity", 3)
     return replace(tree, bodies=tuple(bodies), armature=armature, passives=passives, gravity=gravity)
@@ -108,34 +95,21 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
     return ca.triu2symm(ca.triu(sx(T) @ P @ sx(T).T))
 
 
-def _pose_with_origin(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
-    """Return T where only the origin is an input: its rotation keeps exact zeros and ones."""
-    T = sx(body.T)
-    change = values.vector("joints", i, "origin", 3) - sx(values.mechanism.joints[i].placement[:3, 3])
-    return _pose(T[:3, :3], T[:3, 3] + above[:3, :3] @ change)
-
-
-def _pose_from_placement(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
-    """Return T from the placement of the link and the frames of the two links."""
-    R = sx(values.mechanism.joints[i].placement[:3, :3])
-    if values.has("joints", i, "turn"):
-        R = R @ sx(from_quaternion(quaternion_exp(values.vector("joints", i, "turn", 3))))
-    placement = _pose(R, values.vector("joints", i, "origin", 3))
-    link = sx(body.link)
-    back = _pose(link[:3, :3].T, -link[:3, :3].T @ link[:3, 3])
-    return above @ placement @ back @ sx(make_pose(about_z(-body.turn)))
-
-
-def _plain_pose(values: _Values, i: int, body: Body, above: ca.SX) -> ca.SX:
-    """Return T of a tree that is not lean; its rotation, if it is no input, keeps exact zeros and ones."""
+def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
+    """Return T of a body of a lean or ``plain`` tree; ``frames``: the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
-    R = sx(tidy_pose(joint.placement)[:3, :3])
-    rotation = sx(body.T)[:3, :3]
-    if values.has("joints", i, "turn"):
+    turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
+    if not plain and not frames and not turns:  # only the origin is an input
+        return _pose(T[:3, :3], T[:3, 3] + above[:3, :3] @ (origin - sx(joint.placement[:3, 3])))
+    R = sx((tidy_pose(joint.placement) if plain else joint.placement)[:3, :3])
+    if turns:
         R = R @ sx(from_quaternion(quaternion_exp(values.vector("joints", i, "turn", 3))))
-        rotation = above[:3, :3] @ R @ sx(body.link)[:3, :3].T
-    point = values.vector("joints", i, "point", 3)
-    return _pose(rotation, above[:3, :3] @ (origin + R @ point) + above[:3, 3])
+    if plain:
+        rotation = above[:3, :3] @ R @ link[:3, :3].T if turns else T[:3, :3]
+        point = values.vector("joints", i, "point", 3)
+        return _pose(rotation, above[:3, :3] @ (origin + R @ point) + above[:3, 3])
+    back = _pose(link[:3, :3].T, -link[:3, :3].T @ link[:3, 3])
+    return above @ _pose(R, origin) @ back @ sx(make_pose(about_z(-body.turn)))
 
 
 def _pose(R: ca.SX, p: ca.SX) -> ca.SX:
@@ -145,11 +119,11 @@ def _pose(R: ca.SX, p: ca.SX) -> ca.SX:
 def _drives(tree: Tree, values: _Values) -> tuple[ca.SX, tuple[Passive, ...]]:
     """Return the armature and the passive forces, with the differences of the free numbers of the drives added."""
     armature, passives = sx(tree.armature), list(tree.passives)
-    for number in values.given:
+    for number, value in values.given.items():
         if number.part != "joints" or number.field in _POSES:
             continue
         joint, where = values.mechanism.joints[number.index], values.mechanism.coordinates[number.index]
-        change, v = values.change(number), where.v.start + number.component
+        change, v = value - read_number(values.mechanism, number), where.v.start + number.component
         if number.field == "rotor_inertia":
             armature[v] += joint.ratio**2 * change
         elif number.field == "stiffness":

@@ -27,10 +27,7 @@ from torsor.spatial import about_z, axis_frame, inverse_pose, make_pose, move_ps
 
 
 class SymbolicFrames(NamedTuple):
-    """Bodies whose pose in the parent's frame, and bodies whose joint frame in the link, are inputs and not numbers.
-
-    No inertia is regrouped through such a pose, and such a joint frame is not moved.
-    """
+    """Bodies whose pose is an input (no inertia is regrouped through it), or whose joint frame is (it is not moved)."""
 
     poses: frozenset[int] = frozenset()
     frames: frozenset[int] = frozenset()
@@ -78,10 +75,7 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
-
-    Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
-    """
+    """Root to tips: rotate the frame of each revolute joint about its axis, an offset of q, to the lowest cost."""
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
         children[body.parent].append(i)
@@ -89,7 +83,10 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     for i in range(len(bodies)):
         if aligned[i].joint.kind.absorbs_turn and i not in symbolic.frames:
             family = [aligned[i], *(aligned[k] for k in children[i])]
-            options = [_rotate_frame(family, angle) for angle in _angles(family)]
+            # Candidate angles: zero, to the first moment, and to the children's axes and origins.
+            directions = [family[0].P[:2, 3], *(child.T[:2, k] for child in family[1:] for k in (2, 3))]
+            angles = [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
+            options = [_rotate_frame(family, angle) for angle in angles]
             best = min(options, key=_cost)  # of equal costs the first: angle zero, the original frame
             for k, body in zip([i, *children[i]], best, strict=True):
                 aligned[k] = body
@@ -119,13 +116,6 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     return found
 
 
-def _angles(family: list[Body]) -> list[float]:
-    """Return candidate angles: zero, to the first moment, and to the children's axes and origins."""
-    body, *children = family
-    directions = [body.P[:2, 3], *(child.T[:2, k] for child in children for k in (2, 3))]
-    return [0.0] + [math.atan2(y, x) for x, y in directions if math.hypot(x, y) > ROUNDING]
-
-
 def _rotate_frame(family: list[Body], angle: float) -> list[Body]:
     """Return a body and its children with the body's frame turned about its axis by an angle."""
     body, *children = family
@@ -152,11 +142,9 @@ def _cost(family: list[Body]) -> int:
     # A child that can be rotated will get the simplest axes later.
     axes = [axis_frame(c.T[:3, 2]) if c.joint.kind.absorbs_turn else c.T[:3, :3] for c in children]
     poses = [body.T, *(make_pose(R, c.T[:3, 3]) for R, c in zip(axes, children, strict=True))]
-    return int((body.turn != 0) + inertia + sum(_pose_cost(tidy_pose(T)) for T in poses))
-
-
-def _pose_cost(T: Array) -> int:
-    """Return the approximate number of operations of a constant pose: three vectors go down through it, two up."""
-    R, p = T[:3, :3], T[:3, 3]
-    products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
-    return int(5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p))
+    cost = (body.turn != 0) + inertia
+    for T in map(tidy_pose, poses):  # three vectors go down through a pose, two up
+        R, p = T[:3, :3], T[:3, 3]
+        products = np.count_nonzero((R != 0) & (np.abs(R) != 1))
+        cost += 5 * (products + np.count_nonzero(R) - 3) + 10 * np.count_nonzero(p)
+    return int(cost)

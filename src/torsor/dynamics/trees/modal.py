@@ -25,6 +25,7 @@ The modal masses m_k are the armature of the coordinates.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -68,7 +69,7 @@ class Modal:
         Phi_Phi, Gamma_r = np.einsum("i,ixk,iyl->xykl", m, Phi, Phi), np.einsum("i,ixkl,iy->xykl", m, Gamma, r)
         parts = {"B": np.einsum("i,ixk->xk", m, Phi), "Gamma": np.einsum("i,ixkl->xkl", m, Gamma)}
         parts |= {"D0": np.einsum("i,ixk,iy->xyk", m, Phi, r), "D1": _without_rounding(Phi_Phi) + Gamma_r}
-        parts |= {"s": np.einsum("ixy,iyk->xk", J, Psi), "c": _axial(Phi_Phi), "G": -_axial(Gamma_r)}
+        parts |= {"s": np.einsum("ixy,iyk->xk", J, Psi), "c": -_turning(Phi_Phi), "G": _turning(Gamma_r)}
         return cls(q, v, **{name: _without_rounding(part) for name, part in parts.items()}, mass=modes.mass_matrix)
 
     def planar(self) -> "Modal":
@@ -88,8 +89,8 @@ class Modal:
     def condensed(self) -> "Condensed":
         """The polynomials of the inertia of a link that carries nothing, without its modes: I - U M^-1 U^T."""
         n = self.B.shape[1]
-        U0 = np.vstack([self.s + _turn(self.D0), self.B])
-        U1 = np.vstack([_turn(self.D1), self.Gamma])  # (6, k, l)
+        U0 = np.vstack([self.s + _turning(self.D0), self.B])
+        U1 = np.vstack([_turning(self.D1), self.Gamma])  # (6, k, l)
         rigid = np.zeros((6, 6, n)), np.zeros((6, 6, n, n))
         for inertia, D, ms, half in zip(rigid, (self.D0, self.D1), (self.B, self.Gamma), (1.0, 0.5), strict=True):
             Sigma = D + D.swapaxes(0, 1)
@@ -135,8 +136,7 @@ class Modal:
         return Sigma
 
 
-@dataclass(frozen=True, eq=False)
-class Condensed:
+class Condensed(NamedTuple):
     """The inertia I(eta) - U M^-1 U^T of a link that carries nothing, without its modes; U_k = (h_k, b_k).
 
     ``lost`` (6, 6) is U M^-1 U^T at rest, ``first`` (6, 6, n) the derivatives of the difference; ``fixed`` entries of
@@ -208,9 +208,10 @@ class Shape:
         return found
 
 
-def _turning(A: ca.SX) -> ca.SX:
-    """Return the integral of r x a dm (3 x 1) from that of a r^T."""
-    return ca.vertcat(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1])
+def _turning(A: Any) -> Any:
+    """Return the integral of r x a dm from that of a r^T, in the first two axes of an array, or 3 x 1 of symbols."""
+    parts = A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]
+    return ca.vertcat(*parts) if isinstance(A, ca.SX) else np.stack(parts)
 
 
 def _form(A: Array, x: ca.SX) -> ca.SX:
@@ -224,16 +225,6 @@ def _form(A: Array, x: ca.SX) -> ca.SX:
 
 def _sx(values: Array) -> ca.SX:
     return ca.densify(ca.SX(values))
-
-
-def _turn(A: Array) -> Array:
-    """Return the integral of r x a from that of a r^T, over the first two axes."""
-    return np.stack([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
-
-
-def _axial(A: Array) -> Array:
-    """Return the sum of a x b from that of the products a b^T in the first two axes."""
-    return np.stack([A[1, 2] - A[2, 1], A[2, 0] - A[0, 2], A[0, 1] - A[1, 0]])
 
 
 def _without_rounding(values: Array) -> Array:

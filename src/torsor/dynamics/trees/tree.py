@@ -7,7 +7,7 @@ moves it from there, and a pseudo-inertia. Frames of the user's links are stored
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -26,10 +26,7 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: ``h`` (3) is its angular momentum, in the body's axes, for a unit rate of coordinate ``v``.
-
-    A mode of a flexible link is a rotor that has the linear momentum ``b`` (3) too.
-    """
+    """A rotor on a body: angular momentum ``h`` (3) for a unit rate of ``v``; a mode of a flexible link has b too."""
 
     v: int
     h: Numbers
@@ -44,10 +41,7 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """Spring, damper and friction along x = sum of c q + offset, with the force K(x) x + D x' + Fs sign(x').
-
-    ``q`` and ``v`` are the indices of the positions and velocities in x; ``c`` are their coefficients.
-    """
+    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of x and x'."""
 
     q: tuple[int, ...]
     v: tuple[int, ...]
@@ -59,8 +53,7 @@ class Passive:
     smooth: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Cut:
+class Cut(NamedTuple):
     """A cut joint between two places of the tree."""
 
     loop: CutJoint
@@ -68,12 +61,8 @@ class Cut:
     b: Place
 
 
-@dataclass(frozen=True, eq=False)
-class Relation:
-    """A coupling of positions: the sum of c[0] q[i] + c[1] q[i]^2 + ... over the ``terms`` (i, j, c) is ``offset``.
-
-    The rate of q[i] is v[j].
-    """
+class Relation(NamedTuple):
+    """A coupling: the sum of c[0] q[i] + c[1] q[i]^2 + ... over ``terms`` (i, j, c) is ``offset``; q[i]' is v[j]."""
 
     terms: tuple[tuple[int, int, tuple[float, ...]], ...]
     offset: float
@@ -192,9 +181,22 @@ class Tree:
             carried = tuple(replace(rotor, h=to_body[:3, :3] @ rotor.h) for rotor in rotors[link.name])
             clamped = tuple(modal[link.name])
             bodies.append(Body(parent, joint, slices.q, slices.v, T, P, to_body, rotors=carried, modal=clamped))
-        drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(_closures(mechanism))
-        coupled = tuple(_coupled(mechanism))
-        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, coupled)
+        closures = list[Cut | Relation]()
+        positions, rates = mechanism.position_names, mechanism.coordinate_names
+        for loop in mechanism.loops:
+            if isinstance(loop, Coupling):
+                terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
+                closures.append(Relation(tuple(terms), loop.offset))
+            else:
+                closures.append(Cut(loop, *map(mechanism.place, ends_of(mechanism, loop))))
+        drives = _armature(mechanism), tuple(_passives(mechanism)), tuple(closures)
+        coupled = []  # the modal masses between two coordinates
+        for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
+            if isinstance(joint.flexible, Modes):
+                mass, first = joint.flexible.mass_matrix, slices.v.start
+                pairs = np.argwhere(np.triu(mass, 1)).tolist()
+                coupled += [(first + i, first + j, float(mass[i, j])) for i, j in pairs]
+        return cls(tuple(map(tidy, bodies)), mechanism.nq, mechanism.nv, mechanism.gravity, *drives, tuple(coupled))
 
     @property
     def bends(self) -> bool:
@@ -212,16 +214,6 @@ class Tree:
         first_q = max((body.q.stop for body in self.bodies), default=0)
         first_v = max((body.v.stop for body in self.bodies), default=0)
         return tuple(zip(range(first_q, self.nq), range(first_v, self.nv), strict=True))
-
-
-def _closures(mechanism: Mechanism) -> Iterator[Cut | Relation]:
-    for loop in mechanism.loops:
-        if not isinstance(loop, Coupling):
-            yield Cut(loop, *map(mechanism.place, ends_of(mechanism, loop)))
-        else:
-            positions, rates = mechanism.position_names, mechanism.coordinate_names
-            terms = ((positions.index(name), rates.index(name), c) for name, c in loop.polynomials.items())
-            yield Relation(tuple(terms), loop.offset)
 
 
 def _motor_rates(mechanism: Mechanism) -> Iterator[tuple[Joint, Motor, int, float]]:
@@ -263,14 +255,6 @@ def _armature(mechanism: Mechanism) -> Array:
     for _, motor, v, rate in _motor_rates(mechanism):
         armature[v] += rate**2 * motor.inertia
     return armature
-
-
-def _coupled(mechanism: Mechanism) -> Iterator[tuple[int, int, float]]:
-    """Yield the modal masses between two coordinates."""
-    for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True):
-        if isinstance(joint.flexible, Modes):
-            for i, j in np.argwhere(np.triu(joint.flexible.mass_matrix, 1)).tolist():
-                yield slices.v.start + i, slices.v.start + j, float(joint.flexible.mass_matrix[i, j])
 
 
 def _passives(mechanism: Mechanism) -> Iterator[Passive]:
