@@ -117,12 +117,10 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
     velocity = given.get("velocity")
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
-    unknown = [
-        name for name, own in zip(names, np.asarray(finite["velocity"]), strict=True) if not own and name not in said
-    ]
-    if unknown:
-        name, fix = unknown[0], "give `velocity=`"
-        raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
+    for name, is_bounded in zip(names, finite["velocity"].tolist(), strict=True):
+        if not is_bounded and name not in said:
+            fix = "give `velocity=`"
+            raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
@@ -137,10 +135,8 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
     found = []
     for joint, sizes in table(given, where, "reactions").items():
         if joint not in moving:
-            allowed = listing(moving, like=str(joint))
-            raise ModelError(
-                f"no joint {joint!r} of a moving link in reactions", value=joint, where=where, allowed=allowed
-            )
+            text = f"no joint {joint!r} of a moving link in reactions"
+            raise ModelError(text, value=joint, where=where, allowed=listing(moving, like=str(joint)))
         for kind, size in table(sizes, where, f"reactions of {joint!r}").items():
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
@@ -265,10 +261,8 @@ class RowKernel:
         own = slice(first, first + len(coordinates))
         known, rate = x[..., None], np.maximum(np.sqrt(x), SLOWEST)[..., None]
         by_x = np.where(known > 0, d1 / (2 * rate), 0.0)
-        force, slope = (
-            np.asarray(each)[..., coordinates]
-            for each in self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
-        )
+        both = self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
+        force, slope = (np.asarray(each)[..., coordinates] for each in both)
         found = rows.copy()
         found[..., 1, own] += slope
         found[..., 2:, own] -= (force - slope * known)[..., None, :]

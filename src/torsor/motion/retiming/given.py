@@ -46,7 +46,10 @@ def check_retimable(robot: Any) -> None:
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
     """Return the paths in what a user gives: see ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
-        return _same(robot, path, where)
+        if path.robot.coordinate_names != robot.coordinate_names:
+            found = f"a motion of {path.robot.name} with coordinates {listing(path.robot.coordinate_names)}"
+            raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
+        return Given([path.path], batch=False)
     times, given = _parts(robot, path, where)
     numbers = real_numbers(given)
     if numbers is None:
@@ -127,14 +130,6 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
         kept.pop()
     kept.append(len(points) - 1)
     return kept, left[kept]
-
-
-def _same(robot: Robot, motion: Retimed, where: str) -> Given:
-    """Return the path of a motion that was retimed, exactly."""
-    if motion.robot.coordinate_names != robot.coordinate_names:
-        found = f"a motion of {motion.robot.name} with coordinates {listing(motion.robot.coordinate_names)}"
-        raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
-    return Given([motion.path], batch=False)
 
 
 def _pair(distances: Array, batch: bool) -> str:

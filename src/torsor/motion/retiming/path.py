@@ -293,16 +293,13 @@ class JointPath(NamedTuple):
         breaks = np.concatenate([none[..., 0], np.cumsum(lengths, axis=1)], axis=1)
         return cls(breaks, pieces)
 
-    def at(self, piece: Indices, way: Array) -> Array:
-        """Return q and its first three derivatives (4, B, G, n) in pieces (G,), at ways (B, G) from their starts."""
-        C, x, found = self.pieces[:, piece], way[..., None], []
-        powers = C.shape[2]
-        for order in range(4):
-            value = np.zeros_like(C[:, :, 0])
-            for power in reversed(range(order, powers)):
-                value = value * x + float(np.prod(np.arange(power - order + 1, power + 1))) * C[:, :, power]
-            found.append(value)
-        return np.stack(found)
+    def slopes(self, piece: Indices, way: Array) -> Array:
+        """Return the first derivative of q (B, G, n) in pieces (G,), at ways (B, G) from their starts."""
+        C = self.pieces[:, piece]
+        value: Array = np.zeros_like(C[:, :, 0])
+        for power in reversed(range(1, C.shape[2])):
+            value = value * way[..., None] + float(power) * C[:, :, power]
+        return value
 
     def on(self, piece: Any, s: Any) -> Array:
         """Return q and its derivatives by s (..., 4, n) at places s (...) in pieces (...) of the first path."""

@@ -141,9 +141,8 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
     compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
     piece, place, part = beside_breaks(path, s)
-    window = PathWindow(
-        compiled, samples, _ratios(rows, bounds), count, part, _coefficients(rows, path, piece, place, part)
-    )
+    beside = _coefficients(rows, path, piece, place, part)
+    window = PathWindow(compiled, samples, _ratios(rows, bounds), count, part, beside)
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
         fix = "wider bounds, so that the robot can stand still everywhere"
@@ -228,14 +227,9 @@ def _timing(s: Array, points: Array) -> Timing:
 
 def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
     """Do all pieces of a work, and return its result."""
-
-    def whole() -> Generator[None, None, Any]:
-        return (yield from work)
-
-    running = whole()
     while True:
         try:
-            next(running)
+            next(work)
         except StopIteration as end:
             return end.value
 
@@ -248,10 +242,8 @@ def _kernels(r: int, parts: int) -> Kernels:
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
     """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
     found = []
-    for kind, rate, own in (
-        ("acceleration", "jerk", rows.motion.accelerations),
-        ("torque", "torque_rate", rows.motion.torques),
-    ):
+    kinds = ("acceleration", "jerk", rows.motion.accelerations), ("torque", "torque_rate", rows.motion.torques)
+    for kind, rate, own in kinds:
         low, high = (np.clip(each[list(own)], -LARGEST, LARGEST) for each in bounds.values[kind])
         found.append((high - low) / 2 / bounds.values[rate][1, list(own)])
     return np.concatenate([*found, np.zeros(len(rows.motion.reactions) * SIDES // 2)])
@@ -315,9 +307,8 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
         parts[2] += ca.vertcat(ca.SX.zeros(first, 1), 2 * once - twice, none)
         parts.append(slope * ca.vertcat(ca.SX.zeros(first, 1), twice - once, none))
     slopes = [ca.jtimes(each, change, 1) for each in parts]
-    scaled = ca.vertcat(
-        *(each / half for each in (*parts, *slopes)), ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST), 0
-    )
+    largest = ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST)
+    scaled = ca.vertcat(*(each / half for each in (*parts, *slopes)), largest, 0)
     result = ca.densify(ca.cse(ca.substitute(scaled, change, 0)))
     return ca.Function("smooth_retiming", [piece, way, shape, numbers], [result])
 
