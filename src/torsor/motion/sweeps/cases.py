@@ -180,6 +180,12 @@ class Row(NamedTuple):
         """Whether the case is "done" or "failed"."""
         return "failed" if self.error else "done"
 
+    @property
+    def cells(self) -> dict[str, Any]:
+        """All values by the names of their columns."""
+        own = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
+        return dict(zip(OWN, own, strict=True)) | self.values | self.results
+
 
 def results_of(found: Any) -> dict[str, Any]:
     """Return the results of a function by column: nested tables have names with dots, one value is called "value".

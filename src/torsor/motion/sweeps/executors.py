@@ -91,7 +91,8 @@ def run_case(subject: Subject, case: Case) -> Row:
     start, results, units = perf_counter(), dict[str, Any](), dict[str, str]()
     # Warnings belong to a case only where no other thread can change their filters meanwhile.
     here = threading.current_thread() is threading.main_thread()
-    with _one_thread(), warnings.catch_warnings(record=True) if here else warnings.catch_warnings() as caught:
+    # Linear algebra has one thread: the workers share the cores among themselves.
+    with _threads().limit(limits=1), warnings.catch_warnings(record=here) as caught:
         if here:
             warnings.simplefilter("default")
         try:
@@ -100,10 +101,9 @@ def run_case(subject: Subject, case: Case) -> Row:
             results, error, units = found.results, found.reason, dict(found.units)
         except (Exception, SystemExit) as wrong:
             error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
-    error, warning = _encodable(error), "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
-    return Row(
-        case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units
-    )
+    warning = "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+    texts, seconds = (_encodable(error), _encodable(warning)), perf_counter() - start
+    return Row(case.number, case.digest, case.values, results, *texts, seconds, units)
 
 
 def _encodable(text: str) -> str:
@@ -111,13 +111,9 @@ def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _one_thread() -> Any:
-    """Return a context in which linear algebra has one thread: the workers share the cores among themselves."""
-    return _controller().limit(limits=1)
-
-
 @cache
-def _controller() -> Any:
+def _threads() -> Any:
+    """Return the controller of the threads of linear algebra."""
     return ThreadpoolController()
 
 

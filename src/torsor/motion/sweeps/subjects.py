@@ -139,12 +139,8 @@ def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProble
         return replace(problem, **changes)
     parts = list(several(getattr(problem, place.field)))
     part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
-    if (
-        isinstance(part, Phase)
-        and place.name != "nodes"
-        and np.array_equal(replace(part, nodes=None).nodes, part.nodes)
-    ):
-        changed["nodes"] = None  # the default nodes, which follow the control points
+    if isinstance(part, Phase) and np.array_equal(replace(part, nodes=None).nodes, part.nodes):
+        changed = {"nodes": None} | changed  # the default nodes, which follow the control points
     parts[place.part] = replace(part, **changed)
     changes = {place.field: parts}
     return replace(problem, **changes)
@@ -192,9 +188,8 @@ class Subject:
             signature.bind(**values)
         except TypeError as error:
             names = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-            allowed = (
-                f"the parameters of {self.name}: {listing(names)}" if names else f"none, as {self.name} takes none"
-            )
+            known = f"the parameters of {self.name}: {listing(names)}"
+            allowed = known if names else f"none, as {self.name} takes none"
             raise ModelError(str(error), where=where, allowed=allowed) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:
@@ -207,24 +202,16 @@ class Subject:
         if found.status.startswith(CTRL_C):  # the solver stops with a result; the study must not take it for one
             raise KeyboardInterrupt
         solved = found.is_solved and found.is_feasible
-        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", _MOTION | self._kept_units)
-
-    @property
-    def _kept_units(self) -> dict[str, str]:
-        return {name: KEPT[name] for name in self.keep}
+        units = _MOTION | {name: KEPT[name] for name in self.keep}
+        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", units)
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "status": result.status,
-            "T": result.T,
-            "objective": result.objective,
-            **{f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1},
-            **{name: result.numbers[name] for name in result.problem.shared},
-            "iterations": result.iterations,
-            "max_violation": result.max_violation,
-            "max_violation_fine": result.max_violation_fine,
-            "solve_seconds": result.solve_seconds,
-        }
+        found: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
+        if len(result.parts) > 1:
+            found |= {f"objective.{part.title}": part.weighted for part in result.parts}
+        found |= {name: result.numbers[name] for name in result.problem.shared}
+        names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
+        found |= {name: getattr(result, name) for name in names}
         found |= {} if self.report is None else self.report(result)
         return results_of(found | {name: np.asarray(getattr(result, name)) for name in self.keep})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from pathlib import Path
 from time import monotonic
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from torsor.base.checks import whole_number
@@ -126,9 +126,7 @@ class _Interrupt:
             self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
@@ -162,7 +160,8 @@ class _Sweep:
                     at_once = False
                     return COMPLETE
                 self._collect(pool)
-                self._write_if_due()
+                if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
+                    self._write()
         except KeyboardInterrupt:
             pass  # in a case of this process, or pressed twice
         finally:
@@ -217,29 +216,28 @@ class _Sweep:
             error = future.exception() if not future.cancelled() else BrokenExecutor()
             if error is None:
                 pool.worked()
-                self._take(self._running.pop(future), future.result())
+                self._running.pop(future)
+                self._take(future.result())
             elif not pool.is_loss(error):
-                job = self._running.pop(future)
-                self._fail(job, f"{type(error).__name__}: {error}")
+                self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
             elif pool.is_broken_by(error) and not future.cancelled():
                 self._break(pool, error)
             else:
                 self._lose(self._running.pop(future), error)
 
-    def _take(self, job: _Job, row: Row) -> None:
+    def _take(self, row: Row) -> None:
         self._rows.append(row)
         self._count += 1
         self._bar.at(self._count)
 
-    def _fail(self, job: _Job, reason: str) -> None:
-        case = job.case
-        self._take(job, Row(case.number, case.digest, case.values, {}, reason))
+    def _fail(self, case: Case, reason: str) -> None:
+        self._take(Row(case.number, case.digest, case.values, {}, reason))
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
         """Compute a case again whose worker was lost, or give it up."""
         job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
         if job.losses >= self._attempts:
-            self._fail(job, f"its worker was lost {job.losses} times, the last time: {error}")
+            self._fail(job.case, f"its worker was lost {job.losses} times, the last time: {error}")
         else:
             (self._alone if alone else self._again).append(job)
 
@@ -259,11 +257,8 @@ class _Sweep:
         """Take the results that are there, whatever happens next."""
         for future in [each for each in self._running if each.done() and not each.cancelled()]:
             if future.exception() is None:
-                self._take(self._running.pop(future), future.result())
-
-    def _write_if_due(self) -> None:
-        if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
-            self._write()
+                self._running.pop(future)
+                self._take(future.result())
 
     def _write(self) -> None:
         self._written = monotonic()
