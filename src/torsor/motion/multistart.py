@@ -38,15 +38,6 @@ class Multistart(Generic[S]):
     """Results from random starts, the best first: solved ones by objective, then the others.
 
     ``seeds`` has the seed of each. ``reached`` counts the results that have the best objective, to 1e-4 of it.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> phase = motion.Phase(0.5, points=6)
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, motion.Effort(), ends)
-        >>> tried = problem.multistart(2, seed=1)
-        >>> tried.reached, len(tried), sorted(tried.seeds)
-        (2, 2, [1, 2])
     """
 
     results: tuple[S, ...]

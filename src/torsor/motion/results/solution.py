@@ -170,12 +170,7 @@ BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optima
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, and its value before weighting.
-
-    Example:
-        >>> Part("Time", 0.5, 0.4).weighted
-        0.2
-    """
+    """A term of the objective: its name, its weight, and its value before weighting."""
 
     title: str
     weight: float

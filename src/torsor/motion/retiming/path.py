@@ -123,12 +123,7 @@ _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three o
 
 
 def flow(w: Any, time: Any) -> tuple[Any, Any]:
-    """Return S and E of intervals (...) at times (...) after their start: arrays, or numbers for one.
-
-    Example:
-        >>> [float(each.round(9)) for each in flow(np.array(0.0), np.array(2.0))]
-        [2.0, 2.0]
-    """
+    """Return S and E of intervals (...) at times (...) after their start: arrays, or numbers for one."""
     if not isinstance(time, np.ndarray):
         return _flow(float(w), float(time))
     half = time / 2

@@ -99,12 +99,7 @@ def samples(
 
 
 def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None = None) -> Iterator[Case]:
-    """Yield the cases with their numbers, their values checked and as plain Python values.
-
-    Example:
-        >>> next(numbered([{"height": np.float64(1.8)}]))
-        Case(number=0, values={'height': 1.8})
-    """
+    """Yield the cases with their numbers, their values checked and as plain Python values."""
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         allowed = "a list of tables {parameter: value}, or studies.grid(...) or studies.samples(...)"
         raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
@@ -122,12 +117,7 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
 
 
 def check_text(text: str, where: str, what: str) -> str:
-    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate).
-
-    Example:
-        >>> check_text("männlich", "case 0", "sex")
-        'männlich'
-    """
+    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate)."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -243,23 +233,13 @@ NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}
 
 
 def noun(kind: Kind) -> str:
-    """Return the kind of a column in words.
-
-    Example:
-        >>> noun("text"), noun("array2")
-        ('text', 'an array with 2 axes')
-    """
+    """Return the kind of a column in words."""
     axes = kind.removeprefix("array")
     return NOUNS.get(kind) or f"an array with {axes} {'axis' if axes == '1' else 'axes'}"
 
 
 def kind_of(value: Any) -> Kind:
-    """Return the kind of the column of a value.
-
-    Example:
-        >>> kind_of(2.0), kind_of(True), kind_of("male"), kind_of([1.0, 2.0])
-        ('number', 'truth', 'text', 'array1')
-    """
+    """Return the kind of the column of a value."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, str):

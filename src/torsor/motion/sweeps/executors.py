@@ -334,12 +334,7 @@ def _end_with_parent() -> None:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use.
-
-    Example:
-        >>> cores() >= 1
-        True
-    """
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -349,12 +344,7 @@ MOST_RENEWED = 30  # executors in a row that break before they compute a case
 
 
 class Here(Executor):
-    """An executor that computes in this process, at once.
-
-    Example:
-        >>> Here().submit(pow, 2, 10).result()
-        1024
-    """
+    """An executor that computes in this process, at once."""
 
     _max_workers = 1
 

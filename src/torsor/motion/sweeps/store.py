@@ -146,12 +146,7 @@ def check_subject(path: Path, found: str, wanted: str | None) -> None:
 
 
 def _column_value(value: Any) -> Any:
-    """Return a list of numbers as an array, and any other list as the text of a list.
-
-    Example:
-        >>> _column_value([1, 2]), _column_value(["left", "right"]), _column_value(3)
-        (array([1., 2.]), '["left", "right"]', 3)
-    """
+    """Return a list of numbers as an array, and any other list as the text of a list."""
     if not isinstance(value, list):
         return value
     try:
@@ -277,12 +272,7 @@ class SqliteStore(Store):
 
 
 def _quoted(name: str) -> str:
-    """Return a name as SQL has it, whatever is in it.
-
-    Example:
-        >>> _quoted("left knee")
-        '"left knee"'
-    """
+    """Return a name as SQL has it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -219,12 +219,7 @@ class Subject:
 def subject_of(
     what: Any, *, keep: Sequence[str] = (), settings: Mapping[str, Any] | None = None, units: Any = None
 ) -> Subject:
-    """Return what is swept: a function, a motion problem, the name of one, or its .toml file.
-
-    Example:
-        >>> subject_of("walk").name, subject_of(max).name
-        ('walk', 'max')
-    """
+    """Return what is swept: a function, a motion problem, the name of one, or its .toml file."""
     kept = tuple(rows(keep, "sweep", "keep", "a list of names"))
     for name in kept:
         if name not in KEPT:

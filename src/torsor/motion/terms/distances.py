@@ -40,12 +40,7 @@ class _Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sphere(_Body):
-    """A ball about ``center`` (3,).
-
-    Example:
-        >>> Sphere(radius=0.1, link="hand").title
-        'sphere of hand'
-    """
+    """A ball about ``center`` (3,)."""
 
     radius: float
     center: Any = (0.0, 0.0, 0.0)
@@ -57,12 +52,7 @@ class Sphere(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Capsule(_Body):
-    """All points no farther than ``radius`` from the segment between ``start`` and ``end`` (3,).
-
-    Example:
-        >>> Capsule(start=[0, 0, 0], end=[0.3, 0, 0], radius=0.05, link="forearm").title
-        'capsule of forearm'
-    """
+    """All points no farther than ``radius`` from the segment between ``start`` and ``end`` (3,)."""
 
     start: Any
     end: Any
@@ -77,12 +67,7 @@ class Capsule(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HalfSpace(_Body):
-    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,).
-
-    Example:
-        >>> HalfSpace(normal=[0, 0, 1]).title
-        'halfspace of the world'
-    """
+    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,)."""
 
     normal: Any
     point: Any = (0.0, 0.0, 0.0)

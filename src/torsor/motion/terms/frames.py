@@ -100,10 +100,6 @@ class FrameVelocity(Constraint):
     ``part`` is "linear", of its origin (m/s), or "angular" (rad/s). Components are in base axes, or in its own with
     ``axes="own"``. The speed is bounded as (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
     ``tolerance`` is a target in place of bounds.
-
-    Example:
-        >>> FrameVelocity(frame="hand", speed=0.25).part
-        'linear'
     """
 
     frame: str
@@ -199,10 +195,6 @@ class Reference(Cost):
     ``values`` (K, n), 4 or more rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
     (equidistant by default), interpolated by a cubic spline. A ``Path`` may be given instead. ``names`` are the n
     coordinates (all by default), and distances are divided by ``scale``: a number, one for each, or {name: number}.
-
-    Example:
-        >>> Reference(values=np.linspace([0.0, 1.0], [1.0, 0.0], 5), names=["joint1", "joint2"]).title
-        'Reference'
     """
 
     values: Any
@@ -298,10 +290,6 @@ class Manipulability(Cost):
     ``kind`` is "log", the integral of -log det(J J^T), or "reciprocal", that of 1/sqrt(det(J J^T)), the reciprocal of
     Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and a column for each
     profile. The value depends on units if J has both kinds of rows.
-
-    Example:
-        >>> Manipulability(frame="hand", axes="xy").part
-        'translation'
     """
 
     frame: str

@@ -54,10 +54,6 @@ class Reactions(_Reacting, Constraint):
     """The magnitudes of reaction force (N) and moment (N m) of joints stay below limits.
 
     Rows are (|f| / limit)^2 <= 1, which is smooth also where a reaction vanishes.
-
-    Example:
-        >>> Reactions(joints=["joint1"], force=500.0).title
-        'Reactions'
     """
 
     def rows(self, node: Node) -> Rows:
@@ -246,12 +242,7 @@ class Positions(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Velocities(_Limits):
-    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``.
-
-    Example:
-        >>> Velocities(upper=1.0).title
-        'Velocities'
-    """
+    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``."""
 
     quantity = "v"
     limit = "velocity_limit"
@@ -259,24 +250,14 @@ class Velocities(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(_Limits):
-    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds.
-
-    Example:
-        >>> Accelerations(upper=[5.0, 10.0]).upper
-        [5.0, 10.0]
-    """
+    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds."""
 
     quantity = "a"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Jerks(_Limits):
-    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds.
-
-    Example:
-        >>> Jerks(upper=100.0).quantity
-        'j'
-    """
+    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds."""
 
     quantity = "j"
 
@@ -287,10 +268,6 @@ class Torques(_Limits):
 
     Of a robot with closed loops these are the forces of its active coordinates. Unactuated coordinates, such as the
     link of an elastic joint, whose limit is 0, have no row by default: ``Unactuated`` is for these.
-
-    Example:
-        >>> Torques(upper=10.0).title
-        'Torques'
     """
 
     quantity = "tau"
@@ -307,12 +284,7 @@ class Torques(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRates(Torques):
-    """Rates of the forces (N m/s, N/s) between bounds.
-
-    Example:
-        >>> TorqueRates(upper=300.0).quantity
-        'tau_rate'
-    """
+    """Rates of the forces (N m/s, N/s) between bounds."""
 
     quantity = "tau_rate"
     limit = ""
@@ -320,12 +292,7 @@ class TorqueRates(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Powers(_Limits):
-    """Mechanical powers tau v of the drives (W) between bounds.
-
-    Example:
-        >>> Powers(lower=-50.0, upper=200.0).lower
-        -50.0
-    """
+    """Mechanical powers tau v of the drives (W) between bounds."""
 
     quantity = "power"
 

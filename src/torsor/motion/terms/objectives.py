@@ -15,12 +15,7 @@ from torsor.motion.transcription.node import Node
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Time(Cost):
-    """The duration of the motion (s).
-
-    Example:
-        >>> Time(weight=0.5).weight
-        0.5
-    """
+    """The duration of the motion (s)."""
 
     is_even = True
 
@@ -50,10 +45,6 @@ class Effort(Cost):
     ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", their
     magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale).
     Coordinates with an infinite scale, or that a table leaves out, do not count.
-
-    Example:
-        >>> Effort(scale=10.0, kind="absolute").width
-        0.01
     """
 
     kind: str = "squared"
@@ -82,12 +73,7 @@ class Effort(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRate(Cost):
-    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s).
-
-    Example:
-        >>> TorqueRate(scale=100.0).title
-        'TorqueRate'
-    """
+    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s)."""
 
     scale: Any = 1.0
 
@@ -102,10 +88,6 @@ class MechanicalEnergy(Cost):
 
     ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: no energy
     is recovered. Both are smooth and at most ``width`` (W) below the exact values.
-
-    Example:
-        >>> MechanicalEnergy(kind="positive").width
-        0.1
     """
 
     kind: str = "absolute"
@@ -127,10 +109,6 @@ class ElectricalEnergy(Cost):
     force per square root of copper loss: gear ratio times torque constant divided by the root of the resistance. For a
     coordinate that a table leaves out only the mechanical power counts. Negative power is recovered, unless
     ``recovers`` is false: then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
-
-    Example:
-        >>> ElectricalEnergy(motor_constant=2.0).recovers
-        True
     """
 
     motor_constant: Any
@@ -153,10 +131,6 @@ class Jerk(Cost):
     """The integral of squared jerks of the coordinates, or of the origin of a ``frame`` or link (m^2/s^5).
 
     Those of coordinates are divided by ``scale``, a number, one for each, or {coordinate: number}.
-
-    Example:
-        >>> Jerk(frame="hand").frame
-        'hand'
     """
 
     frame: str | None = None
@@ -176,10 +150,6 @@ class Rates(Cost):
 
     The constraint has to hold at all nodes of a phase. ``only`` limits it to rows whose labels end with one of these.
     ``per`` names a shared number by which it is divided, such as a speed.
-
-    Example:
-        >>> Rates(of="torques").title
-        'Rates'
     """
 
     of: str

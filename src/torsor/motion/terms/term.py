@@ -179,10 +179,6 @@ class ExpressionCost(Cost):
     """The integral of ``function(node)``, a CasADi SX scalar; or its sum over the moments ``at``.
 
     A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
-
-    Example:
-        >>> ExpressionCost(function=lambda node: node.tau[0] ** 2).title
-        'ExpressionCost'
     """
 
     function: Callable[[Node], Any]

@@ -110,12 +110,7 @@ class Spline:
         return found
 
     def taylor(self, s: ArrayLike, points: Array) -> Array:
-        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n).
-
-        Example:
-            >>> Spline.uniform(4).taylor([0.0], np.array([[0.0], [0.0], [0.0], [1.0]]))[0, :, 0].round(9).tolist()
-            [0.0, 0.0, 0.0, 1.0]
-        """
+        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n)."""
         orders = range(self.degree + 1)
         return np.stack([self.matrix(s, order) @ points / math.factorial(order) for order in orders], axis=1)
 
