@@ -6,18 +6,19 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
-from torsor.base.summary import Summary
+from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
-from torsor.motion.results import report as plot
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
@@ -28,6 +29,8 @@ from torsor.simulation.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST_RESULTS = 1_000_000  # in a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,11 +107,11 @@ class MotionProblem(ProblemStatement):
         """
         given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
         given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
-        given["tie_break"] = tie_break
-        settings = self._settings({key: value for key, value in given.items() if value is not None})
+        settings = self._settings(given | {"tie_break": tie_break})
         state = solve(self, start, settings)
-        made = None if state.result is None else replace(state.result, settings=asdict(settings))
-        result = None if made is None else MotionResult.of(made)
+        result = None
+        if state.result is not None:
+            result = MotionResult.of(replace(state.result, settings=asdict(settings)))
         if state.diagnosis is not None and (settings.check or result is None):
             raise state.diagnosis.but(result=result)
         assert result is not None
@@ -117,6 +120,8 @@ class MotionProblem(ProblemStatement):
         return result
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
+        """Return the settings that are given, or else the problem's own."""
+        given = {key: value for key, value in given.items() if value is not None}
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
@@ -143,15 +148,14 @@ class MotionProblem(ProblemStatement):
         the same results for any number of workers. Ctrl-C ends the searches; what was found until then is the result.
         Where processes are spawned (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
-        given = self._settings({key: value for key, value in settings.items() if value is not None})
+        given = self._settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
-            whole_number(seed, self.name, "seed", least=0)
-            x = [self.random_start(each, spread) for each in range(seed, seed + count)]
-            found = solve_from_starts(self, x, range(seed, seed + count), workers, given)
+            seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
+            x = [self.random_start(each, spread) for each in seeds]
         else:
-            x = [read_start(self, each) for each in starts]
-            found = solve_from_starts(self, x, range(len(x)), workers, given)
+            x, seeds = [read_start(self, each) for each in starts], range(len(starts))
+        found = solve_from_starts(self, x, seeds, workers, given)
         return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
     def save(self, path: str | Path) -> None:
@@ -199,7 +203,7 @@ class MotionResult(Result, Solution):
 
     def report(self, width: int = 110) -> str:
         """Return tables of the motion as text: figures, terms of the objective, constraints."""
-        return report.text(self, width)
+        return as_text(report.tables(self), width=width)
 
     def __rich__(self) -> Any:
         return report.tables(self)
@@ -210,7 +214,7 @@ class MotionResult(Result, Solution):
         ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces); by default q, v, tau,
         reactions, and tau_rate if it is bounded. Each unit has panels of its own. Needs matplotlib.
         """
-        return plot.plot(self, path, what)
+        return report.plot(self, path, what)
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
@@ -269,15 +273,20 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = files.several_of_archive(found, problem, load_problem)
-            return cls(tuple(map(MotionResult.of, solutions)), seeds)
+            seeds = found.arrays["seeds"]
+            if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
+                raise ValueError("seeds are not a row of whole numbers")
+            solutions = files.unpacked(found, [problem] * len(seeds), load_problem)
+            return cls(tuple(map(MotionResult.of, solutions)), tuple(map(int, seeds)))
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
-        return files.archive_of_several(self.results, self.seeds)
+        arrays, settings = files.packed(self.results)
+        units = {"seeds": "1", "0/ and so on": "as in a motion"}
+        return Archive(self.kind, {"seeds": np.array(self.seeds, dtype=np.int64)} | arrays, settings, units)
 
     def _columns(self) -> list[Column]:
         return files.columns(self.results, self.seeds)

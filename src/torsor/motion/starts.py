@@ -96,17 +96,13 @@ def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
     if a is b:
         return True
     same = problem.model.names == result.problem.model.names and dict(a.numbers) == dict(b.numbers)
-    if not same or a.size != b.size or len(a.phases) != len(b.phases):
-        return False
-    return all(
-        np.array_equal(one.columns, other.columns)
-        and one.duration == other.duration
-        and all(
-            f.degree == g.degree and np.array_equal(f.inner, g.inner)
-            for f, g in zip(one.splines, other.splines, strict=True)
-        )
-        for one, other in zip(a.phases, b.phases, strict=True)
-    )
+    return same and a.size == b.size and list(map(_meaning, a.phases)) == list(map(_meaning, b.phases))
+
+
+def _meaning(phase_layout: PhaseLayout) -> Any:
+    """Return what the variables of a phase mean: the places of control points and of the duration, and the splines."""
+    splines = [(spline.degree, spline.inner.tolist()) for spline in phase_layout.splines]
+    return phase_layout.columns.tolist(), phase_layout.duration, splines
 
 
 def _fit_points(phase_layout: PhaseLayout) -> Array:

@@ -138,15 +138,7 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
 
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
-MOST_RESULTS = 1_000_000
 ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
-
-
-def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
-    """Return all that a file of results from random starts holds."""
-    arrays, settings = packed(results)
-    units = {"seeds": "1", "0/ and so on": "as in a motion"}
-    return Archive("multistart", {"seeds": np.array(seeds, dtype=np.int64)} | arrays, settings, units)
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -156,21 +148,10 @@ def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, An
     for k, result in enumerate(results):
         own = first if k == 0 else archive(result)
         if k and all(np.array_equal(own.arrays.get(name, 0), first.arrays.get(name, 0)) for name in SHARED):
-            own = Archive(
-                own.kind, {name: each for name, each in own.arrays.items() if name not in SHARED}, own.settings
-            )
+            kept = {name: each for name, each in own.arrays.items() if name not in SHARED}
+            own = Archive(own.kind, kept, own.settings)
         arrays |= own.within(f"{k}/")
     return arrays, first.settings
-
-
-def several_of_archive(
-    found: Archive, problem: P | None, read_problem: Callable[[Path], P]
-) -> tuple[list[Solution], tuple[int, ...]]:
-    """Return the results in an archive and their seeds."""
-    seeds = found.arrays["seeds"]
-    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
-        raise ValueError("seeds are not a row of whole numbers")
-    return unpacked(found, [problem] * len(seeds), read_problem), tuple(int(seed) for seed in seeds)
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
@@ -203,15 +184,16 @@ def is_number(value: object) -> bool:
 
 def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> dict[str, Any]:
     """Return the results as plain values, without their motions."""
-    names = (name, "objective", "T", "iterations", "is_solved", "status")
-    rows = zip(*(column.values for column in columns(results, labels, name)), strict=True)
-    table = [dict(zip(names, row, strict=True)) | {"is_solved": row[4] == "True"} for row in rows]
-    problem: ProblemStatement = results[0].problem
+    table = [
+        {name: label, "objective": each.outcome.objective}
+        | {key: getattr(each, key) for key in ("T", "iterations", "is_solved", "status")}
+        for label, each in zip(labels, results, strict=True)
+    ]
     return {
         "units": {"T": "s"},
         "robot": robot_facts(results[0].robot),
         "settings": plain(results[0].settings),
-        "name": problem.name,
+        "name": results[0].problem.name,
         "results": plain(table),
     }
 
