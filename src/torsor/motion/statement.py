@@ -270,14 +270,10 @@ class ProblemStatement:
 
     def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
         """Return the cost of the rates of the rows of a constraint."""
+        ends = tuple(cost.only or ("",))
         for batch in batches:
-            labels = [
-                (term.title, label)
-                for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
-                for label in bound.labels
-            ]
-            ends = tuple(cost.only or ("",))
-            chosen = [k for k, (title, label) in enumerate(labels) if title == cost.of and label.endswith(ends)]
+            rows = enumerate(batch.kernels.labels)
+            chosen = [k for k, (title, label) in rows if title == cost.of and label.endswith(ends)]
             if chosen:
                 return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
         titles = ", ".join(each.title for each in self.conditions)

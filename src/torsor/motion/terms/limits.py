@@ -14,7 +14,6 @@ from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
-from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
 
@@ -100,7 +99,7 @@ class Reaction(_Reacting, Cost):
         own = {each.name: getattr(self, each.name) for each in fields(_Below)}
         return (_Below(**own | {"name": self.title}),)
 
-    def moments(self, phase: Phase) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def moments(self, phase: Phase) -> Array:
         """Return the moments: a peak is counted once."""
         return np.zeros(1) if self._is_peak else super().moments(phase)
 
@@ -322,7 +321,9 @@ class Unactuated(Constraint):
         if self.at is not None:
             return super().moments(phase)
         first, last = self.during
-        found = collocation(phase.spline)
+        spline = phase.spline
+        inner, degree = spline.knots[2:-2], spline.degree - 2
+        found = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
@@ -332,20 +333,12 @@ class Unactuated(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the forces of these coordinates."""
-        names = self.names
-        if names is None:
-            names = tuple(joint.name for joint in node.robot.elastic)
-            if not names:
-                fix = "name the coordinates"
-                raise ModelError("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix)
+        names = [joint.name for joint in node.robot.elastic] if self.names is None else self.names
+        if self.names is None and not names:
+            where = f"{node.robot.name}: {self.title}"
+            raise ModelError("no joint is elastic", where=where, fix="name the coordinates")
         kept = indices_of(names, node.force_names, self.title)
         if not kept:
             raise ModelError("is empty", argument="names", where=self.title, allowed=", ".join(node.force_names))
         zero = np.zeros(len(kept))
         return Rows(node.tau[kept], zero, zero, tuple(node.force_names[k] for k in kept))
-
-
-def collocation(spline: Spline) -> Array:
-    """Return the Greville abscissae (count - 2,) of accelerations."""
-    inner, degree = spline.knots[2:-2], spline.degree - 2
-    return np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])

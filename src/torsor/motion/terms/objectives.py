@@ -57,8 +57,7 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
-                fix = "leave scale out, or use `kind='squared'`"
-                text = f"is {scale!r} besides the robot's limits"
+                text, fix = f"is {scale!r} besides the robot's limits", "leave scale out, or use `kind='squared'`"
                 raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import by_name, finite_vector, number
+from torsor.base.checks import by_name, finite_vector, instance_of, number
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
@@ -81,8 +81,7 @@ class Term:
 
     def check(self) -> None:
         """Raise ModelError for a name that is not a string, or moments outside of 0 to 1."""
-        if not isinstance(self.name, str):
-            raise ModelError(argument="name", value=self.name, where=type(self).__name__, allowed="a string")
+        instance_of(self.name, str, type(self).__name__, "name", allowed="a string")
         at, during = (finite_vector(each) for each in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             allowed = "fractions of the phase from 0 to 1"
@@ -164,8 +163,8 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     try:
         column = ca.SX(found)
     except (NotImplementedError, TypeError):
-        found_ = f"the function gives {type(found).__name__}"
-        raise ModelError(found_, where=where, allowed="CasADi SX of the node's quantities") from None
+        text = f"the function gives {type(found).__name__}"
+        raise ModelError(text, where=where, allowed="CasADi SX of the node's quantities") from None
     own = {each.__hash__() for each in ca.symvar(node.symbols)}
     foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
     if foreign or column.shape[1] != 1:

@@ -150,11 +150,9 @@ class ChainRule:
     @property
     def variables(self) -> Indices:
         """The indices in x of the control points of these nodes."""
-        parts = [
-            self.phase_layout.columns[group.profiles, : group.wide.shape[1]][:, group.wide.any(axis=0)].ravel()
-            for group in self.groups
-        ]
-        found = np.unique(np.concatenate(parts))
+        columns = [self.phase_layout.columns[group.profiles, : group.wide.shape[1]] for group in self.groups]
+        used = zip(columns, self.groups, strict=True)
+        found = np.unique(np.concatenate([own[:, group.wide.any(axis=0)].ravel() for own, group in used]))
         return np.asarray(found[found >= 0])
 
 
@@ -300,7 +298,10 @@ class Batch:
         for d in range(1, len(w)):
             w[d] /= T**d
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
-        return self.kernels.inputs(w, T, x[self._specials[1:]], self.s, Q) | {"data": self._data}
+        given: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
+        given |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
+        given["held"] = np.array(list(self.kernels.node.held.values()))
+        return given if Q is None else given | {"Q": Q}
 
     @cached_property
     def _data(self) -> Array:

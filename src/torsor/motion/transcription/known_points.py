@@ -62,10 +62,8 @@ class KnownPoints:
 
     def _is_used(self, equation: Equation) -> bool:
         """Whether all profiles of an equation are used in the phases that it is about."""
-        own = self._names.moving
-        return all(
-            part.profile < own or part.phase in self._extra_phases[part.profile - own] for part in equation.parts
-        )
+        own, phases = self._names.moving, self._extra_phases
+        return all(part.profile < own or part.phase in phases[part.profile - own] for part in equation.parts)
 
     def _fix_extras(self) -> None:
         """Add to ``known`` the first and last values of extra profiles, and all points where they are not used."""
@@ -123,10 +121,8 @@ def bound_control_points(
             name, spline = model.names[profile], phase_layout.splines[profile]
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
             near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
-            columns, known = (
-                each[profile, : spline.count][near] for each in (phase_layout.columns, phase_layout.known)
-            )
-            given = known[columns < 0]
+            columns = phase_layout.columns[profile, : spline.count][near]
+            given = phase_layout.known[profile, : spline.count][near][columns < 0]
             beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
             if beyond.size:
                 found = f"is given as {shortened(beyond)} at an end"

@@ -8,7 +8,7 @@ f(u, tau) the terms and J = d tau/du,
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -110,8 +110,7 @@ class Node:
         return self._clock(1)
 
     def _clock(self, order: int) -> ca.SX:
-        values = ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.clock.names))
-        return self.clock.derivative(self.s, values, order)
+        return self.clock.derivative(self.s, self._column(self.clock.names), order)
 
     def _timed(self) -> list[ca.SX]:
         """Return profiles and their derivatives by time; ``y`` are derivatives by s T."""
@@ -130,16 +129,15 @@ class Node:
     @property
     def numbers(self) -> ca.SX:
         """The shared numbers that are variables, one column, free parameters of the robot first."""
-        return ca.vertcat(ca.SX(0, 1), *(each for name, each in self.shared.items() if name not in self.held))
+        return self._column(name for name in self.shared if name not in self.held)
 
     @property
     def held_numbers(self) -> ca.SX:
         """The shared numbers with given values, one column; there are no derivatives by them."""
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.held))
+        return self._column(self.held)
 
-    @property
-    def _p(self) -> ca.SX:
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.model.parameters))
+    def _column(self, names: Iterable[str]) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); other values need no compilation."""
@@ -156,7 +154,7 @@ class Node:
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return an algorithm of the robot (see ``Robot.function``) applied to symbols."""
-        return self.model.call(name, *values, p=self._p, **options)
+        return self.model.call(name, *values, p=self._column(self.model.parameters), **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
         """Return a profile by its name, or its time derivative of an order."""

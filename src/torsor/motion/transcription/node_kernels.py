@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -144,8 +144,15 @@ class NodeKernels:
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
         self._data = node.data_of(ca.vertcat(self._rows, self._cost))
+        self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The title of the term and the label of each row (m)."""
+        pairs = zip(self.constraints, self.rows, strict=True)
+        return [(term.title, label) for term, bound in pairs for label in bound.labels]
 
     @property
     def _inputs(self) -> dict[str, ca.SX]:
@@ -170,16 +177,16 @@ class NodeKernels:
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of outputs by name."""
-        made = cache(make)
+        """Return the sparsity patterns and the kernel of outputs by name, made once."""
+        if name not in self._calls:
+            self._calls[name] = self._made(name, more, cache(make))
+        return self._calls[name]
 
+    def _made(self, name: str, more: Sequence[str], made: Callable[[], Made]) -> tuple[list[Indices], Call]:
         def trace() -> ca.Function:
             outputs = made()[0]
-            given = {
-                key: each
-                for key, each in (self._inputs | {key: self._weights[key] for key in more}).items()
-                if each.numel()
-            }
+            inputs = self._inputs | {key: self._weights[key] for key in more}
+            given = {key: each for key, each in inputs.items() if each.numel()}
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
             return ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
@@ -238,18 +245,11 @@ class NodeKernels:
         rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
         return rows, cost
 
-    @cached_property
-    def _cache(self) -> dict[tuple[str, bool], Any]:
-        return {}
-
     def jacobian(self, by_T: bool) -> NodeJacobian:
         """Return derivatives by (B c, T, numbers); T is left out where it is given."""
-        if ("jacobian", by_T) not in self._cache:
-            name = "jacobian" if by_T else "jacobian_given_T"
-            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
-            self._cache["jacobian", by_T] = NodeJacobian(pairs, timed, entries, call)
-        jacobian: NodeJacobian = self._cache["jacobian", by_T]
-        return jacobian
+        name = "jacobian" if by_T else "jacobian_given_T"
+        (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
+        return NodeJacobian(pairs, timed, entries, call)
 
     def _make_jacobian(self, by_T: bool) -> Made:
         rows, cost = self._jacobians
@@ -260,13 +260,12 @@ class NodeKernels:
         timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
+        by_time = cost @ rates if by_T else ca.SX(0, 1)
         outputs = {
             "rows": ca.vertcat(*(_entries_of(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
             "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
             "shared": _entries_of(full, entries[0], entries[1] + self.profiles + 1),
-            "cost": ca.vertcat(
-                self._unscaled(cost.T), cost @ rates if by_T else ca.SX(0, 1), cost[self.profiles + 1 :].T
-            ),
+            "cost": ca.vertcat(self._unscaled(cost.T), by_time, cost[self.profiles + 1 :].T),
         }
         return outputs, [pairs, timed, entries]
 
@@ -299,12 +298,9 @@ class NodeKernels:
 
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
-        if ("hessian", by_T) not in self._cache:
-            name = "hessian" if by_T else "hessian_given_T"
-            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
-            self._cache["hessian", by_T] = NodeHessian(blocks, call)
-        hessian: NodeHessian = self._cache["hessian", by_T]
-        return hessian
+        name = "hessian" if by_T else "hessian_given_T"
+        (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
+        return NodeHessian(blocks, call)
 
     def _make_hessian(self, by_T: bool) -> Made:
         lower, jacobian = self._hessian_parts
@@ -323,9 +319,8 @@ class NodeKernels:
         mixed, corner = full[:U, U + 1 :], full[U + 1 :, U + 1 :]
         if by_T:
             pulled = full @ self._rates
-            second = sum(
-                (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0)
-            )
+            parts = (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D))
+            second = sum(parts, start=ca.SX(0))
             mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
@@ -336,17 +331,10 @@ class NodeKernels:
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
         if self._squares.numel():
             by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
-            others = ca.horzcat(
-                jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0), jacobians[:, U + 1 :]
-            )
+            timed = jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0)
+            others = ca.horzcat(timed, jacobians[:, U + 1 :])
             outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
         return outputs, [blocks]
-
-    def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
-        """Return the arguments of kernels, from profiles and their time derivatives (orders, K, N)."""
-        given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
-        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": np.array(list(self.node.held.values()))}
-        return given if Q is None else given | {"Q": Q}
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""
@@ -354,7 +342,15 @@ class NodeKernels:
         for term in (*self.constraints, *self.costs):
             for name, given in term.data(s).items():
                 if name in self._data:
-                    values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
+                    shape = len(s), self._data[name].numel()
+                    try:
+                        values = np.asarray(given, dtype=float)
+                    except (TypeError, ValueError):
+                        values = np.array(np.nan)
+                    if values.shape != shape:
+                        text = f"shape {values.shape}" if values.ndim else f"{given!r}"
+                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row for each moment"
+                        raise ModelError(text, where=where, allowed=allowed)
                     if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
                         what, fix = f"data {name!r} differ from those of another term", "give them another name"
                         raise ModelError(what, value=name, where=term.title, fix=fix)
@@ -364,18 +360,6 @@ class NodeKernels:
             what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
-
-    def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
-        """Return data of a term as numbers, one row for each moment."""
-        count = self._data[name].numel()
-        try:
-            values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            values = np.array(np.nan)
-        if values.shape != (moments, count):
-            found = f"shape {values.shape}" if values.ndim else f"{given!r}"
-            raise ModelError(found, where=where, allowed=f"numbers ({moments}, {count}), one row for each moment")
-        return values
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import finite_vector, one_of, whole_number
+from torsor.base.checks import finite_vector, instance_of, is_whole, one_of, whole_number
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
@@ -122,8 +122,7 @@ class Phase:
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
             allowed = "seconds above 0, or (least, most) of them"
             raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
-        if not isinstance(self.name, str):
-            raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
+        instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
         self._check_size(where)
@@ -134,7 +133,7 @@ class Phase:
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
             raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
         given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
-        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if _is_whole(given) else finite_vector(given)
+        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if is_whole(given) else finite_vector(given)
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
             allowed = "2 or more, or fractions of the phase from 0 to 1"
@@ -146,12 +145,10 @@ class Phase:
     def _check_size(self, where: str) -> None:
         """Raise ModelError for more control points or nodes than fit into memory, before any of them is made."""
         counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
-        for name, (count, most) in counts.items():
-            if (_is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if _is_whole(count) else f"{np.size(count)} {name}"
+        for name, (count, most) in (counts | {"knots": (self.knots, MOST_POINTS)}).items():
+            if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
+                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
                 raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
-        if self.knots is not None and np.size(self.knots) > MOST_POINTS:
-            raise ModelError(f"{np.size(self.knots)} knots", where=where, allowed=f"{MOST_POINTS} or less")
 
     @property
     def spline(self) -> Spline:
@@ -204,8 +201,4 @@ class Phase:
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
     """Whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
-    return is_name or (_is_whole(wanted) and wanted == index)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return is_name or (is_whole(wanted) and wanted == index)
