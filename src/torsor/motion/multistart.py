@@ -101,8 +101,11 @@ def solve_from_starts(
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     progress = settings.progress if workers == 1 else False
     work = _Work(problem, starts, replace(settings, check=False, progress=progress))
-    if workers > 1 and START_METHOD != "fork" and not _can_be_pickled(work):
-        workers = 1
+    if workers > 1 and START_METHOD != "fork":
+        try:
+            pickle.dumps(work)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            workers = 1
     _work.append(work)
     found = list[_Found]()
     try:
@@ -162,14 +165,6 @@ def _solve_one(start: int) -> _Found:
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
     return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
-
-
-def _can_be_pickled(work: _Work) -> bool:
-    try:
-        pickle.dumps(work)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
 
 
 def _with_nodes(problem: ProblemStatement, phases: tuple[Phase, ...]) -> ProblemStatement:

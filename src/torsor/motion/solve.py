@@ -152,11 +152,6 @@ class SolveState:
         return max(10 * self.settings.tolerance, HELD)
 
     @property
-    def seconds_left(self) -> float:
-        """The time that is left to solvers (s)."""
-        return max(self.began + self.settings.seconds - perf_counter(), 1e-3)
-
-    @property
     def setup_seconds_left(self) -> float:
         """The time that is left to compiling (s): a second more, since without it there is no result."""
         return self.began + self.settings.seconds + GRACE - perf_counter()
@@ -169,7 +164,8 @@ class SolveState:
 
     def optimiser_settings(self, iterations: int | None = None) -> Settings:
         """Return tolerance and limits for one more solver call."""
-        return Settings(self.settings.tolerance, iterations or self.settings.iterations, self.seconds_left)
+        seconds = max(self.began + self.settings.seconds - perf_counter(), 1e-3)
+        return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
         """Return the state with a diagnosis that names no conflict."""

@@ -172,15 +172,11 @@ class Course:
         found[:, :, model.places] = self._pieces[..., : model.names.moving]
         return found
 
-    def _piece(self, phase: Any, s: Any) -> tuple[Any, Any]:
-        """Return the pieces (...) of fractions s (...) of phases (...), and the times (...) since they began."""
-        least = min if isinstance(phase, int) else np.minimum
-        piece = least(self._places.interval(phase + s), self._last[phase])
-        return piece, s * self.durations[phase] - self._starts[piece]
-
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
         """Return a quantity (..., n) at fractions s (...) of phases (...), and those that come with it."""
-        piece, time = self._piece(phase, s)
+        least = min if isinstance(phase, int) else np.minimum
+        piece = least(self._places.interval(phase + s), self._last[phase])
+        time = s * self.durations[phase] - self._starts[piece]  # since the piece began
         if name in RATES_OF_POSITIONS and self._plain is not None:
             y = polynomials(self._plain[piece], time, len(RATES_OF_POSITIONS))
             return {each: y[..., k, :] for k, each in enumerate(RATES_OF_POSITIONS)}

@@ -84,7 +84,9 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         steps, s = np.sqrt(squares), np.zeros(q.shape[:2])
         np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
-        known = _times(times, q.shape[1], where)
+        known, count = real_array(times, where, "times"), q.shape[1]
+        if known.shape != (count,) or np.count_nonzero(np.diff(known) > 0) < count - 1 or not np.isfinite(known).all():
+            raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
         first = float(known[0])
         s = (known - first)[None]  # those of a clock, such as 1.7e9 s, would leave few digits
         steps = s[:, 1:] - s[:, :-1]
@@ -147,14 +149,6 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
     if isinstance(path, tuple) and len(path) == 2 and np.ndim(path[1]) > np.ndim(path[0]) == 1:
         return path
     return None, path
-
-
-def _times(times: Any, count: int, where: str) -> Array:
-    """Return the times (K,) of a trajectory."""
-    found = real_array(times, where, "times")
-    if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
-        raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
-    return found
 
 
 def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[Any, Any]:

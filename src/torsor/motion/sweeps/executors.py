@@ -367,7 +367,8 @@ class Pool:
 
     def __init__(self, executor: Any, workers: int | None, subject: Subject) -> None:
         self._subject, self._make = subject, _maker(executor, workers)
-        self._is_given, self._renewed = isinstance(executor, Executor) or _is_client(executor), 0
+        self._is_given = isinstance(executor, Executor) or _is_client(executor)
+        self.renewed = 0  # since the last case that was computed
         self.executor: Executor = executor if isinstance(executor, Executor) else self._made()
         self.is_here = isinstance(self.executor, Here)
         # Threads of this process share the function: it need not be sent.
@@ -379,7 +380,11 @@ class Pool:
         if self.is_here:
             return 1
         if monotonic() - self._asked >= _REFRESH:
-            self._asked, self._size = monotonic(), max(1, _workers(self.executor))
+            client = getattr(self.executor, "_client", None)
+            known = getattr(self.executor, "workers", None) or getattr(self.executor, "_max_workers", None)
+            count = known if isinstance(known, int) else cores()
+            size = count if client is None else int(sum(client.nthreads().values()))
+            self._asked, self._size = monotonic(), max(1, size)
         return AHEAD * self._size
 
     def submit(self, case: Case, attempt: int) -> "Future[Any]":
@@ -401,10 +406,6 @@ class Pool:
             raise ModelError(f"the function executor returned {type(found).__name__}", where="sweep", allowed=allowed)
         return found
 
-    def worked(self) -> None:
-        """Note that a case was computed, so that the executor is sound."""
-        self._renewed = 0
-
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error says that the worker of a case was lost; raise it where no other worker can help."""
         if isinstance(error, CannotStartError):
@@ -417,14 +418,10 @@ class Pool:
             return True
         return False
 
-    def is_broken_by(self, error: BaseException) -> bool:
-        """Whether an error says that the whole executor is useless: all its cases are lost, whoever is the cause."""
-        return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDiedError)
-
     def renew(self) -> None:
         """Make another executor in the place of a broken one."""
-        self._renewed += 1
-        if self._is_given or self._renewed > MOST_RENEWED:
+        self.renewed += 1
+        if self._is_given or self.renewed > MOST_RENEWED:
             found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
             fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
             raise ModelError(found, where="sweep", fix=fix)
@@ -479,12 +476,3 @@ def _connected(address: str) -> Executor:
         fix = "start it with: dask scheduler"
         raise ModelError(f"no scheduler at {address!r}: {error}", value=address, where="sweep", fix=fix) from None
     return cast(Executor, client.get_executor(pure=False))
-
-
-def _workers(executor: Executor) -> int:
-    """Return the number of cases that an executor computes at a time."""
-    client = getattr(executor, "_client", None)
-    if client is not None:
-        return int(sum(client.nthreads().values()))
-    known = getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
-    return known if isinstance(known, int) else cores()

@@ -14,7 +14,7 @@ from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
 from torsor.base.progress import Bar
 from torsor.motion.sweeps.cases import Case, Row, numbered
-from torsor.motion.sweeps.executors import Pool
+from torsor.motion.sweeps.executors import Pool, WorkerDiedError
 from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
 from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
@@ -182,16 +182,13 @@ class _Sweep:
             return
         self._capacity = pool.capacity()
         while len(self._running) < self._capacity and not self._interrupt.is_wished:
-            job = self._next(todo)
+            # A case that lost its worker waits a while, since what killed it may kill again soon.
+            is_due = bool(self._again) and self._again[0].turn <= self._given
+            job = None if is_due else next(todo, None)
+            if job is None and self._again:
+                job = self._again.popleft()
             if job is None or not self._submit(job, pool):
                 return
-
-    def _next(self, todo: Iterator[_Job]) -> _Job | None:
-        """Return the next case: one that lost its worker waits a while, since what killed it may kill again soon."""
-        if self._again and self._again[0].turn <= self._given:
-            return self._again.popleft()
-        job = next(todo, None)
-        return self._again.popleft() if job is None and self._again else job
 
     def _submit(self, job: _Job, pool: Pool) -> bool:
         try:
@@ -215,15 +212,15 @@ class _Sweep:
                 continue
             error = future.exception() if not future.cancelled() else BrokenExecutor()
             if error is None:
-                pool.worked()
+                pool.renewed = 0
                 self._running.pop(future)
                 self._take(future.result())
             elif not pool.is_loss(error):
                 self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
-            elif pool.is_broken_by(error) and not future.cancelled():
-                self._break(pool, error)
-            else:
+            elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
+            else:  # the whole executor is useless: all its cases are lost, whoever is the cause
+                self._break(pool, error)
 
     def _take(self, row: Row) -> None:
         self._rows.append(row)

@@ -368,7 +368,13 @@ class Batch:
             found = self._node_jacobian.call(**inputs)
             values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
             values += [found[name].ravel() for name in ("timed", "shared") if name in found]
-            self._last_jacobian[:] = inputs, (np.concatenate(values), self._gradient(found["cost"]))
+            gradient = np.zeros(self.layout.size)
+            if self.kernels.costs:  # the integrand has derivatives (K, orders N + specials)
+                weighted, own = found["cost"] * self.weights[:, None], self.kernels.profiles
+                gradient = self._chain.sums(weighted[:, :own], 1)[0]
+                for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
+                    gradient[place] += value
+            self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
         return entries, gradient
 
@@ -376,16 +382,6 @@ class Batch:
     def _last_jacobian(self) -> list[Any]:
         """The last inputs and their Jacobian: costs of rates (``row_rates``) need it again."""
         return [None, ()]
-
-    def _gradient(self, jacobians: Array) -> Array:
-        """Return the gradient (n,) of the integral, from derivatives (K, orders N + specials) of the integrand."""
-        if not self.kernels.costs:
-            return np.zeros(self.layout.size)
-        weighted, own = jacobians * self.weights[:, None], self.kernels.profiles
-        gradient: Array = self._chain.sums(weighted[:, :own], 1)[0]
-        for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
-            gradient[place] += value
-        return gradient
 
     # Second derivatives
 

@@ -44,7 +44,10 @@ class KnownPoints:
                 own = each.equations(names, len(phases))
                 self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(each, Ends):
-                self.equations += [one for one in each.equations(names, len(phases)) if self._is_used(one)]
+                for one in each.equations(names, len(phases)):
+                    added = [part for part in one.parts if part.profile >= names.moving]
+                    if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
+                        self.equations.append(one)  # its profiles are used in the phases that it is about
         self._fix_extras()
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
@@ -59,11 +62,6 @@ class KnownPoints:
             given = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
             found[self._names.moving + k] = {time: value for time, value in given.items() if value is not None}
         return found
-
-    def _is_used(self, equation: Equation) -> bool:
-        """Whether all profiles of an equation are used in the phases that it is about."""
-        own, phases = self._names.moving, self._extra_phases
-        return all(part.profile < own or part.phase in phases[part.profile - own] for part in equation.parts)
 
     def _fix_extras(self) -> None:
         """Add to ``known`` the first and last values of extra profiles, and all points where they are not used."""

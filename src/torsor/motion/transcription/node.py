@@ -82,7 +82,7 @@ class Node:
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
         self.held = dict(held or {})
-        self._data: dict[str, ca.SX] = {}
+        self.all_data: dict[str, ca.SX] = {}
         self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
         self.rates = self._timed()
         self.q, self.v, self.a, self.j = model.motion(self.rates, self.Q)
@@ -141,16 +141,12 @@ class Node:
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); other values need no compilation."""
-        if name not in self._data:
-            self._data[name] = ca.SX.sym(name, count)
-        elif self._data[name].numel() != count:
-            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as in another term"
+        if name not in self.all_data:
+            self.all_data[name] = ca.SX.sym(name, count)
+        elif self.all_data[name].numel() != count:
+            what, allowed = f"data {name!r} of {count} numbers", f"{self.all_data[name].numel()}, as in another term"
             raise ModelError(what, value=name, where="node", allowed=allowed)
-        return self._data[name]
-
-    def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:
-        """Return the data on which an expression depends, by name."""
-        return {name: each for name, each in self._data.items() if ca.depends_on(expression, each)}
+        return self.all_data[name]
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return an algorithm of the robot (see ``Robot.function``) applied to symbols."""
@@ -176,7 +172,7 @@ class Node:
     def symbols(self) -> ca.SX:
         """All symbols on which expressions of a node may depend."""
         own = [each.symbol for each in self._quantities.values()]
-        given = [self.held_numbers, *self._data.values()]
+        given = [self.held_numbers, *self.all_data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
 
     # Quantities of the robot

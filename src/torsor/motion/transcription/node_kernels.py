@@ -32,7 +32,20 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
                 moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 found.setdefault(key, []).append(term)
-    return _with_constants(_merge_constraints(found))
+    # Constraints are merged into integrals over the same moments.
+    integrals = {(index, moments, word): weights for index, moments, weights, word in found if any(weights)}
+    merged: dict[Key, list[Term]] = {}
+    for (index, moments, weights, word), own in found.items():
+        new = weights if any(weights) else integrals.get((index, moments, word), weights)
+        merged.setdefault((index, moments, new, word), []).extend(own)
+    # Constant integrands, such as the duration, are moved to the moments of constraints.
+    for (index, moments, weights, word), own in list(merged.items()):
+        if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in own):
+            rows = next((key for key in merged if key[0] == index and not any(key[2])), None)
+            if rows is not None:
+                del merged[index, moments, weights, word]
+                merged[index, rows[1], (sum(weights), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *own]
+    return merged
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
@@ -41,28 +54,6 @@ def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Arr
         return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
     return moments, np.full(len(moments), float(isinstance(term, Cost)))
-
-
-def _merge_constraints(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with constraints merged into integrals over the same moments."""
-    integrals = {(phase, moments, word): weights for phase, moments, weights, word in groups if any(weights)}
-    merged: dict[Key, list[Term]] = {}
-    for (phase, moments, weights, word), terms in groups.items():
-        own = weights if any(weights) else integrals.get((phase, moments, word), weights)
-        merged.setdefault((phase, moments, own, word), []).extend(terms)
-    return merged
-
-
-def _with_constants(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with constant integrands, such as the duration, moved to the moments of constraints."""
-    found = dict(groups)
-    for (phase, moments, weights, word), terms in groups.items():
-        if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):
-            rows = next((key for key in found if key[0] == phase and not any(key[2])), None)
-            if rows is not None:
-                del found[phase, moments, weights, word]
-                found[phase, rows[1], (sum(weights), *rows[2][1:]), rows[3]] = [*found.pop(rows), *terms]
-    return found
 
 
 Call = Callable[..., dict[str, Array]]
@@ -114,11 +105,6 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
 
 
-def _second(node: Node, cost: Cost) -> ca.SX:
-    """Return dt/ds, by which an integrand is multiplied; a constant one has the mean, T."""
-    return node.T * node.clock_rate if node.clock.harmonics and not cost.is_even else node.T
-
-
 class NodeKernels:
     """Terms at one kind of node: their rows (m), and their integrand.
 
@@ -132,7 +118,9 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for each in costs:
-            weight = (1 if each.is_sum else _second(node, each)) * each.weight
+            # An integrand is multiplied by dt/ds; a constant one by the mean, T.
+            is_uneven = node.clock.harmonics and not each.is_even
+            weight = (1 if each.is_sum else node.T * node.clock_rate if is_uneven else node.T) * each.weight
             column = each.squares(node)
             parts.append(weight * each.integrand(node))
             if each.weight < 0:  # the weight has no real square root
@@ -143,7 +131,8 @@ class NodeKernels:
         self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
-        self._data = node.data_of(ca.vertcat(self._rows, self._cost))
+        both = ca.vertcat(self._rows, self._cost)
+        self._data = {name: each for name, each in node.all_data.items() if ca.depends_on(both, each)}
         self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
