@@ -20,7 +20,6 @@ from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques, Unactuated, Velocities
 from torsor.motion.terms.objectives import Effort, Time
-from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.motion_model import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
@@ -66,12 +65,9 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
         "reordered": ([0.1, quarter], [0.6, -quarter]),
         "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
     }[variant]
-    parts: list[Cost] = [Time(weight=1 - u), Effort(weight=u)]
     limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
-    phase = Phase((0.1, 2.0), points=points)
-    return MotionProblem(
-        library.slide_link(), phase, [each for each in parts if each.weight], limits, name="slide-link"
-    )
+    costs = [each for each in (Time(weight=1 - u), Effort(weight=u)) if each.weight]
+    return MotionProblem(library.slide_link(), Phase((0.1, 2.0), points=points), costs, limits, name="slide-link")
 
 
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
@@ -103,10 +99,6 @@ def elastic_arm(
     at rest without acceleration; the motor is where the spring then holds the link against gravity. Motor torques are
     at most ``torque`` (N m). Splines have degree 7, that of the elastic motor two degrees less, since its position
     depends on the link's acceleration. The more ``points``, the less the link vibrates after the end.
-
-    Example:
-        >>> elastic_arm().model.names
-        ('joint1', 'joint2', 'joint3', 'joint3/motor')
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
@@ -231,31 +223,22 @@ _RATES = Argument(
     "torque_rates", float, "bounds of torque rates: one, or one for each joint", "N m/s", "N m/s", count="1+"
 )
 _WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
-_TWO_LINK_TIME = (
-    POINTS,
-    Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N"),
-)
+_NODES = Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N")
 _WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
-_SLIDE_LINK = (
-    POINTS,
-    Argument("variant", str, "reading of the printed data", choices=VARIANTS),
-    Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT),
-)
-_STANFORD_RATES = (
-    POINTS,
-    Argument("force", float, "bound of all forces", "N m", "N m"),
-    Argument("rate", float, "bound of all force rates", "N m/s", "N m/s"),
-)
-_ELASTIC_ARM = (POINTS, _START, _END, Argument("torque", float, "bound of the motor torques", "N m", "N m"))
+_U = Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT)
+_VARIANT = Argument("variant", str, "reading of the printed data", choices=VARIANTS)
+_FORCE = Argument("force", float, "bound of all forces", "N m", "N m")
+_RATE = Argument("rate", float, "bound of all force rates", "N m/s", "N m/s")
+_TORQUE = Argument("torque", float, "bound of the motor torques", "N m", "N m")
 PROBLEMS: dict[str, NamedProblem] = {
     each.name: each
     for each in (
-        NamedProblem("two-link-time", two_link_time, _TWO_LINK_TIME),
-        NamedProblem("slide-link", slide_link, _SLIDE_LINK),
-        NamedProblem("stanford-rates", stanford_rates, _STANFORD_RATES),
+        NamedProblem("two-link-time", two_link_time, (POINTS, _NODES)),
+        NamedProblem("slide-link", slide_link, (POINTS, _VARIANT, _U)),
+        NamedProblem("stanford-rates", stanford_rates, (POINTS, _FORCE, _RATE)),
         NamedProblem("ur5-time", ur5_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("panda-time", panda_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("path-time", path_time, (_WAYPOINTS, POINTS, _RATES)),
-        NamedProblem("elastic-arm", elastic_arm, _ELASTIC_ARM),
+        NamedProblem("elastic-arm", elastic_arm, (POINTS, _START, _END, _TORQUE)),
     )
 }

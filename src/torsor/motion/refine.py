@@ -60,7 +60,7 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
     status says so, and why refinement ended.
     """
     passes, setup, seconds = [_described(result)], result.setup_seconds, result.solve_seconds
-    nodes, points = _size(result)
+    nodes, points = _size(result.problem)
     why, slow, least = "", 0, result.max_violation_fine
     while True:
         missing, unequal = missing_nodes(result, tolerance)
@@ -69,7 +69,16 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
         left = iterations - sum(each.iterations for each in passes[1:])
         finer = [_finer(*each) for each in zip(result.problem.stages, missing, unequal, strict=True)]
         problem = result.problem.with_phases(*finer)
-        why = _limit(result, problem, len(passes), left, slow, (nodes, points))
+        size = _size(problem)
+        is_large = size[0] > MOST_NODES * nodes or size[1] > MOST_POINTS * points
+        limits = {
+            result.status: result.is_stopped,
+            f"after {MOST} rounds": len(passes) > MOST,
+            "at the iteration limit": left < 1,
+            f"no progress in {SLOWS} rounds": slow >= SLOWS,
+            f"{size[0]} nodes and {size[1]} control points would follow {nodes} and {points}": is_large,
+        }
+        why = next((text for text, is_reached in limits.items() if is_reached), "")
         if why:
             break
         better = solve_again(problem, result, left)
@@ -84,37 +93,19 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
     outcome = result.outcome
     if why:
         held = f"rows hold to {result.max_violation_fine:.2g} on a grid ten times finer"
-        grown = f"from {passes[0].nodes} to {_size(result)[0]} nodes in {len(passes) - 1} rounds"
+        grown = f"from {passes[0].nodes} to {_size(result.problem)[0]} nodes in {len(passes) - 1} rounds"
         outcome = replace(outcome, status=f"{outcome.status}; {held}, where refinement ended ({grown}): {why}")
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)
 
 
 def _described(result: Solution) -> Pass:
-    return Pass(_size(result)[0], result.max_violation_fine, result.objective, result.outcome.iterations)
+    nodes = _size(result.problem)[0]
+    return Pass(nodes, result.max_violation_fine, result.objective, result.outcome.iterations)
 
 
-def _size(result: Solution | ProblemStatement) -> tuple[int, int]:
+def _size(problem: ProblemStatement) -> tuple[int, int]:
     """Return the numbers of nodes and of control points of the longest profiles, of all phases."""
-    stages = result.problem.stages if isinstance(result, Solution) else result.stages
-    return sum(len(phase.nodes) for phase in stages), sum(phase.spline.count for phase in stages)
-
-
-def _limit(
-    result: Solution, problem: ProblemStatement, rounds: int, left: int, slow: int, first: tuple[int, int]
-) -> str:
-    """Return why refinement has to end before the next problem is solved, or nothing."""
-    nodes, points = _size(problem)
-    if result.is_stopped:
-        return result.status
-    if rounds > MOST:
-        return f"after {MOST} rounds"
-    if left < 1:
-        return "at the iteration limit"
-    if slow >= SLOWS:
-        return f"no progress in {SLOWS} rounds"
-    if nodes > MOST_NODES * first[0] or points > MOST_POINTS * first[1]:
-        return f"{nodes} nodes and {points} control points would follow {first[0]} and {first[1]}"
-    return ""
+    return sum(len(phase.nodes) for phase in problem.stages), sum(phase.spline.count for phase in problem.stages)
 
 
 def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:

@@ -49,17 +49,6 @@ class WeightFit(Result):
     (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,) the distances, and
     ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and ``weak`` are as in
     ``WeightSensitivities``.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
-        >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
-        >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
-        >>> problem = motion.MotionProblem(robot, phase, aims, ends, name="reach")
-        >>> seen = motion.Measured(name="made", values=problem.solve(tolerance=1e-9).at(np.linspace(0, 1, 9)).q)
-        >>> found = motion.fit_weights(problem, seen)
-        >>> found, found.is_solved, found.unclear
-        (<WeightFit of 'reach' to made: optimal, Effort 0.5, Jerk 0.5>, True, ())
     """
 
     motion: MotionResult

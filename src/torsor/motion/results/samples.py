@@ -113,18 +113,7 @@ class Profiled:
 
 
 class Course:
-    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(2.0, points=5), motion.Time(), ends)
-        >>> at = Course(problem, problem.guess()).at([0.0, 1.0, 2.0])
-        >>> at.q.tolist()
-        [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]]
-        >>> at.tau.shape, at.reactions.shape
-        ((3, 2), (3, 2, 6))
-    """
+    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn."""
 
     def __init__(self, problem: ProblemStatement, x: Array):
         layout = problem.program.layout

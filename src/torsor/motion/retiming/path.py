@@ -183,12 +183,7 @@ class Timing(NamedTuple):
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
-        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots.
-
-        Example:
-            >>> Timing.smooth(np.arange(2.0), np.ones(2), np.array([2 / 3, -2 / 3])).times.round(6).tolist()
-            [0.0, 0.9069]
-        """
+        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots."""
         h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
         w, v = np.diff(u) / h, rate[:-1]
         used = 2 * h / (rate[1:] + v)

@@ -177,13 +177,7 @@ class Retimed(Result):
         return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
-        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> line.sample(0.5)
-            <Trajectory of 'planar_chain': 4 samples, 1.5 s, done>
-        """
+        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         at = self.at(times)
         return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
@@ -250,13 +244,7 @@ class Retimed(Result):
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest use of each bound, at and between knots: 1 at the bound.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> {name: round(use, 9) for name, use in line.largest.items()}
-            {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
-        """
+        """The largest use of each bound, at and between knots: 1 at the bound."""
         jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # of forces, where a joint turns back
         found = self._within.items()
         return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in found}
@@ -288,14 +276,6 @@ class Retimed(Result):
         """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v, a and tau.
 
         The table has the knots, or ``rate`` (Hz) rows a second.
-
-        Example:
-            >>> import tempfile
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     line.save(folder + "/line.npz")
-            ...     torsor.load_result(folder + "/line.npz").duration == line.duration
-            True
         """
         path = Path(path)
         if rate is None:
@@ -308,16 +288,7 @@ class Retimed(Result):
         write_table(path, self._table(self.at(times)))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
-
-        Example:
-            >>> import json, tempfile
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     line.save_points(folder + "/line.json", rate=2.0)
-            ...     len(json.loads(Path(folder, "line.json").read_text())["points"])
-            4
-        """
+        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml."""
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
         at = self.at(times)
         write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))
@@ -355,11 +326,6 @@ class Retimed(Result):
         """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
         Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> len(line.plot().axes)
-            4
         """
         robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, DRAWN)
         at, names, own = self.at(times), robot.coordinate_names, units(robot)[1]

@@ -33,13 +33,7 @@ class Case(NamedTuple):
 
 
 class Cases:
-    """Cases that are made one by one when they are needed, and whose number is known.
-
-    Example:
-        >>> found = grid(height=[1.6, 1.8], load=[0.0, 10.0])
-        >>> len(found), list(found)[1]
-        (4, {'height': 1.6, 'load': 10.0})
-    """
+    """Cases that are made one by one when they are needed, and whose number is known."""
 
     def __init__(self, count: int, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
         self._count, self._make = count, make

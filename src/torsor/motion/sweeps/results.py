@@ -122,13 +122,7 @@ class Results:
         return {name: _array(values, columns[name].kind) for name, values in found.items()}
 
     def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
-        """Return a structured array (cases,) with a field for each column.
-
-        Example:
-            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
-            >>> found.to_numpy(["a", "twice"]).tolist()
-            [(1.0, 2.0), (2.0, 4.0)]
-        """
+        """Return a structured array (cases,) with a field for each column."""
         columns = self.table(names)
         fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
         found = np.empty(len(self), dtype=fields)
@@ -163,11 +157,6 @@ class Results:
         """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
 
         By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
-
-        Example:
-            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
-            >>> found.plot().get_suptitle()
-            'study in memory: 2 cases done, 0 failed'
         """
         columns = self.columns
         numbers = [name for name, each in columns.items() if each.kind == "number"]
@@ -210,15 +199,7 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Return the results in a file of ``torsor.sweep``, also while a study writes to it.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = torsor.sweep(abs, [], output=f"{folder}/none.sqlite", workers=0)
-        ...     len(read(f"{folder}/none.sqlite"))
-        0
-    """
+    """Return the results in a file of ``torsor.sweep``, also while a study writes to it."""
     results = Results(Path(path))
     results._chosen(None)  # errors of the file come here
     return results

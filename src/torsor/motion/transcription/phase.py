@@ -172,10 +172,6 @@ class Phase:
         """The duration (s) of the initial guess: the mean of the bounds, the geometric one where they are far apart.
 
         From the mean of 1e-9 and 1e9 s, solvers descend to motions that turn around many times.
-
-        Example:
-            >>> Phase((0.1, 2.0)).first_duration, round(Phase((1e-9, 1e9)).first_duration, 9)
-            (1.05, 1.0)
         """
         least, most = self.bounds
         return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
