@@ -6,8 +6,6 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
@@ -29,8 +27,6 @@ from torsor.simulation.timeline import Timeline, timeline_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-MOST_RESULTS = 1_000_000  # in a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,20 +269,15 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
-            seeds = found.arrays["seeds"]
-            if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
-                raise ValueError("seeds are not a row of whole numbers")
-            solutions = files.unpacked(found, [problem] * len(seeds), load_problem)
-            return cls(tuple(map(MotionResult.of, solutions)), tuple(map(int, seeds)))
+            solutions, seeds = files.several_of_archive(found, problem, load_problem)
+            return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw the objective of each start, the best first, and return the figure; ``path`` saves it too."""
         return files.plot(self.results, self.seeds, path)
 
     def _archive(self) -> Archive:
-        arrays, settings = files.packed(self.results)
-        units = {"seeds": "1", "0/ and so on": "as in a motion"}
-        return Archive(self.kind, {"seeds": np.array(self.seeds, dtype=np.int64)} | arrays, settings, units)
+        return files.archive_of_several(self.results, self.seeds)
 
     def _columns(self) -> list[Column]:
         return files.columns(self.results, self.seeds)

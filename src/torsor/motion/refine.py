@@ -11,11 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.motion.results.solution import Pass, Solution, on_finer_grid
+from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
-from torsor.optimisation import row_violations
 
 MOST = 8  # rounds
 MOST_NODES, MOST_POINTS = 10, 4  # times as many nodes and control points as in the given problem
@@ -30,9 +29,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
     First the s of violated inequalities: the worst of each row in each interval between two nodes of the grid ten times
     finer. Then whether an equation is violated.
     """
-    program, required = on_finer_grid(result.program)
-    with np.errstate(invalid="ignore"):
-        outside = np.where(required, np.nan_to_num(row_violations(program, result.x), nan=np.inf), 0.0)
+    program, outside = result.fine
     equal = program.row_lower == program.row_upper
     found: list[set[float]] = [set() for _ in result.problem.stages]
     unequal = [False for _ in result.problem.stages]

@@ -178,8 +178,8 @@ class SolveState:
         assert self.result is not None
         program = self.problem.program
         status = f"infeasible: {', '.join(diagnosis.conflict)} {reason}"
-        none = {"multipliers": np.zeros(program.m), "bound_multipliers": np.zeros(program.n)}
-        outcome = replace(outcome, x=x, status=status, is_solved=False, **none)
+        outcome = replace(outcome, x=x, status=status, is_solved=False)
+        outcome = replace(outcome, multipliers=np.zeros(program.m), bound_multipliers=np.zeros(program.n))
         return replace(self, result=replace(self.result, outcome=outcome), diagnosis=diagnosis)
 
     def interrupted(self) -> "SolveState":

@@ -98,15 +98,10 @@ def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStat
 
 def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: ProblemStatement) -> Solution:
     program = problem.program
-    shapes: dict[str, tuple[int, ...]] = {
-        "x": (program.n,),
-        "multipliers": (program.m,),
-        "bound_multipliers": (program.n,),
-        "figures": (4,),
-        "seconds": (2,),
-        "log": (len(found["log"]), len(Iteration._fields)),
-        "passes": (len(found["passes"]), len(Pass._fields)),
-    }
+    n, m = program.n, program.m
+    shapes: dict[str, tuple[int, ...]] = {"x": (n,), "multipliers": (m,), "bound_multipliers": (n,)}
+    shapes |= {"figures": (4,), "seconds": (2,), "log": (len(found["log"]), len(Iteration._fields))}
+    shapes["passes"] = len(found["passes"]), len(Pass._fields)
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
@@ -138,7 +133,15 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
 
 
 SHARED = ("problem", "problem_robot", "problem_json", "robot")  # arrays that most results have in common
+MOST_RESULTS = 1_000_000
 ALIKE = 1e-3  # relative difference of objectives below which their axis is not stretched further
+
+
+def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
+    """Return all that a file of results from random starts holds."""
+    arrays, settings = packed(results)
+    units = {"seeds": "1", "0/ and so on": "as in a motion"}
+    return Archive("multistart", {"seeds": np.array(seeds, dtype=np.int64)} | arrays, settings, units)
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -152,6 +155,16 @@ def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, An
             own = Archive(own.kind, kept, own.settings)
         arrays |= own.within(f"{k}/")
     return arrays, first.settings
+
+
+def several_of_archive(
+    found: Archive, problem: P | None, read_problem: Callable[[Path], P]
+) -> tuple[list[Solution], tuple[int, ...]]:
+    """Return the results in an archive and their seeds."""
+    seeds = found.arrays["seeds"]
+    if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MOST_RESULTS:
+        raise ValueError("seeds are not a row of whole numbers")
+    return unpacked(found, [problem] * len(seeds), read_problem), tuple(map(int, seeds))
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:

@@ -117,7 +117,7 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
     velocity = given.get("velocity")
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
-    for name, is_bounded in zip(names, finite["velocity"].tolist(), strict=True):
+    for name, is_bounded in zip(names, np.asarray(finite["velocity"]), strict=True):
         if not is_bounded and name not in said:
             fix = "give `velocity=`"
             raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)

@@ -319,12 +319,8 @@ class Grid:
         count = max(LEAST, -(-KNOTS // pieces)) if count is None else count
         parts = np.linspace(0.0, 1.0, count + 1)
         lengths = np.diff(path.breaks)[..., None]
-        shape = len(path.breaks), pieces * count
-        return cls(
-            np.repeat(np.arange(pieces), count),
-            (lengths * parts[:-1]).reshape(shape),
-            (lengths * parts[1:]).reshape(shape),
-        )
+        first, last = ((lengths * own).reshape(len(path.breaks), -1) for own in (parts[:-1], parts[1:]))
+        return cls(np.repeat(np.arange(pieces), count), first, last)
 
     @classmethod
     def at(cls, path: JointPath, s: Array, where: str) -> "Grid":

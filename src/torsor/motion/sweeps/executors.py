@@ -361,10 +361,12 @@ class Pool:
     """
 
     def __init__(self, executor: Any, workers: int | None, subject: Subject) -> None:
-        self._subject, self._make = subject, _maker(executor, workers)
+        if executor is not None and workers is not None:
+            raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
+        self._subject, self._source, self._workers = subject, executor, workers
         self._is_given = isinstance(executor, Executor) or _is_client(executor)
         self.renewed = 0  # since the last case that was computed
-        self.executor: Executor = executor if isinstance(executor, Executor) else self._made()
+        self.executor: Executor = self._made()
         self.is_here = isinstance(self.executor, Here)
         # Threads of this process share the function: it need not be sent.
         self._parcel = None if isinstance(self.executor, (Here, ThreadPoolExecutor)) else Parcel.of(subject)
@@ -395,11 +397,25 @@ class Pool:
             raise ModelError(f"the executor takes no cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
-        found = self._make()
-        if not isinstance(found, Executor) and not hasattr(found, "submit"):
-            allowed = "an executor of concurrent.futures"
-            raise ModelError(f"the function executor returned {type(found).__name__}", where="sweep", allowed=allowed)
-        return found
+        """Return the executor that was given, or another one of the same kind."""
+        source: Any = self._source
+        if source is None:
+            return Here() if self._workers == 0 else Processes(self._workers)
+        if isinstance(source, Executor):
+            return source
+        if isinstance(source, str):
+            return _connected(source)
+        if _is_client(source):
+            return cast(Executor, source.get_executor(pure=False))
+        allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
+        if not callable(source):
+            found = f"is of type {type(source).__name__}"
+            raise ModelError(found, argument="executor", where="sweep", allowed=allowed)
+        made = source()
+        if not isinstance(made, Executor) and not hasattr(made, "submit"):
+            found, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
+            raise ModelError(found, where="sweep", allowed=allowed)
+        return cast(Executor, made)
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error says that the worker of a case was lost; raise it where no other worker can help."""
@@ -441,22 +457,6 @@ _LOST = ("KilledWorker", "FutureCancelledError")
 
 def _is_client(executor: Any) -> bool:
     return hasattr(executor, "get_executor")
-
-
-def _maker(executor: Any, workers: int | None) -> Callable[[], Executor]:
-    """Return a function that makes an executor."""
-    if executor is None:
-        return Here if workers == 0 else lambda: Processes(workers)
-    if workers is not None:
-        raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
-    if isinstance(executor, str):
-        return lambda: _connected(executor)
-    if _is_client(executor):
-        return lambda: cast(Executor, executor.get_executor(pure=False))
-    if isinstance(executor, Executor) or callable(executor):
-        return cast(Callable[[], Executor], executor)
-    allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
-    raise ModelError(f"is of type {type(executor).__name__}", argument="executor", where="sweep", allowed=allowed)
 
 
 def _connected(address: str) -> Executor:

@@ -274,23 +274,18 @@ class Batch:
         """Indices in x of T (-1 if it is known) and of the shared numbers."""
         return [self._chain.phase_layout.duration, *self.layout.numbers.values()]
 
-    @property
-    def _by_T(self) -> bool:
-        """Whether T is a variable."""
-        return self._specials[0] >= 0
-
-    @property
+    @cached_property
     def _others(self) -> list[int]:
         """Indices in x of T, if it is a variable, and of the shared numbers."""
-        return self._specials if self._by_T else self._specials[1:]
+        return [place for place in self._specials if place >= 0]
 
     @cached_property
     def _node_jacobian(self) -> NodeJacobian:
-        return self.kernels.jacobian(self._by_T)
+        return self.kernels.jacobian(self._specials[0] >= 0)
 
     @cached_property
     def _node_hessian(self) -> NodeHessian:
-        return self.kernels.hessian(self._by_T)
+        return self.kernels.hessian(self._specials[0] >= 0)
 
     def _inputs(self, x: Array) -> dict[str, Array]:
         """Return the inputs of kernels: T, the profiles with their time derivatives (orders, K, N), and the others."""
@@ -408,11 +403,10 @@ class Batch:
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
-        n, specials = self.layout.size, [place for place in self._specials if place >= 0]
+        n, others, seen = self.layout.size, self._others, self._chain.variables
         found = np.zeros((n, n), dtype=bool)
         found.ravel()[self._blocks.places.to] = True
-        seen = self._chain.variables
-        for special in specials:
-            found[special, seen] = found[seen, special] = True
-            found[special, specials] = True
+        for other in others:
+            found[other, seen] = found[seen, other] = True
+            found[other, others] = True
         return found

@@ -33,18 +33,18 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 found.setdefault(key, []).append(term)
     # Constraints are merged into integrals over the same moments.
-    integrals = {(index, moments, word): weights for index, moments, weights, word in found if any(weights)}
+    integrals = {(index, at, word): parts for index, at, parts, word in found if any(parts)}
     merged: dict[Key, list[Term]] = {}
-    for (index, moments, weights, word), own in found.items():
-        new = weights if any(weights) else integrals.get((index, moments, word), weights)
-        merged.setdefault((index, moments, new, word), []).extend(own)
+    for (index, at, parts, word), own in found.items():
+        new = parts if any(parts) else integrals.get((index, at, word), parts)
+        merged.setdefault((index, at, new, word), []).extend(own)
     # Constant integrands, such as the duration, are moved to the moments of constraints.
-    for (index, moments, weights, word), own in list(merged.items()):
+    for (index, at, parts, word), own in list(merged.items()):
         if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in own):
             rows = next((key for key in merged if key[0] == index and not any(key[2])), None)
             if rows is not None:
-                del merged[index, moments, weights, word]
-                merged[index, rows[1], (sum(weights), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *own]
+                del merged[index, at, parts, word]
+                merged[index, rows[1], (sum(parts), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *own]
     return merged
 
 

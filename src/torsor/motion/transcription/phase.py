@@ -58,21 +58,18 @@ class Clock:
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
         """Return h (order 0) or its derivative by s (K,), for values of the variables."""
+        s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)
         return np.asarray(first + sum((float(v) * b for v, b in zip(values, basis, strict=True)), start=0.0))
 
-    def fraction(self, s: Array, values: Array) -> Array:
-        """Return the fractions of the duration (K,) that have passed at s (K,)."""
-        return self.numeric(np.asarray(s, dtype=float), values)
-
     def place(self, fraction: Array, values: Array) -> Array:
-        """Return the s (K,) at which fractions of the duration have passed: the inverse of ``fraction``, by Newton."""
+        """Return the s (K,) at which fractions of the duration have passed: the inverse of h, by Newton's method."""
         wanted = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
-        s = np.interp(wanted, self.fraction(grid, values), grid)
+        s = np.interp(wanted, self.numeric(grid, values), grid)
         for _ in range(4):
-            s = np.clip(s - (self.fraction(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
+            s = np.clip(s - (self.numeric(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
         return np.asarray(s)
 
 

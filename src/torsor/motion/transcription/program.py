@@ -58,10 +58,10 @@ class RowRates:
         """
         layout, s = self._phase_layout, self.batch.s
         T, clock = layout.seconds(x), layout.phase.timing
-        h = np.diff(clock.fraction(s, x[list(layout.ticks)]))
+        h = np.diff(clock.numeric(s, x[list(layout.ticks)]))
         c = self.weight / (T**2 * h)
         # h is linear in the variables of the clock.
-        ticks = [np.diff(clock.fraction(s, each) - s) / h for each in np.eye(len(layout.ticks))]
+        ticks = [np.diff(clock.numeric(s, each) - s) / h for each in np.eye(len(layout.ticks))]
         slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
         slopes += [-each for each in ticks]
         speeds = [x[column] for column in self._columns[len(slopes) :]]

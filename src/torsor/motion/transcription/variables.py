@@ -64,7 +64,7 @@ class PhaseLayout:
 
     def times(self, x: Array, s: Array) -> Array:
         """Return the times (K,) since the start of the phase, at s (K,)."""
-        return self.seconds(x) * self.phase.timing.fraction(s, x[list(self.ticks)])
+        return self.seconds(x) * self.phase.timing.numeric(s, x[list(self.ticks)])
 
     def places(self, x: Array, times: Array) -> Array:
         """Return s (K,) at times (K,) since the start of the phase."""
