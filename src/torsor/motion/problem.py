@@ -112,7 +112,13 @@ class MotionProblem(ProblemStatement):
             raise state.diagnosis.but(result=result)
         assert result is not None
         if result.is_only_at_nodes:
-            _warn_between_nodes(result)
+            worst = max(result.constraints.values(), key=lambda group: group.fine)
+            found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
+            more = (
+                "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
+            )
+            what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
+            warn(what, where=self.name, fix=more if result.passes else "solve with `refine=True`")
         return result
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
@@ -309,16 +315,6 @@ def _(result: MotionResult) -> Timeline:
 
 
 register_result("multistart", MotionMultistart, "results from random starts")
-
-
-def _warn_between_nodes(result: MotionResult) -> None:
-    """Warn of the rows that are violated most between the nodes."""
-    worst = max(result.constraints.values(), key=lambda group: group.fine)
-    found = f"between the nodes, {worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
-    fix = "solve with `refine=True`"
-    if result.passes:
-        fix = "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
-    warn(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix)
 
 
 def load_problem(path: str | Path) -> MotionProblem:

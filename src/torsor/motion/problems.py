@@ -145,7 +145,7 @@ def ur5_time(
     degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
     ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
     """
-    clear = _clear(_UR5_BODIES, obstacles)
+    clear = _UR5_BODIES, tuple(obstacles)
     return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
 
 
@@ -160,20 +160,8 @@ def panda_time(
 
     As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
     """
-    clear = _clear(_PANDA_BODIES, obstacles)
+    clear = _PANDA_BODIES, tuple(obstacles)
     return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
-
-
-def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
-    return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
-
-
-def _positive(bounds: Any, where: str, what: str) -> Any:
-    """Return bounds, or raise ModelError if one of them is not above 0."""
-    given = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
-    if not (real_array(given, where, what) > 0).all():
-        raise ModelError(f"is {bounds}", argument=what, value=bounds, where=where, allowed="numbers above 0")
-    return bounds
 
 
 def _from_rest_to_rest(
@@ -182,18 +170,23 @@ def _from_rest_to_rest(
     ends: tuple[Any, Any],
     points: int,
     torque_rates: Any,
-    clear: Sequence[Any] = (),
+    clear: tuple[Sequence[Any], Sequence[Any]] = ((), ()),
     path: Path | None = None,
 ) -> MotionProblem:
-    """Return the minimum-time problem from rest to rest, within limits and with further constraints ``clear``."""
+    """Return the minimum-time problem from rest to rest, within limits; ``clear`` are bodies and obstacles."""
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
     if np.isfinite(robot.velocity_limit).any():
         limits.append(Velocities())
     if torque_rates is not None:
-        limits.append(TorqueRates(upper=_positive(torque_rates, name, "torque_rates")))
+        given = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
+        if not (real_array(given, name, "torque_rates") > 0).all():
+            raise ModelError(argument="torque_rates", value=torque_rates, where=name, allowed="numbers above 0")
+        limits.append(TorqueRates(upper=torque_rates))
+    if clear[1]:
+        limits.append(Clearance(first=clear[0], second=clear[1], least=0.01))
     phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
-    return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
+    return MotionProblem(robot, phase, Time(), limits, path=path, name=name)
 
 
 def path_time(

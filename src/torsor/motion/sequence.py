@@ -1,6 +1,6 @@
 """The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -52,9 +52,6 @@ class MotionSequence(Result, Sequence[MotionResult]):
         if isinstance(index, slice):
             return MotionSequence(self.results[index], self.values[index], self.parameter)
         return self.results[index]
-
-    def __iter__(self) -> Iterator[MotionResult]:
-        return iter(self.results)
 
     def __repr__(self) -> str:
         if not self.results:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, real_numbers
 from torsor.base.checks import number, whole_number
 from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
@@ -27,10 +27,8 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     if isinstance(start, Solution):
         x = from_result(problem, start)
     else:
-        try:
-            given = np.array(start, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            given = np.full(0, np.nan)
+        numbers = real_numbers(start)
+        given = np.zeros(0) if numbers is None else numbers.astype(float)
         is_x, is_profiles = given.shape == (program.n,), given.ndim == 2 and given.shape[1:] == (len(names),)
         if not (is_x or (is_profiles and len(given) > 1)) or not np.isfinite(given).all():
             allowed = f"a MotionResult, profiles (K, {len(names)}) of {', '.join(names)}, or variables ({program.n},)"

@@ -208,18 +208,13 @@ class Retimed(Result):
         return np.asarray(np.linalg.norm(np.stack(own, axis=1), axis=-1))
 
     @cached_property
-    def _at_knots(self) -> dict[str, Array]:
-        """How much of each bound the knots use, before and after them."""
-        k = np.arange(len(self.timing.u))
-        return self._uses(self._in(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2)))
-
-    @cached_property
     def active(self) -> list[str]:
         """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
 
         Reactions are at their bound where they reach the polygon within it (``bounds.SIDES``).
         """
-        found = self._at_knots
+        ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # of intervals, before and after knots
+        found = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
         if not found:
             return [""] * len(self.times)
         names, use = list(found), np.stack(list(found.values())).reshape(len(found), -1, 2)  # bounds, intervals, ends
@@ -390,12 +385,6 @@ class Retimed(Result):
             **{name: plain(getattr(self, name)) for name in names},
         }
 
-    def _outside(self) -> list[str]:
-        """Return the coordinates that leave the range of their joints."""
-        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
-        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
-        return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
-
     def _summary(self) -> Summary:
         largest = self.largest
         worst = max(largest, key=lambda name: largest[name], default="")
@@ -405,8 +394,10 @@ class Retimed(Result):
         for joint, _, kind, size in self.bounds.reactions:
             name = f"reaction {kind} {joint}"
             facts[name] = f"{size:g} {REACTION_UNITS[kind]} ({100 * largest[name]:.1f} %)"
-        outside = self._outside()
-        if outside:
+        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
+        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
+        if any(beyond):
+            outside = [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
             facts["beyond their position limits"] = ", ".join(outside)
         kinds = [kind for kind in KINDS if self.bounds.has(kind)]
         rows = []

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.checks import number, real_array, whole_number
 from torsor.base.errors import ModelError
-from torsor.compiler import Kernel, compile
+from torsor.compiler import compile
 from torsor.compiler.repeat import Call, Workspace, narrow
 from torsor.mechanism.mechanism import force_units
 from torsor.motion.retiming.bounds import KINDS, Bounds, RowKernel
@@ -62,20 +62,6 @@ class Profile(NamedTuple):
         return Profile(*(each[b] for each in self))
 
 
-class _Kernels(NamedTuple):
-    """``interval`` makes of the rows at its ends: limits of x, affine functions of both passes, and its rows.
-
-    ``pairs`` returns the limits of x by all pairs with one row, where they are not part of ``interval``. ``backward``
-    and ``forward`` are the passes, and ``timing`` returns the time, u and whether there is no timing.
-    """
-
-    interval: Kernel
-    pairs: Kernel
-    backward: Kernel
-    forward: Kernel
-    timing: Kernel
-
-
 def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike) -> Profile:
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
 
@@ -108,40 +94,39 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
     def calls(arrays: dict[str, Array]) -> list[Call]:
         rows, most, h, x, sets, timing, back, ahead, own = arrays.values()
         ends = [part for each in (sets, most, x) for part in (each[:, :-1], each[:, 1:])]
-        by_knot, several = sets.swapaxes(0, 1), []
+        by_knot, several, made = sets.swapaxes(0, 1), [], [back, ahead]
         if r > FEW:
+            made.append(own)
             own = own.reshape(-1, m, 4)
             each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
-            several = [Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best])]
+            several = [Call(kernels["pairs"], [each, own.swapaxes(0, 1), best], [best])]
         return [
-            Call(
-                kernels.interval, [rows[:, :-1], rows[:, 1:], h], [back, ahead, *([arrays["own"]] if r > FEW else [])]
-            ),
+            Call(kernels["interval"], [rows[:, :-1], rows[:, 1:], h], made),
             *several,
-            Call(kernels.backward, [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
-            Call(kernels.forward, [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
-            Call(kernels.timing, [*ends, h], [timing]),
+            Call(kernels["backward"], [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
+            Call(kernels["forward"], [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
+            Call(kernels["timing"], [*ends, h], [timing]),
         ]
 
     return Workspace(shapes, calls)
 
 
 @cache
-def _kernels(r: int, width: int | None) -> _Kernels:
+def _kernels(r: int, width: int | None) -> dict[str, Any]:
     """Return the compiled functions for r rows at each knot; ``width`` is that of the passes."""
     m = 2 * r
     results = [(2 + 4 * m,), (2 * m,), *([] if r <= FEW else [(m, 4)])]
-    made: list[Any] = [
-        compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
-        compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
-        compile(_backward(m), inputs=[(2 + 4 * m,), (), (2,)], outputs=[(2,)], width=width),
-        compile(_forward(m), inputs=[(2 * m,), (2,), ()], outputs=[()], width=width),
-        compile(_timing(), inputs=[(2,), (2,), (), (), (), (), ()], outputs=[(3,)]),
-    ]
-    return _Kernels(*made)
+    return {
+        "interval": compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
+        "pairs": compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
+        "backward": compile(_backward(m), inputs=[(2 + 4 * m,), (), (2,)], outputs=[(2,)], width=width),
+        "forward": compile(_forward(m), inputs=[(2 * m,), (2,), ()], outputs=[()], width=width),
+        "timing": compile(_timing(), inputs=[(2,), (2,), (), (), (), (), ()], outputs=[(3,)]),
+    }
 
 
 def _interval(r: int) -> ca.Function:
+    """Return the limits of x, the affine functions of both passes, and (if there are many) the rows of an interval."""
     left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
     step, found = 2 * h, []
     for at, ahead in ((left, 0), (right, step)):

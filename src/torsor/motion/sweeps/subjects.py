@@ -63,20 +63,16 @@ class Variation:
                 numbers[name] = value
             else:
                 problem = _replaced(problem, place, value)
-        return self._with_numbers(problem, numbers) if numbers else problem
+        if not numbers:
+            return problem
+        before, held = _numbers(problem), {name: Number(value, value, value) for name, value in numbers.items()}
+        new = tuple(name for name in numbers if name not in before)
+        return replace(problem, robot=self._with_free(new) if new else problem.robot, numbers=before | held)
 
     def check(self, name: str) -> None:
         """Raise ModelError if there is nothing of that name."""
         if _place(self.problem, name) is None and name not in _numbers(self.problem):
             self._with_free((name,))
-
-    def _with_numbers(self, problem: MotionProblem, values: dict[str, Any]) -> MotionProblem:
-        """Return the problem with given numbers of its robot or of its terms."""
-        before = _numbers(problem)
-        held = {name: Number(value, value, value) for name, value in values.items()}
-        new = tuple(name for name in values if name not in before)
-        robot = self._with_free(new) if new else problem.robot
-        return replace(problem, robot=robot, numbers=before | held)
 
     def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
         """Return the robot with these numbers free, besides those that are."""

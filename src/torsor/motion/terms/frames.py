@@ -29,7 +29,7 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 
 def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
-    (target, tolerance), m = given, values.numel()
+    target, tolerance = given
     if target is None and (np.ndim(tolerance) or tolerance != 0):
         text = f"is {tolerance!r} without a target"
         raise ModelError(text, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
@@ -39,16 +39,9 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
         near = by_name(tolerance, labels, 0.0, f"{where}: tolerance")
         if not (near >= 0).all():
             raise ModelError(argument="tolerance", value=tolerance, where=where, allowed="0 or more")
-        aim = frozen_array(target, (m,), where, "the target")
-        least, most = aim - near, aim + near
-    else:
-        least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
-        most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
-    kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most))
-    if not kept.size or not (least <= most).all():
-        found = "no component has a bound" if not kept.size else "a lower bound is above the upper"
-        raise ModelError(found, where=where)
-    return Rows(values[kept.tolist()], least[kept], most[kept], tuple(labels[k] for k in kept.tolist()))
+        aim = frozen_array(target, (values.numel(),), where, "the target")
+        lower, upper = aim - near, aim + near
+    return Rows.bounded(values, lower, upper, labels, where)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

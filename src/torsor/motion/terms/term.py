@@ -25,6 +25,18 @@ class Rows(NamedTuple):
     upper: Array
     labels: tuple[str, ...]
 
+    @classmethod
+    def bounded(cls, values: ca.SX, lower: Any, upper: Any, labels: Sequence[str], where: str) -> "Rows":
+        """Return those of the values (m x 1) that have a finite bound; bounds are as in ``by_name``, None is none."""
+        least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
+        most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
+        if not (least <= most).all():
+            raise ModelError("a lower bound is above the upper", where=where)
+        kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most)).tolist()
+        if not kept:
+            raise ModelError("no row has a finite bound", where=where, fix="give lower or upper")
+        return cls(values[kept], least[kept], most[kept], tuple(labels[k] for k in kept))
+
 
 class Number(NamedTuple):
     """A variable of all phases: its initial guess ``start``, and its bounds."""
@@ -214,11 +226,4 @@ class ExpressionConstraint(Constraint):
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
             raise ModelError(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row")
-        lower = by_name(self.lower, labels, -np.inf, f"{self.title}: lower")
-        upper = by_name(self.upper, labels, np.inf, f"{self.title}: upper")
-        if not (lower <= upper).all():
-            raise ModelError("a lower bound is above the upper", where=self.title)
-        kept = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
-        if not kept.size:
-            raise ModelError("no row has a finite bound", where=self.title, fix="give lower or upper")
-        return Rows(found[kept.tolist()], lower[kept], upper[kept], tuple(labels[k] for k in kept))
+        return Rows.bounded(found, self.lower, self.upper, labels, self.title)
