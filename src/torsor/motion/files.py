@@ -35,6 +35,7 @@ MOST = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more 
 TOP = (
     "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
 )  # fmt: skip
+PLAIN = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
 TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
@@ -65,13 +66,10 @@ class _Reader:
         conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
             raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
-        given: Table = {"name": self._value(data, "name", str, self.path.stem)}
-        given["frozen"] = self._value(data, "frozen", dict[str, float], {})
+        given: Table = {"name": self.path.stem}
+        given |= {key: self._value(data, key, hint, None) for key, hint in PLAIN.items() if key in data}
         if "path" in data:
             given["path"] = self._joint_path(data["path"])
-        if "assembly" in data:
-            given["assembly"] = self._value(data, "assembly", list[float], None)
-        given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {}).items()
         given["numbers"] = {name: filled(Number, each, f"{self.source}: numbers.{name}") for name, each in numbers}
         given["settings"] = self._settings(data.get("solver", {}))
@@ -178,9 +176,6 @@ def _check_size(table: Table, where: str) -> None:
             raise error(where, f"{key} is {short(value)}", f"{most} or fewer")
 
 
-# Writing a motion problem as TOML, which ``files`` reads back to the same program.
-
-
 def save_problem(problem: ProblemStatement, path: Path) -> None:
     """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back to the same program."""
     if path.suffix.lower() != ".toml":
@@ -211,21 +206,17 @@ def _content(problem: ProblemStatement, robot: str) -> str:
     if settings:
         blocks.append(_block("[solver]", settings))
     for phase in problem.stages:
-        table = _entries(phase, f"{problem.name}: phase", skipped=("own", "nodes")) | _nodes(phase)
+        table, nodes = _entries(phase, f"{problem.name}: phase", skipped=("own", "nodes")), phase.nodes
+        if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
+            table["nodes"] = nodes.tolist()
+        elif len(nodes) != len(replace(phase, nodes=None).nodes):
+            table["nodes"] = len(nodes)
         if phase.own:
             table["own"] = {name: _plain(each, name) for name, each in phase.own.items()}
         blocks.append(_block("[[phases]]", table))
     blocks += [_block("[[objectives]]", _term(each, problem.name)) for each in problem.costs]
     blocks += [_block("[[constraints]]", _term(each, problem.name)) for each in problem.constraints]
     return "\n".join(blocks)
-
-
-def _nodes(phase: Phase) -> Table:
-    """Return the nodes of a phase: nothing for the default, their number if they are equidistant, else all of them."""
-    nodes = phase.nodes
-    if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
-        return {"nodes": nodes.tolist()}
-    return {} if len(nodes) == len(replace(phase, nodes=None).nodes) else {"nodes": len(nodes)}
 
 
 def _block(head: str, table: Mapping[str, Any]) -> str:

@@ -52,10 +52,6 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
     natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
     and 0.773235); its q2 has another zero, so that positions are pi/2 less than those printed. Which one is meant is
     open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
-
-    Example:
-        >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)
-        0.85308
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)

@@ -43,10 +43,10 @@ def check_phases(phases: Sequence[Phase], where: str) -> None:
     if len(phases) > 1 and any(phase.clock for phase in phases):
         raise ModelError(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase")
     names = [phase.name for phase in phases if phase.name]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        fix = "give each a name of its own"
-        raise ModelError(f"two phases are called {twice!r}", value=twice, where=where, fix=fix)
+    for name in names:
+        if names.count(name) > 1:
+            fix = "give each a name of its own"
+            raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
 
 
 def check_number(number: Any, where: str) -> None:

@@ -30,10 +30,6 @@ class Measured:
     motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
     the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column (n
     x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or {name: number}.
-
-    Example:
-        >>> Measured(name="reach 1", values=np.zeros((5, 2)), names=["joint1", "joint2"], scale=0.01).moments.tolist()
-        [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
     name: str

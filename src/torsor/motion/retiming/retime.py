@@ -57,10 +57,6 @@ class Profile(NamedTuple):
     high: Array
     failing: Flags
 
-    def path(self, b: int) -> "Profile":
-        """Return that of one path."""
-        return Profile(*(each[b] for each in self))
-
 
 def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike) -> Profile:
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
@@ -416,7 +412,8 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
         b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
         s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
-        raise cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here)
+        own = Profile(*(each[b] for each in found))
+        raise cause(rows, table[b], most[b], own, np.append(s, paths.breaks[b, -1]), speeds, here)
     return found
 
 

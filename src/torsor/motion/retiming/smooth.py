@@ -242,11 +242,11 @@ def _kernels(r: int, parts: int) -> Kernels:
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
     """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
     found = []
-    kinds = ("acceleration", "jerk", rows.motion.accelerations), ("torque", "torque_rate", rows.motion.torques)
+    kinds = ("acceleration", "jerk", rows.accelerations), ("torque", "torque_rate", rows.torques)
     for kind, rate, own in kinds:
         low, high = (np.clip(each[list(own)], -LARGEST, LARGEST) for each in bounds.values[kind])
         found.append((high - low) / 2 / bounds.values[rate][1, list(own)])
-    return np.concatenate([*found, np.zeros(len(rows.motion.reactions) * SIDES // 2)])
+    return np.concatenate([*found, np.zeros(len(rows.reactions) * SIDES // 2)])
 
 
 def _largest(most: Array) -> Array:
@@ -276,7 +276,7 @@ def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, pa
     length = path.breaks[0, -1] - path.breaks[0, 0]
     shape = np.stack([each / length**k for k, each in enumerate(stretched(part)[1:])], axis=-1)
     powers = path.pieces.shape[2]
-    key = "smooth retiming", powers, tuple(rows.motion), source_hash("motion/retiming")
+    key = "smooth retiming", powers, rows.key, source_hash("motion/retiming")
     r, parts = len(rows.names), 8 if rows.has_friction else 6
     shapes = [(powers, rows.robot.nv), (), (3,), rows.numbers.shape], [(parts * r + 2,)]
     kernel: AnyKernel = rows.robot.kernels.kernel(key, lambda: _trace(rows, powers), lambda _: shapes)
@@ -289,7 +289,7 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
 
     With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
     """
-    n, first = rows.robot.nv, len(rows.motion.accelerations)
+    n, first = rows.robot.nv, len(rows.accelerations)
     piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(rows.numbers))
     shape, change = ca.SX.sym("shape", 3), ca.SX.sym("change")
     g1, g2, g3 = ca.vertsplit(shape)
@@ -300,7 +300,7 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
     a, b, low, high = (each.T for each in ca.vertsplit(table))
     half, parts = (high - low) / 2, [a * slope, a * bend + b * slope**2, -(high + low) / 2]
     if rows.has_friction:
-        friction, own = rows.robot.function("friction_force"), list(rows.motion.torques)
+        friction, own = rows.robot.function("friction_force"), list(rows.torques)
         d1 = on_path(piece, place, 2)[1]
         once, twice = friction(d1)[own], friction(2 * d1)[own]
         none = ca.SX.zeros(len(rows.names) - first - len(own), 1)

@@ -197,14 +197,6 @@ def results_of(found: Any) -> dict[str, Any]:
     return results
 
 
-def check_names(values: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-    """Raise ModelError where a result has the name of a parameter or of a column of every table."""
-    for name in results:
-        if name in values or name in OWN:
-            fix = "give it another name"
-            raise ModelError(f"the result {name!r} has the name of another column", value=name, where="sweep", fix=fix)
-
-
 def _plain_result(value: Any, name: str) -> Any:
     """Return a number, text, a truth value, None, or an array of real numbers."""
     if isinstance(value, str):

@@ -24,7 +24,7 @@ from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.base.progress import be_silent
 from torsor.motion import MotionError
-from torsor.motion.sweeps.cases import Case, Row, check_names
+from torsor.motion.sweeps.cases import OWN, Case, Row
 from torsor.motion.sweeps.subjects import Subject
 from torsor.simulation import SimulationError
 
@@ -92,7 +92,10 @@ def run_case(subject: Subject, case: Case) -> Row:
             warnings.simplefilter("default")
         try:
             found = subject.run(case.values)
-            check_names(case.values, found.results)
+            for name in found.results:
+                if name in case.values or name in OWN:
+                    text, fix = f"the result {name!r} has the name of another column", "give it another name"
+                    raise ModelError(text, value=name, where="sweep", fix=fix)
             results, error, units = found.results, found.reason, dict(found.units)
         except (Exception, SystemExit) as wrong:
             error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"

@@ -29,13 +29,7 @@ AXIS = ("from", "to", "count")
 
 @dataclass(frozen=True)
 class Study:
-    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it.
-
-    Example:
-        >>> study = Study("two-link-time", grid(points=[6, 8]))
-        >>> study.run(workers=0).done
-        2
-    """
+    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it."""
 
     problem: str | Path
     cases: Cases

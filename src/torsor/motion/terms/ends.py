@@ -193,9 +193,4 @@ class Symmetric(Ends):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Periodic(Symmetric):
-    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal.
-
-    Example:
-        >>> len(list(Periodic(order=1).equations(["joint1", "joint2"], 1)))
-        4
-    """
+    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal."""
