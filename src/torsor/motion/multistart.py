@@ -117,7 +117,10 @@ def solve_from_starts(
     finally:
         _work.pop()
     found.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
-    solutions = (replace(each.solution, problem=_with_nodes(problem, each.phases)) for each in found)
+    solutions, nodes = list[Solution](), [len(phase.nodes) for phase in problem.stages]
+    for _, solution, phases in found:
+        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement has added none
+        solutions.append(replace(solution, problem=problem if is_same else problem.with_phases(*phases)))
     return Multistart(tuple(solutions), tuple(seeds[each.start] for each in found))
 
 
@@ -165,9 +168,3 @@ def _solve_one(start: int) -> _Found:
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
     return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
-
-
-def _with_nodes(problem: ProblemStatement, phases: tuple[Phase, ...]) -> ProblemStatement:
-    """Return the problem itself, or with the nodes that refinement added."""
-    pairs = zip(phases, problem.stages, strict=True)
-    return problem if all(len(a.nodes) == len(b.nodes) for a, b in pairs) else problem.with_phases(*phases)

@@ -1,6 +1,6 @@
 """The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -153,16 +153,10 @@ def continuation(
         >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
-    return _solved(make_problem, values, VALUE, start, settings)
-
-
-def _solved(
-    make: Callable[[Any], MotionProblem], values: Iterable[Any], parameter: str, start: Any, settings: Mapping[str, Any]
-) -> MotionSequence:
     given, found = tuple(values), list[MotionResult]()
     for value in given:
-        found.append(make(value).solve(start=found[-1] if found else start, **settings))
-    return MotionSequence(tuple(found), given, parameter)
+        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
+    return MotionSequence(tuple(found), given)
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
@@ -191,4 +185,4 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
         parts = replace(first, weight=u * first.weight), replace(second, weight=(1 - u) * second.weight)
         return replace(problem, objective=parts)
 
-    return _solved(weighted, weights, WEIGHT, settings.pop("start", None), settings)
+    return replace(continuation(weighted, weights, **settings), parameter=WEIGHT)

@@ -165,11 +165,9 @@ def check_start(problem: ProblemStatement, x: Array) -> None:
     wrong = np.flatnonzero(~np.isfinite(rows))
     if wrong.size:
         row = problem.program.rows[wrong[0]]
+        place = "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
+        cause = ": loops that cannot be closed?" if problem.model.is_closed else ""
         where = f"{problem.name}: {row.title}: {row.label}"
-        found = "not a number at the start"
-        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
-        if problem.model.is_closed:
-            found += ": loops that cannot be closed?"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(f"not a number at the start{place}{cause}", where=where, fix=fix)
     if not np.isfinite(f):
         raise ModelError("the objective is not a number at the start", where=problem.name, fix=fix)

@@ -36,19 +36,6 @@ def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, 
             raise ModelError(f"{what}: {each!r}", value=each, where=where, allowed=allowed)
 
 
-def check_phases(phases: Sequence[Phase], where: str) -> None:
-    """Raise ModelError where there is no phase, or two phases have the same name."""
-    if not phases:
-        raise ModelError("no phase is given", where=where, fix="give one or more")
-    if len(phases) > 1 and any(phase.clock for phase in phases):
-        raise ModelError(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase")
-    names = [phase.name for phase in phases if phase.name]
-    for name in names:
-        if names.count(name) > 1:
-            fix = "give each a name of its own"
-            raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
-
-
 def check_number(number: Any, where: str) -> None:
     """Raise ModelError where a shared number has no finite start, or its bounds are not lower <= upper."""
     if not isinstance(number, Number):
@@ -84,7 +71,15 @@ class ProblemStatement:
                 argument="robot", value=self.robot, where=where, allowed="a Robot, or a parametric one", fix=fix
             )
         check_types(where, "phases", self.stages, (Phase,), "a Phase, or several")
-        check_phases(self.stages, where)
+        if not self.stages:
+            raise ModelError("no phase is given", where=where, fix="give one or more")
+        if len(self.stages) > 1 and any(phase.clock for phase in self.stages):
+            raise ModelError(f"{len(self.stages)} phases with a clock", where=where, allowed="a clock of one phase")
+        names = [phase.name for phase in self.stages if phase.name]
+        for name in names:
+            if names.count(name) > 1:
+                fix = "give each a name of its own"
+                raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
         check_types(where, "name", [self.name], (str,), "a string")
         check_types(where, "objective", self.costs, (Cost,), "terms with a weight, as motion.Time()")
         allowed = "terms with bounds, as motion.Torques(), or conditions at the ends of phases"
@@ -109,8 +104,8 @@ class ProblemStatement:
     def __repr__(self) -> str:
         costs = " + ".join(each.title for each in self.costs)
         conditions = ", ".join(each.title for each in self.conditions)
-        kind = type(self).__name__
-        return f"<{kind} {self.name!r} of {self.model.robot.name!r}: minimise {costs} subject to {conditions}>"
+        who = f"{type(self).__name__} {self.name!r} of {self.model.robot.name!r}"
+        return f"<{who}: minimise {costs} subject to {conditions}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""

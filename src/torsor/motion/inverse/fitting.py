@@ -167,8 +167,12 @@ def fit_weights(
             searches = [_Search(optima, residuals, each, iterations) for each in firsts]
             search = _best_search(searches, ENOUGH * least + SMALL)
     best, r = search.at, search.r
+    factors = {each.title: float(w) for w, own in zip(best.weights, shared.values(), strict=True) for each in own}
+    costs = [replace(each, weight=factors[each.title] * each.weight) for each in problem.costs]
+    outcome = replace(best.outcome, objective=float(best.weights @ program.parts(best.optimum.x)))
+    fitted, times = replace(problem, objective=costs), (setup, perf_counter() - began - setup)
     found = WeightFit(
-        motion=_motion(problem, shared, best, optima, (setup, perf_counter() - began - setup)),
+        motion=MotionResult(fitted, outcome, solver, TOLERANCE, *times),
         names=tuple(shared),
         values=best.weights,
         data=residuals.names,
@@ -229,21 +233,6 @@ def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
         if search.distance <= enough or not search.status.startswith("optimal"):
             break
     return min(done, key=lambda each: each.distance)
-
-
-def _motion(
-    problem: MotionProblem,
-    groups: Mapping[str, Sequence[Any]],
-    at: Solved,
-    optima: Optima,
-    seconds: tuple[float, float],
-) -> MotionResult:
-    """Return the optimum as the result of the problem with its weights; ``seconds`` are those of setup and search."""
-    factor = {each.title: w for w, own in zip(at.weights, groups.values(), strict=True) for each in own}
-    costs = [replace(each, weight=float(factor[each.title]) * each.weight) for each in problem.costs]
-    objective = float(at.weights @ optima.program.parts(at.optimum.x))
-    outcome = replace(at.outcome, objective=objective)
-    return MotionResult(replace(problem, objective=costs), outcome, optima.solver, TOLERANCE, *seconds)
 
 
 @dataclass(eq=False)

@@ -111,10 +111,8 @@ class _Distances(Constraint):
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:
     """Return the index of the phase that data belong to."""
     stages = list(enumerate(problem.stages))
-    if data.phase is None and len(stages) == 1:
-        return 0
     for index, phase in stages:
-        if data.phase is not None and is_phase(data.phase, index, phase):
+        if is_phase(data.phase, index, phase) or (data.phase is None and len(stages) == 1):
             return index
     allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
     raise ModelError(f"data of phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)

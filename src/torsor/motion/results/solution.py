@@ -103,24 +103,20 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
         sensitivity = -float(multipliers[k] / scales[k])
         at = row.phase, time_of(program, x, row)
         found.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
+    variables = dict[int, tuple[str, str]]()  # a title and a label for each
+    for phase, phase_layout in enumerate(program.layout.phases):
+        for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
+            label = f"{point} of profile {profile}, phase {phase}"
+            variables[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
+        if phase_layout.duration >= 0:
+            variables[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
+    variables |= {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
     near = _touching(x, program.lower, program.upper, bound_multipliers)
-    for k, (title, label) in _variables(program).items():
+    for k, (title, label) in variables.items():
         if near[k]:
             side, bound = _side(x[k], program.lower[k], program.upper[k], bound_multipliers[k])
             found.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
     return found
-
-
-def _variables(program: Program) -> dict[int, tuple[str, str]]:
-    """Return a title and a label for each variable."""
-    found = dict[int, tuple[str, str]]()
-    for phase, phase_layout in enumerate(program.layout.phases):
-        for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
-            label = f"{point} of profile {profile}, phase {phase}"
-            found[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
-        if phase_layout.duration >= 0:
-            found[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
-    return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
 
 
 def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> Flags:

@@ -1,7 +1,7 @@
 """Bounds of a retimed motion: of the robot by default, each may be given, and none is infinite in silence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -169,6 +169,7 @@ class RowKernel:
     reactions: tuple[tuple[int, str], ...]
     names: tuple[tuple[str, str], ...]
     numbers: Array
+    _kernels: dict[int, AnyKernel] = field(default_factory=dict)  # by the number of coefficients of a piece
 
     @classmethod
     def of(cls, robot: Robot, bounds: Bounds) -> "RowKernel":
@@ -205,11 +206,6 @@ class RowKernel:
     def key(self) -> tuple[Any, ...]:
         """The kinds of rows, which kernels depend on."""
         return self.accelerations, self.torques, self.reactions
-
-    @cached_property
-    def _kernels(self) -> dict[int, AnyKernel]:
-        """The compiled rows for pieces with so many coefficients."""
-        return {}
 
     def trace(self, powers: int) -> ca.Function:
         """Return the function (piece, way, numbers) -> (rows (4, r), largest x), without friction."""

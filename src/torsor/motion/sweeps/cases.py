@@ -127,11 +127,8 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
         return [_plain_parameter(each, where, name) for each in value]
     if isinstance(value, str):
         return check_text(value, where, name)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int) and abs(value) <= LARGEST:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    is_exact = isinstance(value, int) and abs(value) <= LARGEST
+    if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
         return value
     allowed = "finite numbers, text, truth values, and lists of them"
     fix = "make other objects within the function, from such values"

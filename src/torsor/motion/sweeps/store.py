@@ -57,6 +57,7 @@ class Store(ABC):
     def __init__(self, units: Mapping[str, str]) -> None:
         self.columns: dict[str, Column] = {each.name: each for each in OWN_COLUMNS}
         self._units = units
+        self._writing: Writing | None = None
 
     @abstractmethod
     def known(self, number: int) -> str | None:
@@ -78,9 +79,10 @@ class Store(ABC):
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns, case by case, None where there is none."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        if self._writing is not None:
+            self._writing.end()
 
     def append(self, rows: Sequence[Row]) -> None:
         """Write rows, all or none; a value of another kind than its column makes its case a failed one."""
@@ -255,8 +257,7 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-        if self._writing is not None:
-            self._writing.end()
+        super().close()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -406,11 +407,6 @@ class ParquetStore(Store):
             found += zip(columns["case"], rows, strict=True)
         for _, row in sorted(found, key=lambda each: int(each[0])):
             yield tuple(map(_restored, row, kinds))
-
-    def close(self) -> None:
-        """Close the folder."""
-        if self._writing is not None:
-            self._writing.end()
 
 
 class _Digests:

@@ -33,16 +33,7 @@ from torsor.robot.robot import Robot
 
 
 class Variation:
-    """A motion problem as a function of dotted names.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=10.0)
-        >>> vary = Variation(motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), [*ends, limits]))
-        >>> round(vary(**{"Torques.upper": 15.0}).solve().T, 4), round(vary(**{"links.1.mass": 2.0}).solve().T, 4)
-        (0.3439, 0.5287)
-    """
+    """A motion problem as a function of dotted names."""
 
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem

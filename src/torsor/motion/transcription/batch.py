@@ -9,7 +9,7 @@ contain the factors of T and give derivatives by B_d c; ``chain_rule`` does the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -259,6 +259,11 @@ class Batch:
     phase: int
     s: Array
     weights: Array
+    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed.
+    _before: list[Array] = field(default_factory=list, init=False)
+    # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
+    _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
+    _last_jacobian: list[Any] = field(default_factory=lambda: [None, ()], init=False)
 
     @property
     def m(self) -> int:
@@ -302,11 +307,6 @@ class Batch:
     def _data(self) -> Array:
         return self.kernels.data(self.s)
 
-    @cached_property
-    def _before(self) -> list[Array]:
-        """The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed."""
-        return []
-
     def _closed_positions(self, y: Array) -> Array:
         """Return positions (K, nq) of closed loops, near the last ones; NaN where the loops cannot be closed."""
         before = self._before
@@ -318,11 +318,6 @@ class Batch:
         if good.all() or guess is not None:  # a failure keeps the assembly mode
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
-
-    @cached_property
-    def _last(self) -> list[Any]:
-        """The last x and its inputs: values and derivatives are evaluated at the same x in turn."""
-        return [None, {}]
 
     def _at(self, x: Array) -> dict[str, Array]:
         place = x.tobytes()
@@ -372,11 +367,6 @@ class Batch:
             self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
         return entries, gradient
-
-    @cached_property
-    def _last_jacobian(self) -> list[Any]:
-        """The last inputs and their Jacobian: costs of rates (``row_rates``) need it again."""
-        return [None, ()]
 
     # Second derivatives
 

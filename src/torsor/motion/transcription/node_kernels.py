@@ -167,11 +167,10 @@ class NodeKernels:
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
         """Return the sparsity patterns and the kernel of outputs by name, made once."""
-        if name not in self._calls:
-            self._calls[name] = self._made(name, more, cache(make))
-        return self._calls[name]
+        if name in self._calls:
+            return self._calls[name]
+        made = cache(make)
 
-    def _made(self, name: str, more: Sequence[str], made: Callable[[], Made]) -> tuple[list[Indices], Call]:
         def trace() -> ca.Function:
             outputs = made()[0]
             inputs = self._inputs | {key: self._weights[key] for key in more}
@@ -187,13 +186,12 @@ class NodeKernels:
         found = self._kernels.patterns(name, lambda: made()[1])
         kernel = self._kernels.kernel(name, trace, shapes, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
-        if not names[1]:
-            return found, lambda **_: {}
 
         def call(**values: Array) -> dict[str, Array]:
-            results = kernel(*(values[key] for key in names[0]))
+            results = kernel(*(values[key] for key in names[0])) if names[1] else ()
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
+        self._calls[name] = found, call
         return found, call
 
     @cached_property

@@ -96,7 +96,7 @@ class Phase:
     followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
 
     With a ``clock`` of 1 to 6 harmonics, two variables each say at which time every s is reached: what holds at given
-    s, such as contacts, then happens at free times (``transcription.clock``). It needs a motion of one phase.
+    s, such as contacts, then happens at free times (``Clock``). It needs a motion of one phase.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -122,7 +122,12 @@ class Phase:
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
-        self._check_size(where)
+        # More control points or nodes than fit into memory are refused before any of them is made.
+        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
+        for name, (count, most) in (counts | {"knots": (self.knots, MOST_POINTS)}).items():
+            if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
+                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
+                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
             raise ModelError(found, value=self.points, where=where, fix="leave points out")
@@ -138,14 +143,6 @@ class Phase:
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
-
-    def _check_size(self, where: str) -> None:
-        """Raise ModelError for more control points or nodes than fit into memory, before any of them is made."""
-        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
-        for name, (count, most) in (counts | {"knots": (self.knots, MOST_POINTS)}).items():
-            if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
-                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
 
     @property
     def spline(self) -> Spline:

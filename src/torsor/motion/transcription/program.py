@@ -2,7 +2,7 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -157,6 +157,8 @@ class Program:
     upper: Array
     factor: float = 1.0
     rates: tuple[RowRates, ...] = ()
+    # The last values and derivatives with their x: solvers evaluate f and g one by one.
+    _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -216,11 +218,6 @@ class Program:
     def row_upper(self) -> Array:
         """Upper bounds of the scaled rows."""
         return self._raw_bounds[1] / self.scales
-
-    @cached_property
-    def _last(self) -> dict[str, tuple[bytes, Any]]:
-        """The last values and derivatives with their x: solvers evaluate f and g one by one."""
-        return {}
 
     def _at(self, what: str, x: Array, find: Callable[[Array], Any]) -> Any:
         place = x.tobytes()
