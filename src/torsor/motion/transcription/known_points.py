@@ -49,16 +49,16 @@ class KnownPoints:
                     if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
                         self.equations.append(one)  # its profiles are used in the phases that it is about
         # First and last values of extra profiles are known, and all points where they are not used.
-        own = names.moving
+        first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
             for index, known in enumerate(self.known):
                 if index not in used:
                     value = (ends[0] if index < used[0] else ends[1]) or 0.0
-                    known |= {(own + k, point): value for point in range(self._splines[index][own + k].count)}
-            last = self._splines[used[-1]][own + k].count - 1
+                    known |= {(first + k, point): value for point in range(self._splines[index][first + k].count)}
+            last = self._splines[used[-1]][first + k].count - 1
             for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
                 if given is not None:
-                    self.known[phase][own + k, point] = given
+                    self.known[phase][first + k, point] = given
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
         """Return {time: position} of each profile as far as it is given; phase k lasts from ends[k] to ends[k + 1]."""
