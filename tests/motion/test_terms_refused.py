@@ -78,7 +78,7 @@ TERMS = [
     ("no v has a limit", Velocities()),
     ("no joint is elastic", Unactuated()),
     ("hull at moments", Positions(upper=1.0, hull=True, at=0.5)),
-    ("no component has a bound", FramePosition(frame="link2")),
+    ("no row has a finite bound", FramePosition(frame="link2")),
     ("the target", FramePosition(frame="link2", position=[0.0, np.nan, 0.0])),
     ("a target and bounds", FramePosition(frame="link2", position=[0, 0, 0], lower=0.0)),
     ("z of link2 is 0 for every motion", FramePosition(frame="link2", position=[0, 0, 1])),

@@ -13,8 +13,8 @@ solves: continuation, pareto, ``MotionProblem.multistart``. Bang-bang motions: s
 Inverse optimal control: fit_weights, weight_sensitivities, Measured, WeightFit. Given paths: retime, Retimed.
 
 Files import downwards only, from the top: problems, sweeps, switching, inverse; problem (``MotionProblem``,
-``MotionResult``); multistart, files, writing; solve (the strategies), refine, diagnosis, starts, settings; results;
-statement (the data of a problem and its nonlinear program); terms and transcription.
+``MotionResult``); multistart, files; solve (the strategies), refine, diagnosis, starts; results; statement (the data
+of a problem and its nonlinear program); terms and transcription.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -40,11 +40,9 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
             of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
             against.setdefault(each.title, of_variable if each.time is None else each.title)
     what = f"no motion near the start satisfies {', '.join(missed.values())}"
-    if against:
-        what += f" together with {', '.join(against.values())}"
+    what += f" together with {', '.join(against.values())}" if against else ""
     given = _given_conditions(problem)
-    if given:
-        what += f" (given: {', '.join(given)})"
+    what += f" (given: {', '.join(given)})" if given else ""
     largest = float(outside.max(initial=0.0))
     what += f"; least violation reachable: all bounds would have to be relaxed by {largest:.3g} of their sizes"
     fix = "widen one of these bounds, or give another initial guess (start=, multistart)"

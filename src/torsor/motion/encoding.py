@@ -54,7 +54,7 @@ def encoded(problem: ProblemStatement) -> str:
 def decoded(text: str) -> ProblemStatement:
     """Return the problem of ``encoded``; raise ValueError if the text is not one."""
     data = json.loads(text)
-    found = _Reader([robot_of(each) for each in data["robots"]]).decode(data["problem"])
+    found = _decoded(data["problem"], [robot_of(each) for each in data["robots"]])
     if not isinstance(found, ProblemStatement):
         raise ValueError(f"a {type(found).__name__} is no motion problem")
     return found
@@ -94,9 +94,6 @@ class _Writer:
             return {"tuple": [self.encode(each) for each in value]}
         if isinstance(value, list):
             return [self.encode(each) for each in value]
-        return self._object(value)
-
-    def _object(self, value: Any) -> dict[str, Any]:
         cls = type(value)
         if isfunction(value) and value in _names:
             return {"function": _names[value]}
@@ -109,42 +106,36 @@ class _Writer:
         return {"class": _names[cls], "fields": own}
 
 
-class _Reader:
-    def __init__(self, robots: list[Robot]) -> None:
-        self.robots = robots
-
-    def decode(self, data: Any) -> Any:
-        if isinstance(data, list):
-            return [self.decode(each) for each in data]
-        if not isinstance(data, dict):
-            if isinstance(data, int) and not isinstance(data, bool) and abs(data) > LARGEST:
-                raise ValueError(f"{data:.6g} is too large")
-            return data
-        if "number" in data:
-            return NOT_FINITE[data["number"]]
-        if "array" in data:
-            return np.array(self.decode(data["array"]), dtype=float)
-        if "tuple" in data:
-            return tuple(self.decode(each) for each in data["tuple"])
-        if "table" in data:
-            return {self.decode(key): self.decode(each) for key, each in data["table"]}
-        if "robot" in data:
-            return self.robots[data["robot"]]
-        if "parametric" in data:
-            return self.robots[data["parametric"]].parametric(self.decode(data["free"]))
-        return self._object(data)
-
-    def _object(self, data: dict[str, Any]) -> Any:
-        what = "function" if "function" in data else "class"
-        name = str(data[what])
-        registered("encoding", name.partition(".")[0])  # imports the package
-        found = _objects.get(name)
-        if found is None or isfunction(found) is not (what == "function"):
-            fix = "read it with the version of Torsor that wrote it"
-            raise ValueError(f"there is no {what} {name[:60]!r} of motion problems; fix: {fix}")
-        if what == "function":
-            return found
-        return found(**{str(key): self.decode(each) for key, each in data["fields"].items()})
+def _decoded(data: Any, robots: list[Robot]) -> Any:
+    """Return the value of ``_Writer.encode``."""
+    if isinstance(data, list):
+        return [_decoded(each, robots) for each in data]
+    if not isinstance(data, dict):
+        if isinstance(data, int) and not isinstance(data, bool) and abs(data) > LARGEST:
+            raise ValueError(f"{data:.6g} is too large")
+        return data
+    if "number" in data:
+        return NOT_FINITE[data["number"]]
+    if "array" in data:
+        return np.array(_decoded(data["array"], robots), dtype=float)
+    if "tuple" in data:
+        return tuple(_decoded(data["tuple"], robots))
+    if "table" in data:
+        return {_decoded(key, robots): _decoded(each, robots) for key, each in data["table"]}
+    if "robot" in data:
+        return robots[data["robot"]]
+    if "parametric" in data:
+        return robots[data["parametric"]].parametric(_decoded(data["free"], robots))
+    what = "function" if "function" in data else "class"
+    name = str(data[what])
+    registered("encoding", name.partition(".")[0])  # imports the package
+    found = _objects.get(name)
+    if found is None or isfunction(found) is not (what == "function"):
+        fix = "read it with the version of Torsor that wrote it"
+        raise ValueError(f"there is no {what} {name[:60]!r} of motion problems; fix: {fix}")
+    if what == "function":
+        return found
+    return found(**{str(key): _decoded(each, robots) for key, each in data["fields"].items()})
 
 
 def _is_encodable(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/motion.md."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import fields, replace
 from inspect import signature
 from pathlib import Path
 from reprlib import repr as short
@@ -33,18 +33,9 @@ P = TypeVar("P", bound=ProblemStatement)
 VERSION = 1
 MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
 TOP = (
-    "torsor",
-    "name",
-    "units",
-    "robot",
-    "free",
-    "numbers",
-    "assembly",
-    "relaxation_order",
-    "frozen",
-    "path",
-    "solver",
-)
+    "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
+)  # fmt: skip
+PLAIN = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
 ARRAYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
 TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
@@ -64,7 +55,10 @@ class _Reader:
     def read(self, data: Table, make: Callable[..., P]) -> P:
         check_version(data, VERSION, self.source)
         check_keys(data, (*TOP, *ARRAYS), self.source, required=("robot", "phases", "objectives"))
-        self._units(data.get("units", {}))
+        units = data.get("units", {})
+        if units not in ({}, {"angle": "rad"}):
+            fix = "convert degrees to radians; the robot's own file may be in degrees"
+            raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
         costs = [made(term_registry(Cost), table, where) for table, where in self._tables(data, "objectives")]
@@ -72,17 +66,12 @@ class _Reader:
         conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
             raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
-        given: Table = {"name": self._value(data, "name", str, self.path.stem)}
-        given["frozen"] = self._value(data, "frozen", dict[str, float], {})
+        given: Table = {"name": self.path.stem}
+        given |= {key: self._value(data, key, hint, None) for key, hint in PLAIN.items() if key in data}
         if "path" in data:
             given["path"] = self._joint_path(data["path"])
-        if "assembly" in data:
-            given["assembly"] = self._value(data, "assembly", list[float], None)
-        given["relaxation_order"] = self._value(data, "relaxation_order", list[list[str]], [])
-        numbers = self._value(data, "numbers", dict[str, dict[str, float]], {})
-        given["numbers"] = {
-            name: filled(Number, table, f"{self.source}: numbers.{name}") for name, table in numbers.items()
-        }
+        numbers = self._value(data, "numbers", dict[str, dict[str, float]], {}).items()
+        given["numbers"] = {name: filled(Number, each, f"{self.source}: numbers.{name}") for name, each in numbers}
         given["settings"] = self._settings(data.get("solver", {}))
         try:
             problem = make(robot, phases, costs, conditions, **given)
@@ -105,14 +94,10 @@ class _Reader:
             _check_size(table, where)
             yield table, f"{where} {name!r}" if isinstance(name, str) and name else where
 
-    def _units(self, units: Any) -> None:
-        if units not in ({}, {"angle": "rad"}):
-            fix = "convert degrees to radians; the robot's own file may be in degrees"
-            raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
-
     def _robot(self, data: Table) -> Robot | Parametric[Robot]:
         name = self._value(data, "robot", str, "")
-        ready = [each for each in library.__all__ if _is_ready(each)]
+        makers = {each: signature(getattr(library, each)).parameters.values() for each in library.__all__}
+        ready = [each for each, given in makers.items() if all(one.default is not one.empty for one in given)]
         if name in ready:
             loaded = getattr(library, name)()
         else:
@@ -172,9 +157,8 @@ class _Reader:
         except ModelError as wrong:
             raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
         except ValueError:
-            raise error(
-                f"{where}: {key}", "rows of several lengths", "rows with a number for each coordinate"
-            ) from None
+            allowed = "rows with a number for each coordinate"
+            raise error(f"{where}: {key}", "rows of several lengths", allowed) from None
 
     def _settings(self, table: Any) -> Table:
         where = f"{self.source}: solver"
@@ -190,14 +174,6 @@ def _check_size(table: Table, where: str) -> None:
         value = table.get(key)
         if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
             raise error(where, f"{key} is {short(value)}", f"{most} or fewer")
-
-
-def _is_ready(name: str) -> bool:
-    found = getattr(library, name)
-    return all(each.default is not each.empty for each in signature(found).parameters.values())
-
-
-# Writing a motion problem as TOML, which ``files`` reads back to the same program.
 
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
@@ -230,22 +206,17 @@ def _content(problem: ProblemStatement, robot: str) -> str:
     if settings:
         blocks.append(_block("[solver]", settings))
     for phase in problem.stages:
-        table = _entries(phase, f"{problem.name}: phase", skipped=("own", "nodes")) | _nodes(phase)
+        table, nodes = _entries(phase, f"{problem.name}: phase", skipped=("own", "nodes")), phase.nodes
+        if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
+            table["nodes"] = nodes.tolist()
+        elif len(nodes) != len(replace(phase, nodes=None).nodes):
+            table["nodes"] = len(nodes)
         if phase.own:
-            own = {name: {"degree": each.degree, "knots": each.inner.tolist()} for name, each in phase.own.items()}
-            table["own"] = own
+            table["own"] = {name: _plain(each, name) for name, each in phase.own.items()}
         blocks.append(_block("[[phases]]", table))
     blocks += [_block("[[objectives]]", _term(each, problem.name)) for each in problem.costs]
     blocks += [_block("[[constraints]]", _term(each, problem.name)) for each in problem.constraints]
     return "\n".join(blocks)
-
-
-def _nodes(phase: Phase) -> Table:
-    """Return the nodes of a phase: nothing for the default, their number if they are equidistant, else all of them."""
-    nodes = phase.nodes
-    if not np.array_equal(nodes, np.linspace(0.0, 1.0, len(nodes))):
-        return {"nodes": nodes.tolist()}
-    return {} if len(nodes) == len(replace(phase, nodes=None).nodes) else {"nodes": len(nodes)}
 
 
 def _block(head: str, table: Mapping[str, Any]) -> str:
@@ -271,16 +242,13 @@ def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
     found: Table = {}
     for each in fields(made):
         value = getattr(made, each.name)
-        if each.name in skipped or value is None or (each.default is not MISSING and _is_same(value, each.default)):
+        is_default = type(value) is type(each.default) and bool(np.all(value == each.default))
+        if each.name in skipped or value is None or is_default:
             continue
         plain = _plain(value, f"{where}: {each.name}")
         if plain != {}:
             found[FORM if each.name == KEY else each.name] = plain
     return found
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and bool(np.all(value == default))
 
 
 def _plain(value: Any, where: str) -> Any:
@@ -295,9 +263,10 @@ def _plain(value: Any, where: str) -> Any:
         return {str(key): _plain(each, where) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(each, where) for each in value]
+    if isinstance(value, Spline):
+        return {"degree": value.degree, "knots": value.inner.tolist()}
     if isinstance(value, JointPath):
-        spline = value.spline
-        return {"degree": spline.degree, "knots": spline.inner.tolist(), "points": value.points.tolist()}
+        return _plain(value.spline, where) | {"points": value.points.tolist()}
     if isinstance(value, Body):  # a table with a kind
         return {KEY: type(value).__name__.lower()} | _entries(value, where)
     fix = "keep this problem in Python"

@@ -38,15 +38,6 @@ class Multistart(Generic[S]):
     """Results from random starts, the best first: solved ones by objective, then the others.
 
     ``seeds`` has the seed of each. ``reached`` counts the results that have the best objective, to 1e-4 of it.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> phase = motion.Phase(0.5, points=6)
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, motion.Effort(), ends)
-        >>> tried = problem.multistart(2, seed=1)
-        >>> tried.reached, len(tried), sorted(tried.seeds)
-        (2, 2, [1, 2])
     """
 
     results: tuple[S, ...]
@@ -110,8 +101,11 @@ def solve_from_starts(
         problem.program.hessian(x, np.zeros(problem.program.m), 1.0)
     progress = settings.progress if workers == 1 else False
     work = _Work(problem, starts, replace(settings, check=False, progress=progress))
-    if workers > 1 and START_METHOD != "fork" and not _can_be_pickled(work):
-        workers = 1
+    if workers > 1 and START_METHOD != "fork":
+        try:
+            pickle.dumps(work)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            workers = 1
     _work.append(work)
     found = list[_Found]()
     try:
@@ -123,7 +117,10 @@ def solve_from_starts(
     finally:
         _work.pop()
     found.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
-    solutions = (replace(each.solution, problem=_with_nodes(problem, each.phases)) for each in found)
+    solutions, nodes = list[Solution](), [len(phase.nodes) for phase in problem.stages]
+    for _, solution, phases in found:
+        is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement has added none
+        solutions.append(replace(solution, problem=problem if is_same else problem.with_phases(*phases)))
     return Multistart(tuple(solutions), tuple(seeds[each.start] for each in found))
 
 
@@ -171,17 +168,3 @@ def _solve_one(start: int) -> _Found:
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
         found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
     return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
-
-
-def _can_be_pickled(work: _Work) -> bool:
-    try:
-        pickle.dumps(work)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
-
-
-def _with_nodes(problem: ProblemStatement, phases: tuple[Phase, ...]) -> ProblemStatement:
-    """Return the problem itself, or with the nodes that refinement added."""
-    pairs = zip(phases, problem.stages, strict=True)
-    return problem if all(len(a.nodes) == len(b.nodes) for a, b in pairs) else problem.with_phases(*phases)

@@ -11,13 +11,12 @@ from torsor.base.arrays import Array
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, warn
 from torsor.base.result import Result
-from torsor.base.summary import Summary
+from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.motion.encoding import encodable
 from torsor.motion.files import read_problem, save_problem
 from torsor.motion.multistart import Multistart, solve_from_starts
 from torsor.motion.results import files, replay, report
-from torsor.motion.results import report as plot
 from torsor.motion.results.solution import BETWEEN, Solution
 from torsor.motion.solve import SolveSettings, solve
 from torsor.motion.starts import random_start, read_start
@@ -104,19 +103,27 @@ class MotionProblem(ProblemStatement):
         """
         given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
         given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
-        given["tie_break"] = tie_break
-        settings = self._settings({key: value for key, value in given.items() if value is not None})
+        settings = self._settings(given | {"tie_break": tie_break})
         state = solve(self, start, settings)
-        made = None if state.result is None else replace(state.result, settings=asdict(settings))
-        result = None if made is None else MotionResult.of(made)
+        result = None
+        if state.result is not None:
+            result = MotionResult.of(replace(state.result, settings=asdict(settings)))
         if state.diagnosis is not None and (settings.check or result is None):
             raise state.diagnosis.but(result=result)
         assert result is not None
         if result.is_only_at_nodes:
-            _warn_between_nodes(result)
+            worst = max(result.constraints.values(), key=lambda group: group.fine)
+            found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
+            more = (
+                "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
+            )
+            what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
+            warn(what, where=self.name, fix=more if result.passes else "solve with `refine=True`")
         return result
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
+        """Return the settings that are given, or else the problem's own."""
+        given = {key: value for key, value in given.items() if value is not None}
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
     def random_start(self, seed: int, spread: float = 1.0) -> Array:
@@ -143,15 +150,14 @@ class MotionProblem(ProblemStatement):
         the same results for any number of workers. Ctrl-C ends the searches; what was found until then is the result.
         Where processes are spawned (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
-        given = self._settings({key: value for key, value in settings.items() if value is not None})
+        given = self._settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
-            whole_number(seed, self.name, "seed", least=0)
-            x = [self.random_start(each, spread) for each in range(seed, seed + count)]
-            found = solve_from_starts(self, x, range(seed, seed + count), workers, given)
+            seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
+            x = [self.random_start(each, spread) for each in seeds]
         else:
-            x = [read_start(self, each) for each in starts]
-            found = solve_from_starts(self, x, range(len(x)), workers, given)
+            x, seeds = [read_start(self, each) for each in starts], range(len(starts))
+        found = solve_from_starts(self, x, seeds, workers, given)
         return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
     def save(self, path: str | Path) -> None:
@@ -199,7 +205,7 @@ class MotionResult(Result, Solution):
 
     def report(self, width: int = 110) -> str:
         """Return tables of the motion as text: figures, terms of the objective, constraints."""
-        return report.text(self, width)
+        return as_text(report.tables(self), width=width)
 
     def __rich__(self) -> Any:
         return report.tables(self)
@@ -210,7 +216,7 @@ class MotionResult(Result, Solution):
         ``what`` names them: q, v, a, j, tau, tau_rate, reactions (magnitudes of the forces); by default q, v, tau,
         reactions, and tau_rate if it is bounded. Each unit has panels of its own. Needs matplotlib.
         """
-        return plot.plot(self, path, what)
+        return report.plot(self, path, what)
 
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
@@ -309,16 +315,6 @@ def _(result: MotionResult) -> Timeline:
 
 
 register_result("multistart", MotionMultistart, "results from random starts")
-
-
-def _warn_between_nodes(result: MotionResult) -> None:
-    """Warn of the rows that are violated most between the nodes."""
-    worst = max(result.constraints.values(), key=lambda group: group.fine)
-    found = f"between the nodes, {worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
-    fix = "solve with `refine=True`"
-    if result.passes:
-        fix = "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
-    warn(f"{found}: the motion is {result.status.partition(';')[0]}", where=result.problem.name, fix=fix)
 
 
 def load_problem(path: str | Path) -> MotionProblem:

@@ -20,7 +20,6 @@ from torsor.motion.terms.distances import Capsule, Clearance, Sphere
 from torsor.motion.terms.ends import End, Start
 from torsor.motion.terms.limits import TorqueRates, Torques, Unactuated, Velocities
 from torsor.motion.terms.objectives import Effort, Time
-from torsor.motion.terms.term import Cost
 from torsor.motion.transcription.motion_model import Path
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
@@ -53,10 +52,6 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
     natural reading that comes nearest), and "without-offset", where the link's angle is q2 and not pi/2 + q2 (0.58578 s
     and 0.773235); its q2 has another zero, so that positions are pi/2 less than those printed. Which one is meant is
     open. ``motion.continuation(slide_link, [0.01, 0.02, 0.05])`` gives the front of time and effort over u.
-
-    Example:
-        >>> round(slide_link(points=8).solve(tolerance=1e-9).objective, 5)
-        0.85308
     """
     one_of(variant, VARIANTS, "slide-link", "variant")
     number(u, "slide-link", "u", least=0.0, most=1.0)
@@ -66,12 +61,9 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
         "reordered": ([0.1, quarter], [0.6, -quarter]),
         "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
     }[variant]
-    parts: list[Cost] = [Time(weight=1 - u), Effort(weight=u)]
     limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
-    phase = Phase((0.1, 2.0), points=points)
-    return MotionProblem(
-        library.slide_link(), phase, [each for each in parts if each.weight], limits, name="slide-link"
-    )
+    costs = [each for each in (Time(weight=1 - u), Effort(weight=u)) if each.weight]
+    return MotionProblem(library.slide_link(), Phase((0.1, 2.0), points=points), costs, limits, name="slide-link")
 
 
 def stanford_rates(points: int = 10, force: float = 200.0, rate: float = 1000.0) -> MotionProblem:
@@ -103,10 +95,6 @@ def elastic_arm(
     at rest without acceleration; the motor is where the spring then holds the link against gravity. Motor torques are
     at most ``torque`` (N m). Splines have degree 7, that of the elastic motor two degrees less, since its position
     depends on the link's acceleration. The more ``points``, the less the link vibrates after the end.
-
-    Example:
-        >>> elastic_arm().model.names
-        ('joint1', 'joint2', 'joint3', 'joint3/motor')
     """
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
@@ -153,7 +141,7 @@ def ur5_time(
     degree 5, otherwise they are cubic. ``obstacles`` are spheres, capsules and half-spaces of the world (see
     ``motion.Clearance``); upper arm, forearm, wrist and tool, covered by capsules and a sphere, keep clear of them.
     """
-    clear = _clear(_UR5_BODIES, obstacles)
+    clear = _UR5_BODIES, tuple(obstacles)
     return _from_rest_to_rest("ur5-time", library.ur5(), (start, end), points, torque_rates, clear)
 
 
@@ -168,20 +156,8 @@ def panda_time(
 
     As ``ur5_time``; torque rates stay within the manufacturer's 1000 N m/s by default.
     """
-    clear = _clear(_PANDA_BODIES, obstacles)
+    clear = _PANDA_BODIES, tuple(obstacles)
     return _from_rest_to_rest("panda-time", library.panda(), (start, end), points, torque_rates, clear)
-
-
-def _clear(bodies: Sequence[Any], obstacles: Sequence[Any]) -> list[Clearance]:
-    return [Clearance(first=bodies, second=tuple(obstacles), least=0.01)] if obstacles else []
-
-
-def _positive(bounds: Any, where: str, what: str) -> Any:
-    """Return bounds, or raise ModelError if one of them is not above 0."""
-    given = list(bounds.values()) if isinstance(bounds, Mapping) else bounds
-    if not (real_array(given, where, what) > 0).all():
-        raise ModelError(f"is {bounds}", argument=what, value=bounds, where=where, allowed="numbers above 0")
-    return bounds
 
 
 def _from_rest_to_rest(
@@ -190,18 +166,23 @@ def _from_rest_to_rest(
     ends: tuple[Any, Any],
     points: int,
     torque_rates: Any,
-    clear: Sequence[Any] = (),
+    clear: tuple[Sequence[Any], Sequence[Any]] = ((), ()),
     path: Path | None = None,
 ) -> MotionProblem:
-    """Return the minimum-time problem from rest to rest, within limits and with further constraints ``clear``."""
+    """Return the minimum-time problem from rest to rest, within limits; ``clear`` are bodies and obstacles."""
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
     if np.isfinite(robot.velocity_limit).any():
         limits.append(Velocities())
     if torque_rates is not None:
-        limits.append(TorqueRates(upper=_positive(torque_rates, name, "torque_rates")))
+        given = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
+        if not (real_array(given, name, "torque_rates") > 0).all():
+            raise ModelError(argument="torque_rates", value=torque_rates, where=name, allowed="numbers above 0")
+        limits.append(TorqueRates(upper=torque_rates))
+    if clear[1]:
+        limits.append(Clearance(first=clear[0], second=clear[1], least=0.01))
     phase = Phase((0.1, 5.0), points=points, degree=3 if torque_rates is None else 5)
-    return MotionProblem(robot, phase, Time(), [*limits, *clear], path=path, name=name)
+    return MotionProblem(robot, phase, Time(), limits, path=path, name=name)
 
 
 def path_time(
@@ -231,31 +212,22 @@ _RATES = Argument(
     "torque_rates", float, "bounds of torque rates: one, or one for each joint", "N m/s", "N m/s", count="1+"
 )
 _WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
-_TWO_LINK_TIME = (
-    POINTS,
-    Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N"),
-)
+_NODES = Argument("nodes", int, "moments at which bounds hold (default: ten a control point)", metavar="N")
 _WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
-_SLIDE_LINK = (
-    POINTS,
-    Argument("variant", str, "reading of the printed data", choices=VARIANTS),
-    Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT),
-)
-_STANFORD_RATES = (
-    POINTS,
-    Argument("force", float, "bound of all forces", "N m", "N m"),
-    Argument("rate", float, "bound of all force rates", "N m/s", "N m/s"),
-)
-_ELASTIC_ARM = (POINTS, _START, _END, Argument("torque", float, "bound of the motor torques", "N m", "N m"))
+_U = Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT)
+_VARIANT = Argument("variant", str, "reading of the printed data", choices=VARIANTS)
+_FORCE = Argument("force", float, "bound of all forces", "N m", "N m")
+_RATE = Argument("rate", float, "bound of all force rates", "N m/s", "N m/s")
+_TORQUE = Argument("torque", float, "bound of the motor torques", "N m", "N m")
 PROBLEMS: dict[str, NamedProblem] = {
     each.name: each
     for each in (
-        NamedProblem("two-link-time", two_link_time, _TWO_LINK_TIME),
-        NamedProblem("slide-link", slide_link, _SLIDE_LINK),
-        NamedProblem("stanford-rates", stanford_rates, _STANFORD_RATES),
+        NamedProblem("two-link-time", two_link_time, (POINTS, _NODES)),
+        NamedProblem("slide-link", slide_link, (POINTS, _VARIANT, _U)),
+        NamedProblem("stanford-rates", stanford_rates, (POINTS, _FORCE, _RATE)),
         NamedProblem("ur5-time", ur5_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("panda-time", panda_time, (POINTS, _START, _END, _RATES)),
         NamedProblem("path-time", path_time, (_WAYPOINTS, POINTS, _RATES)),
-        NamedProblem("elastic-arm", elastic_arm, _ELASTIC_ARM),
+        NamedProblem("elastic-arm", elastic_arm, (POINTS, _START, _END, _TORQUE)),
     )
 }

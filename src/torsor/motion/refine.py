@@ -11,11 +11,10 @@ from itertools import pairwise
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.motion.results.solution import Pass, Solution, on_finer_grid
+from torsor.motion.results.solution import Pass, Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
-from torsor.optimisation import row_violations
 
 MAX_ROUNDS = 8  # rounds
 MAX_NODES, MAX_POINTS = 10, 4  # times as many nodes and control points as in the given problem
@@ -30,9 +29,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
     First the s of violated inequalities: the worst of each row in each interval between two nodes of the grid ten times
     finer. Then whether an equation is violated.
     """
-    program, required = on_finer_grid(result.program)
-    with np.errstate(invalid="ignore"):
-        outside = np.where(required, np.nan_to_num(row_violations(program, result.x), nan=np.inf), 0.0)
+    program, outside = result.fine
     equal = program.row_lower == program.row_upper
     found: list[set[float]] = [set() for _ in result.problem.stages]
     unequal = [False for _ in result.problem.stages]
@@ -60,7 +57,7 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
     status says so, and why refinement ended.
     """
     passes, setup, seconds = [_described(result)], result.setup_seconds, result.solve_seconds
-    nodes, points = _size(result)
+    nodes, points = _size(result.problem)
     why, slow, least = "", 0, result.max_violation_fine
     while True:
         missing, unequal = missing_nodes(result, tolerance)
@@ -69,7 +66,16 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
         left = iterations - sum(each.iterations for each in passes[1:])
         finer = [_finer(*each) for each in zip(result.problem.stages, missing, unequal, strict=True)]
         problem = result.problem.with_phases(*finer)
-        why = _limit(result, problem, len(passes), left, slow, (nodes, points))
+        size = _size(problem)
+        is_large = size[0] > MOST_NODES * nodes or size[1] > MOST_POINTS * points
+        limits = {
+            result.status: result.is_stopped,
+            f"after {MOST} rounds": len(passes) > MOST,
+            "at the iteration limit": left < 1,
+            f"no progress in {SLOWS} rounds": slow >= SLOWS,
+            f"{size[0]} nodes and {size[1]} control points would follow {nodes} and {points}": is_large,
+        }
+        why = next((text for text, is_reached in limits.items() if is_reached), "")
         if why:
             break
         better = solve_again(problem, result, left)
@@ -84,37 +90,19 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
     outcome = result.outcome
     if why:
         held = f"rows hold to {result.max_violation_fine:.2g} on a grid ten times finer"
-        grown = f"from {passes[0].nodes} to {_size(result)[0]} nodes in {len(passes) - 1} rounds"
+        grown = f"from {passes[0].nodes} to {_size(result.problem)[0]} nodes in {len(passes) - 1} rounds"
         outcome = replace(outcome, status=f"{outcome.status}; {held}, where refinement ended ({grown}): {why}")
     return replace(result, outcome=outcome, passes=tuple(passes), setup_seconds=setup, solve_seconds=seconds)
 
 
 def _described(result: Solution) -> Pass:
-    return Pass(_size(result)[0], result.max_violation_fine, result.objective, result.outcome.iterations)
+    nodes = _size(result.problem)[0]
+    return Pass(nodes, result.max_violation_fine, result.objective, result.outcome.iterations)
 
 
-def _size(result: Solution | ProblemStatement) -> tuple[int, int]:
+def _size(problem: ProblemStatement) -> tuple[int, int]:
     """Return the numbers of nodes and of control points of the longest profiles, of all phases."""
-    stages = result.problem.stages if isinstance(result, Solution) else result.stages
-    return sum(len(phase.nodes) for phase in stages), sum(phase.spline.count for phase in stages)
-
-
-def _limit(
-    result: Solution, problem: ProblemStatement, rounds: int, left: int, slow: int, first: tuple[int, int]
-) -> str:
-    """Return why refinement has to end before the next problem is solved, or nothing."""
-    nodes, points = _size(problem)
-    if result.is_stopped:
-        return result.status
-    if rounds > MAX_ROUNDS:
-        return f"after {MAX_ROUNDS} rounds"
-    if left < 1:
-        return "at the iteration limit"
-    if slow >= SLOWS:
-        return f"no progress in {SLOWS} rounds"
-    if nodes > MAX_NODES * first[0] or points > MAX_POINTS * first[1]:
-        return f"{nodes} nodes and {points} control points would follow {first[0]} and {first[1]}"
-    return ""
+    return sum(len(phase.nodes) for phase in problem.stages), sum(phase.spline.count for phase in problem.stages)
 
 
 def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:

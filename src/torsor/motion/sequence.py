@@ -1,11 +1,9 @@
 """The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
-
-import numpy as np
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number
@@ -33,15 +31,6 @@ class MotionSequence(Result, Sequence[MotionResult]):
     It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` says what the values are:
     "value" of a continuation, "weight" of a Pareto front. In files, values other than numbers, text and lists of them
     are their text.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> phase, aims = motion.Phase((0.1, 2.0), points=6), [motion.Time(), motion.Effort()]
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), phase, aims, ends, name="reach")
-        >>> front = motion.pareto(problem, [0.99, 0.9])
-        >>> front, front[1:].values
-        (<MotionSequence 'reach': 2 of 2 solved, weight 0.99 to 0.9>, (0.9,))
     """
 
     results: tuple[MotionResult, ...]
@@ -63,9 +52,6 @@ class MotionSequence(Result, Sequence[MotionResult]):
         if isinstance(index, slice):
             return MotionSequence(self.results[index], self.values[index], self.parameter)
         return self.results[index]
-
-    def __iter__(self) -> Iterator[MotionResult]:
-        return iter(self.results)
 
     def __repr__(self) -> str:
         if not self.results:
@@ -96,23 +82,22 @@ class MotionSequence(Result, Sequence[MotionResult]):
         Along a parameter, these are objectives and durations; along weights, the two objectives of the Pareto front.
         """
         first = self._some()[0]
-        figure = new_figure(9.0, 4.0)
-        (left, right), is_front = figure.subplots(1, 2), self.parameter == WEIGHT
+        figure, is_front = new_figure(9.0, 4.0), self.parameter == WEIGHT
         is_line = all(map(files.is_number, self.values))
-        x = np.array(self.values if is_line else range(len(self)), dtype=float)
-        parts = np.array([[part.value for part in each.parts] for each in self.results]) if is_front else None
-        panels = [
-            (left, x, [each.outcome.objective for each in self.results], "objective"),
-            (right, x, [each.T for each in self.results], "duration (s)"),
+        x = list(self.values) if is_line else list(range(len(self)))
+        curves = [
+            (self.parameter, x, [each.outcome.objective for each in self.results], "objective", not is_line),
+            (self.parameter, x, [each.T for each in self.results], "duration (s)", not is_line),
         ]
-        if parts is not None:
-            panels[0] = (left, parts[:, 0], parts[:, 1].tolist(), first.parts[1].title)
-        for axes, across, up, what in panels:
-            axes.plot(across, up, "o-", color="C0")
+        if is_front:
+            one, other = ([each.parts[k].value for each in self.results] for k in (0, 1))
+            curves[0] = (first.parts[0].title, one, other, first.parts[1].title, True)
+        for axes, (across, right, up, what, is_labelled) in zip(figure.subplots(1, 2), curves, strict=True):
+            axes.plot(right, up, "o-", color="C0")
             styled(axes, "", what)
-            axes.set_xlabel(first.parts[0].title if axes is left and is_front else self.parameter)
-            for k, label in enumerate(self.values if (is_front and axes is left) or not is_line else ()):
-                axes.annotate(str(label)[:20], (across[k], up[k]), textcoords="offset points", xytext=(4, 4), size=7)
+            axes.set_xlabel(across)
+            for k, label in enumerate(self.values if is_labelled else ()):
+                axes.annotate(str(label)[:20], (right[k], up[k]), textcoords="offset points", xytext=(4, 4), size=7)
         what = "Pareto front" if is_front else "continuation"
         aims = " + ".join(part.title for part in first.problem.costs)
         title = f"{first.robot.name}: {first.problem.name}, minimise {aims}; {what} of {len(self)}, {first.solver}"
@@ -168,16 +153,10 @@ def continuation(
         >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
-    return _solved(make_problem, values, VALUE, start, settings)
-
-
-def _solved(
-    make: Callable[[Any], MotionProblem], values: Iterable[Any], parameter: str, start: Any, settings: Mapping[str, Any]
-) -> MotionSequence:
     given, found = tuple(values), list[MotionResult]()
     for value in given:
-        found.append(make(value).solve(start=found[-1] if found else start, **settings))
-    return MotionSequence(tuple(found), given, parameter)
+        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
+    return MotionSequence(tuple(found), given)
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
@@ -206,4 +185,4 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
         parts = replace(first, weight=u * first.weight), replace(second, weight=(1 - u) * second.weight)
         return replace(problem, objective=parts)
 
-    return _solved(weighted, weights, WEIGHT, settings.pop("start", None), settings)
+    return replace(continuation(weighted, weights, **settings), parameter=WEIGHT)

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import number, one_of, whole_number
+from torsor.base.checks import flag, number, one_of, whole_number
 from torsor.base.errors import ModelError, MotionError
 from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import constant_violation, diagnose_conflict, diagnose_group
@@ -39,12 +39,9 @@ from torsor.optimisation import (
     row_violations,
 )
 
-# The tie-break of minimum-time motions: least effort among the fastest.
-#
-# Where one joint limits the time, the others may move in many ways that are equally fast: an optimum of the time alone
-# does not determine them, and they chatter between their limits. A second problem does: the same constraints, durations
-# that are at most 1e-4 of themselves longer than the least ones, and the integral of squared forces as its objective,
-# each relative to the bound that the problem gives it.
+# The tie-break of minimum-time motions: where one joint limits the time, the others may move in many ways that are
+# equally fast, and they chatter between their limits. A second problem chooses one of them: the same constraints,
+# durations that are at most LONGER than the least ones, and the integral of squared forces, relative to their bounds.
 
 LONGER = 1e-4  # fraction of its least duration by which a phase may be longer, so that there is room within the bounds
 
@@ -70,20 +67,15 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
         least, most = phase.bounds
         bounds = (least, max(least, min(most, float(T) * (1 + LONGER))))
         phases.append(phase if least == most else replace(phase, duration=bounds))
-    return replace(problem, objective=Effort(scale=_scales(problem), name="tie-break"), phases=phases, settings={})
-
-
-def _scales(problem: ProblemStatement) -> list[float]:
-    """Return the size of each force: its largest bound in the problem, or else in the robot, or 1."""
-    robot = problem.model.robot
-    names, limits = problem.node.force_names, dict(zip(robot.coordinate_names, robot.effort_limit, strict=True))
-    sizes = {name: float(limits[name]) for name in names}
+    # The scale of a force is its largest bound in the problem, or else in the robot, or 1.
+    robot, names = problem.model.robot, problem.node.force_names
+    scales = robot.effort_limit[[robot.coordinate_names.index(name) for name in names]]
     for term in problem.conditions:
         if type(term) is Torques and (term.lower is not None or term.upper is not None):
-            lower, upper = term.bounds_of(robot, names)
-            own = np.maximum(np.abs(lower), np.abs(upper))
-            sizes |= {name: float(each) for name, each in zip(names, own, strict=True) if np.isfinite(each)}
-    return [size if 0 < size < np.inf else 1.0 for size in sizes.values()]
+            own = np.abs(term.bounds_of(robot, names)).max(axis=0)
+            scales = np.where(np.isfinite(own), own, scales)
+    scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
+    return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
 LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
@@ -116,20 +108,13 @@ class SolveSettings:
         whole_number(values["iterations"], where, "iterations", most=10**9)
         number(values["seconds"], where, "seconds", least=1e-9, finite=False)
         for key in ("progress", "check", "feasible_first", "tie_break"):
-            if not isinstance(values[key], bool) and not (key == "progress" and values[key] is None):
-                raise ModelError(argument=key, value=values[key], where=where, allowed="True or False")
+            if values[key] is not None:  # the default of ``progress``
+                flag(values[key], where, key)
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
             allowed = "True, False, or a tolerance above 0 of the scaled rows"
             raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
-
-    @property
-    def refine_tolerance(self) -> float | None:
-        """The scaled violation at which refinement ends; None without refinement."""
-        if self.refine is False:
-            return None
-        return REFINED if self.refine is True else float(self.refine)
 
 
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
@@ -167,11 +152,6 @@ class SolveState:
         return max(10 * self.settings.tolerance, HELD)
 
     @property
-    def seconds_left(self) -> float:
-        """The time that is left to solvers (s)."""
-        return max(self.began + self.settings.seconds - perf_counter(), 1e-3)
-
-    @property
     def setup_seconds_left(self) -> float:
         """The time that is left to compiling (s): a second more, since without it there is no result."""
         return self.began + self.settings.seconds + GRACE - perf_counter()
@@ -184,7 +164,8 @@ class SolveState:
 
     def optimiser_settings(self, iterations: int | None = None) -> Settings:
         """Return tolerance and limits for one more solver call."""
-        return Settings(self.settings.tolerance, iterations or self.settings.iterations, self.seconds_left)
+        seconds = max(self.began + self.settings.seconds - perf_counter(), 1e-3)
+        return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
         """Return the state with a diagnosis that names no conflict."""
@@ -224,20 +205,15 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
                 state = replace(state, guess=guess, x=guess, warm=_warm_start(problem, start))
             for strategy in STRATEGIES:
                 state = strategy(state)
-        except OutOfTimeError:
-            return _out_of_time(state)
+        except OutOfTimeError:  # while functions were compiled
+            if state.result is None:
+                found = f"the {settings.seconds:g} s ended while its functions were compiled, before the search began"
+                fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
+                return replace(state, diagnosis=MotionError(found, where=problem.name, fix=fix))
+            status = f"{state.result.status}; the time limit ended the next step while it was compiled"
+            outcome = replace(state.result.outcome, status=status)
+            return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
         return state
-
-
-def _out_of_time(state: SolveState) -> SolveState:
-    """Return the state after a search whose time ended while functions were compiled."""
-    if state.result is None:
-        found = f"the {state.settings.seconds:g} s ended while its functions were compiled, before the search began"
-        fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
-        return replace(state, diagnosis=MotionError(found, where=state.problem.name, fix=fix))
-    outcome = state.result.outcome
-    outcome = replace(outcome, status=f"{outcome.status}; the time limit ended the next step while it was compiled")
-    return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
 
 
 def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
@@ -314,13 +290,12 @@ def minimise_violations(state: SolveState) -> SolveState:
 
 def retry_from_nearest(state: SolveState) -> SolveState:
     """Solve again from the motion with the least sum of violations, if it is feasible."""
-    if state.nearest is None:
+    nearest = state.nearest
+    if nearest is None or not row_violations(state.problem.program, nearest.x).max(initial=0.0) <= state.tolerance:
         return state
-    if not row_violations(state.problem.program, state.nearest.x).max(initial=0.0) <= state.tolerance:
-        return state
-    state = replace(state, result=_solve_from(state, state.nearest.x))
-    assert state.result is not None
-    return state if state.result.is_feasible else state.unsolved("no motion was found")
+    result = _solve_from(state, nearest.x)
+    state = replace(state, result=result)
+    return state if result.is_feasible else state.unsolved("no motion was found")
 
 
 def diagnose(state: SolveState) -> SolveState:
@@ -341,9 +316,10 @@ def diagnose(state: SolveState) -> SolveState:
 
 def refine_nodes(state: SolveState) -> SolveState:
     """Add nodes where bounds are violated on a finer grid, if that is wanted, and solve again."""
-    tolerance = state.settings.refine_tolerance
-    if tolerance is None or state.result is None or not state.result.is_feasible:
+    wanted = state.settings.refine
+    if wanted is False or state.result is None or not state.result.is_feasible:
         return state
+    tolerance = REFINED if wanted is True else float(wanted)
 
     def solve_again(problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
         settings, begun = replace(state.settings, iterations=iterations), perf_counter()
@@ -362,15 +338,14 @@ def break_ties(state: SolveState) -> SolveState:
     x = np.clip(fastest.x, problem.program.lower, problem.program.upper)
     found = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
     outcome, count = fastest.outcome, fastest.outcome.iterations + found.outcome.iterations
+    status = f"{outcome.status}; the tie-break ended: {found.status}"
     if not found.is_feasible:
-        status = f"{outcome.status}; the tie-break ended: {found.status}"
         return replace(state, result=replace(fastest, outcome=replace(outcome, status=status)))
-    status = outcome.status if found.is_solved else f"{outcome.status}; the tie-break ended: {found.status}"
+    status = outcome.status if found.is_solved else status
     objective = float(fastest.program.value(found.x)[0])
-    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status)
-    outcome = replace(outcome, log=[*outcome.log, *found.outcome.log])
-    setup = fastest.setup_seconds + found.setup_seconds
-    seconds = fastest.solve_seconds + found.solve_seconds
+    log = [*outcome.log, *found.outcome.log]
+    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status, log=log)
+    setup, seconds = fastest.setup_seconds + found.setup_seconds, fastest.solve_seconds + found.solve_seconds
     return replace(state, result=replace(fastest, outcome=outcome, setup_seconds=setup, solve_seconds=seconds))
 
 
@@ -438,10 +413,10 @@ def _solve_from(
 
 def _of_problem(state: SolveState, found: Solution) -> Solution:
     """Return a solution with the problem's own objective; the iterations of the search before it are counted too."""
-    before = [] if state.result is None else [state.result.outcome]
-    count = sum(each.iterations for each in (*before, found.outcome))
-    log = [line for each in (*before, found.outcome) for line in each.log]
+    searches = [found.outcome] if state.result is None else [state.result.outcome, found.outcome]
+    log = [line for each in searches for line in each.log]
     objective = float(state.problem.program.value(found.x)[0])
+    count = sum(each.iterations for each in searches)
     outcome = replace(found.outcome, objective=objective, iterations=count, log=log)
     return replace(found, problem=state.problem, outcome=outcome)
 
@@ -474,10 +449,8 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
         return state
     if outside[soft].max(initial=0.0) > state.tolerance:
         return state.infeasible(outcome, x, diagnose_group(problem, x, soft, without, state.tolerance), "cannot hold")
-    if outside.max(initial=0.0) > state.tolerance:
-        return state
-    result = _solve_from(state, x)
-    return replace(state, result=result) if result.is_feasible else state
+    result = _solve_from(state, x) if outside.max(initial=0.0) <= state.tolerance else None
+    return state if result is None or not result.is_feasible else replace(state, result=result)
 
 
 def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, real_numbers
 from torsor.base.checks import number, whole_number
 from torsor.base.errors import ModelError
 from torsor.motion.results.solution import Solution
@@ -27,10 +27,8 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
     if isinstance(start, Solution):
         x = from_result(problem, start)
     else:
-        try:
-            given = np.array(start, dtype=float)
-        except (TypeError, ValueError, OverflowError):
-            given = np.full(0, np.nan)
+        numbers = real_numbers(start)
+        given = np.zeros(0) if numbers is None else numbers.astype(float)
         is_x, is_profiles = given.shape == (program.n,), given.ndim == 2 and given.shape[1:] == (len(names),)
         if not (is_x or (is_profiles and len(given) > 1)) or not np.isfinite(given).all():
             allowed = f"a MotionResult, profiles (K, {len(names)}) of {', '.join(names)}, or variables ({program.n},)"
@@ -96,17 +94,13 @@ def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
     if a is b:
         return True
     same = problem.model.names == result.problem.model.names and dict(a.numbers) == dict(b.numbers)
-    if not same or a.size != b.size or len(a.phases) != len(b.phases):
-        return False
-    return all(
-        np.array_equal(one.columns, other.columns)
-        and one.duration == other.duration
-        and all(
-            f.degree == g.degree and np.array_equal(f.inner, g.inner)
-            for f, g in zip(one.splines, other.splines, strict=True)
-        )
-        for one, other in zip(a.phases, b.phases, strict=True)
-    )
+    return same and a.size == b.size and list(map(_meaning, a.phases)) == list(map(_meaning, b.phases))
+
+
+def _meaning(phase_layout: PhaseLayout) -> Any:
+    """Return what the variables of a phase mean: the places of control points and of the duration, and the splines."""
+    splines = [(spline.degree, spline.inner.tolist()) for spline in phase_layout.splines]
+    return phase_layout.columns.tolist(), phase_layout.duration, splines
 
 
 def _fit_points(phase_layout: PhaseLayout) -> Array:
@@ -171,11 +165,9 @@ def check_start(problem: ProblemStatement, x: Array) -> None:
     wrong = np.flatnonzero(~np.isfinite(rows))
     if wrong.size:
         row = problem.program.rows[wrong[0]]
+        place = "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
+        cause = ": loops that cannot be closed?" if problem.model.is_closed else ""
         where = f"{problem.name}: {row.title}: {row.label}"
-        found = "not a number at the start"
-        found += "" if row.s is None else f" (s = {row.s:.3g} of phase {row.phase})"
-        if problem.model.is_closed:
-            found += ": loops that cannot be closed?"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(f"not a number at the start{place}{cause}", where=where, fix=fix)
     if not np.isfinite(f):
         raise ModelError("the objective is not a number at the start", where=problem.name, fix=fix)

@@ -21,7 +21,7 @@ from torsor.motion.transcription.known_points import KnownPoints, bound_control_
 from torsor.motion.transcription.motion_model import MotionModel, Path
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.node_kernels import NodeKernels, grouped
-from torsor.motion.transcription.phase import LARGEST, Clock, Phase, is_phase
+from torsor.motion.transcription.phase import LARGEST, Clock, Phase
 from torsor.motion.transcription.program import Program, RowRates
 from torsor.motion.transcription.variables import Layout, Linear
 from torsor.robot.parallel import ParallelRobot
@@ -29,40 +29,11 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 
-def with_phase_index(condition: Any, phases: Sequence[Phase]) -> Any:
-    """Return a condition at an end of a phase with the name of the phase replaced by its index."""
-    if not isinstance(condition, EndState) or not isinstance(condition.phase, str):
-        return condition
-    own = [index for index, phase in enumerate(phases) if is_phase(condition.phase, index, phase)]
-    return replace(condition, phase=own[0]) if own else condition
-
-
 def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, ...], allowed: str) -> None:
     """Raise ModelError where one of several values has another type."""
     for each in given:
         if not isinstance(each, types):
             raise ModelError(f"{what}: {each!r}", value=each, where=where, allowed=allowed)
-
-
-def check_robot(robot: Any, where: str) -> None:
-    """Raise ModelError where ``robot`` is neither a Robot nor a parametric one."""
-    if not isinstance(robot, (Robot, Parametric)):
-        fix = "give robot.as_robot()" if isinstance(robot, ParallelRobot) else ""
-        allowed = "a Robot, or a parametric one"
-        raise ModelError(f"robot is {robot!r}", value=robot, where=where, allowed=allowed, fix=fix)
-
-
-def check_phases(phases: Sequence[Phase], where: str) -> None:
-    """Raise ModelError where there is no phase, or two phases have the same name."""
-    if not phases:
-        raise ModelError("no phase is given", where=where, fix="give one or more")
-    if len(phases) > 1 and any(phase.clock for phase in phases):
-        raise ModelError(f"{len(phases)} phases with a clock", where=where, allowed="a clock of one phase")
-    names = [phase.name for phase in phases if phase.name]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        fix = "give each a name of its own"
-        raise ModelError(f"two phases are called {twice!r}", value=twice, where=where, fix=fix)
 
 
 def check_number(number: Any, where: str) -> None:
@@ -94,9 +65,21 @@ class ProblemStatement:
 
     def __post_init__(self) -> None:
         where = str(self.name)
-        check_robot(self.robot, where)
+        if not isinstance(self.robot, (Robot, Parametric)):
+            fix = "give robot.as_robot()" if isinstance(self.robot, ParallelRobot) else ""
+            raise ModelError(
+                argument="robot", value=self.robot, where=where, allowed="a Robot, or a parametric one", fix=fix
+            )
         check_types(where, "phases", self.stages, (Phase,), "a Phase, or several")
-        check_phases(self.stages, where)
+        if not self.stages:
+            raise ModelError("no phase is given", where=where, fix="give one or more")
+        if len(self.stages) > 1 and any(phase.clock for phase in self.stages):
+            raise ModelError(f"{len(self.stages)} phases with a clock", where=where, allowed="a clock of one phase")
+        names = [phase.name for phase in self.stages if phase.name]
+        for name in names:
+            if names.count(name) > 1:
+                fix = "give each a name of its own"
+                raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
         check_types(where, "name", [self.name], (str,), "a string")
         check_types(where, "objective", self.costs, (Cost,), "terms with a weight, as motion.Time()")
         allowed = "terms with bounds, as motion.Torques(), or conditions at the ends of phases"
@@ -121,8 +104,8 @@ class ProblemStatement:
     def __repr__(self) -> str:
         costs = " + ".join(each.title for each in self.costs)
         conditions = ", ".join(each.title for each in self.conditions)
-        kind = type(self).__name__
-        return f"<{kind} {self.name!r} of {self.model.robot.name!r}: minimise {costs} subject to {conditions}>"
+        who = f"{type(self).__name__} {self.name!r} of {self.model.robot.name!r}"
+        return f"<{who}: minimise {costs} subject to {conditions}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""
@@ -148,7 +131,11 @@ class ProblemStatement:
     @cached_property
     def conditions(self) -> tuple[Constraint | Ends, ...]:
         """All constraints; with several phases and no ``Linked``, continuity up to accelerations is added."""
-        given = tuple(with_phase_index(each, self.stages) for each in several(self.constraints))
+        indices = {phase.name: index for index, phase in enumerate(self.stages) if phase.name}
+        given = several(self.constraints)
+        for k, each in enumerate(given):
+            if isinstance(each, EndState) and isinstance(each.phase, str) and each.phase in indices:
+                given = (*given[:k], replace(each, phase=indices[each.phase]), *given[k + 1 :])
         if self.path is not None:
             given = whole_path(given)
         is_linked = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)
@@ -197,32 +184,27 @@ class ProblemStatement:
 
     @cached_property
     def _all_shared(self) -> dict[str, Number]:
-        found = {}
         values = () if isinstance(self.robot, Robot) else self.robot.values
-        for name, value in zip(self.model.parameters, values, strict=True):
-            found[name] = self._number(name, Number(float(value)))
+        found = {name: Number(float(value)) for name, value in zip(self.model.parameters, values, strict=True)}
         for term in self.terms:
             for name, number in term.numbers().items():
                 if name in found:
                     fix = "give one of them another name"
                     raise ModelError(f"two terms have a number {name!r}", value=name, where=self.name, fix=fix)
-                found[name] = self._number(name, number)
-        for name in self._clock.names:
-            found[name] = self._number(name, Number(0.0, -LARGEST, LARGEST))
-        wrong = [name for name in self.numbers if name not in found]
-        if wrong:
-            allowed = ", ".join(found) or "none: the robot has no free numbers"
-            raise ModelError(f"names {wrong[0]!r}", argument="numbers", where=self.name, allowed=allowed)
+                found[name] = number
+        found |= dict.fromkeys(self._clock.names, Number(0.0, -LARGEST, LARGEST))
+        for name, number in self.numbers.items():
+            if name not in found:
+                allowed = ", ".join(found) or "none: the robot has no free numbers"
+                raise ModelError(f"names {name!r}", argument="numbers", where=self.name, allowed=allowed)
+            found[name] = number
+        for name, number in found.items():
+            check_number(number, f"{self.name}: numbers: {name}")
         return found
 
     @property
     def _clock(self) -> Clock:
         return self.stages[0].timing
-
-    def _number(self, name: str, default: Number) -> Number:
-        number = self.numbers.get(name, default)
-        check_number(number, f"{self.name}: numbers: {name}")
-        return number
 
     # Kernels
 
@@ -283,14 +265,10 @@ class ProblemStatement:
 
     def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
         """Return the cost of the rates of the rows of a constraint."""
+        ends = tuple(cost.only or ("",))
         for batch in batches:
-            labels = [
-                (term.title, label)
-                for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
-                for label in bound.labels
-            ]
-            ends = tuple(cost.only or ("",))
-            chosen = [k for k, (title, label) in enumerate(labels) if title == cost.of and label.endswith(ends)]
+            rows = enumerate(batch.kernels.labels)
+            chosen = [k for k, (title, label) in rows if title == cost.of and label.endswith(ends)]
             if chosen:
                 return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
         titles = ", ".join(each.title for each in self.conditions)

@@ -131,12 +131,9 @@ def _task(problem: MotionProblem) -> _Task:
     names, n = model.names, model.robot.nv
     states = []
     for kind in (Start, End):
-        given = {
-            key: value
-            for each in problem.conditions
-            if isinstance(each, kind)
-            for key, value in each.values(names).items()
-        }
+        given = dict[tuple[int, int], float]()
+        for each in problem.conditions:
+            given |= each.values(names) if isinstance(each, kind) else {}
         if set(given) != {(profile, order) for profile in range(n) for order in (0, 1)}:
             found = f"{kind.__name__} has other values than q and v of every coordinate"
             raise ModelError(found, where=where, fix="give q and v, and no more")
@@ -195,10 +192,8 @@ class _Shooting:
     def end(self, z: Array, parts: int) -> Array:
         """Return the states (..., 2 nv) at the end."""
         lengths, torques = self._pieces(z)
-        y, rate = (
-            np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start))),
-            partial(_rate, self.task.robot),
-        )
+        y = np.broadcast_to(self.task.start, (*z.shape[:-1], len(self.task.start)))
+        rate = partial(_rate, self.task.robot)
         for k in range(lengths.shape[-1]):
             y = _integrate(rate, y, torques[..., k, :], lengths[..., k], parts)
         return y

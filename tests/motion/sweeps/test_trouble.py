@@ -68,7 +68,7 @@ def test_the_workers_stop_where_the_results_cannot_be_written(monkeypatch: pytes
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(SqliteStore, "_insert", full)
+    monkeypatch.setattr(SqliteStore, "_names", full)
     with refused(what="cannot be written"):
         swept(lambda a: a, executor=Watched, workers=None)
     assert Watched.stopped

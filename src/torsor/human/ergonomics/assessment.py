@@ -14,6 +14,7 @@ from torsor.base.checks import instance_of, number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.summary import titled_table
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
@@ -33,7 +34,6 @@ from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, check_work, lif
 from torsor.human.tasks.figures import draw_postures
 from torsor.human.terms.problem import REACTION_JOINTS, grounded_term, hand_forces, load_of, sampled, who
 from torsor.motion import MotionResult
-from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rich.table import Table
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number, one_of, whole_number
 from torsor.base.errors import ModelError
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column
 from torsor.human.body.coordinates import SIDES
 from torsor.human.gait.figures import plot
@@ -36,7 +36,6 @@ from torsor.human.gait.walking import bent_start
 from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionMultistart, MotionProblem, MotionResult, load_problem
 from torsor.motion.results import files
-from torsor.motion.results.report import titled_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,7 +20,7 @@ from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.files import check_array
 from torsor.base.result import Result
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column
 from torsor.human.contact.schedule import Step
 from torsor.human.gait.printed_constraints import SLIPS, TOLERANCE, PrintedWalk, Stage
@@ -29,8 +29,7 @@ from torsor.human.gait.walking import walking
 from torsor.human.terms.problem import who
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
-from torsor.motion.results.files import LONGEST, MAX_ITERATIONS, archive, of_archive, outcome_arrays
-from torsor.motion.results.report import titled_table
+from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outcome_arrays
 from torsor.optimisation.program import Iteration, Outcome
 from torsor.robot.robot import Robot
 

@@ -7,11 +7,11 @@ import numpy as np
 from rich.table import Table
 
 from torsor.base.arrays import Array
+from torsor.base.summary import titled_table
 from torsor.base.tables import Column
 from torsor.human.comparison.table import DIGITS
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import UNITS, in_words
-from torsor.motion.results.report import titled_table
 
 PERCENTS = 101  # instants of a spread: every per cent of the stride, both ends included
 PARTS = ("best", "least", "most")

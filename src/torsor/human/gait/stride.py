@@ -13,7 +13,7 @@ from torsor.base.checks import instance_of, number, table, whole_number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.result import Result
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column, columns_of
 from torsor.human.body.coordinates import GLOBAL, SIDES, is_odd
 from torsor.human.body.fatigue import Fatigue, JointLoads
@@ -27,7 +27,6 @@ from torsor.human.terms.problem import REACTION_JOINTS, sampled, walk_of, who
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
 from torsor.motion.results.files import archive, of_archive
-from torsor.motion.results.report import titled_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,7 @@ the trust region; the optimum is solved again from where the sensitivities say t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -36,15 +36,6 @@ HELD = 1e-3  # scaled distance from its bound within which an inequality is acti
 LEAST = 1e-3  # smallest weight that is returned, relative to their sum: the search takes logarithms
 NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion: its distances from bounds tell which are active
 SLIGHT = 1e-8  # weight of the objective beside the distance from the data, which need not determine the motion
-
-
-def nearest_motion(
-    program: WeightedProgram, residuals: Residuals, start: Array, solver: str, settings: Settings
-) -> Array:
-    """Return the variables (n,) of the motion nearest to data that a solver finds from a start (n,)."""
-    return SOLVERS[solver](
-        NearestMotion(program, residuals), start, replace(settings, tolerance=NEAREST_MOTION_TOLERANCE)
-    ).x
 
 
 class NearestMotion:
@@ -90,24 +81,20 @@ def balancing_weights(program: WeightedProgram, x: Array) -> Array:
     sizes = np.linalg.norm(gradients, axis=0)
     if not (sizes > 0).all():  # a term that the motion cannot change tells nothing
         return np.full(len(sizes), 1.0 / len(sizes))
-    found = _least(gradients / sizes) / sizes  # equal gradients count equally, whatever their units
-    found = np.maximum(found / found.sum(), LEAST)
-    return np.asarray(found / found.sum())
-
-
-def _least(columns: Array) -> Array:
-    """Return w (k,), 0 or more with the sum 1, with the least |columns w|; negative ones are dropped one by one."""
-    kept = list(range(columns.shape[1]))
-    while True:
+    columns, kept = gradients / sizes, list(range(len(sizes)))  # equal gradients count equally, whatever their units
+    while True:  # weights that would be negative are dropped one by one
         own = columns[:, kept]
         gram = own.T @ own
         w = np.linalg.solve(gram + 1e-14 * np.trace(gram) * np.eye(len(kept)), np.ones(len(kept)))
         w /= w.sum()
         if len(kept) == 1 or w.min() >= 0:
-            found = np.zeros(columns.shape[1])
-            found[kept] = w
-            return found
+            break
         kept.pop(int(np.argmin(w)))
+    found = np.zeros(len(sizes))
+    found[kept] = w
+    found /= sizes
+    found = np.maximum(found / found.sum(), LEAST)
+    return np.asarray(found / found.sum())
 
 
 SEARCHED = 500  # iterations of the solver for each optimum
@@ -118,13 +105,6 @@ SETTLED = 1e-9  # largest change of a logarithm in the last step
 NOTHING = 1e-12  # relative size of singular values that count as 0
 ENOUGH, SMALL = 2.0, 1e-4  # times the distance of the nearest motion, plus this: no second start would do better
 EXPLAINED = 0.5  # explained part of the data below which a warning says so
-
-
-class Step(NamedTuple):
-    """One accepted step: the sum of squared distances, and the weights (k,)."""
-
-    misfit: float
-    weights: Array
 
 
 def fit_weights(
@@ -177,28 +157,31 @@ def fit_weights(
         setup = perf_counter() - began
         with Watch(progress, where) as watch:
             optima = Optima(program, solver, SEARCHED, watch, began + seconds)
-            limits = Settings(iterations=SEARCHED, watch=optima.check)
-            nearest = nearest_motion(program, residuals, x, solver, limits)
+            limits = Settings(NEAREST_MOTION_TOLERANCE, SEARCHED, watch=optima.check)
+            nearest = SOLVERS[solver](NearestMotion(program, residuals), x, limits).x
             even = np.full(len(shared), 1.0 / len(shared))
             candidates = [given] if given is not None else [balancing_weights(program, nearest), even]
             starts = [nearest, x] if start is None else [x]
-            firsts = _first_optima(optima, residuals, candidates, starts)
-            if not firsts:
-                raise _no_optimum(optima, where)
-            enough = ENOUGH * np.sqrt(np.mean(residuals.value(nearest) ** 2)) + SMALL
-            search = _best_search([_Search(optima, residuals, each, iterations) for each in firsts], enough)
+            firsts = _first_optima(optima, residuals, candidates, starts, where)
+            least = float(np.sqrt(np.mean(residuals.value(nearest) ** 2)))
+            searches = [_Search(optima, residuals, each, iterations) for each in firsts]
+            search = _best_search(searches, ENOUGH * least + SMALL)
     best, r = search.at, search.r
+    factors = {each.title: float(w) for w, own in zip(best.weights, shared.values(), strict=True) for each in own}
+    costs = [replace(each, weight=factors[each.title] * each.weight) for each in problem.costs]
+    outcome = replace(best.outcome, objective=float(best.weights @ program.parts(best.optimum.x)))
+    fitted, times = replace(problem, objective=costs), (setup, perf_counter() - began - setup)
     found = WeightFit(
-        motion=_motion(problem, shared, best, optima, (setup, perf_counter() - began - setup)),
+        motion=MotionResult(fitted, outcome, solver, TOLERANCE, *times),
         names=tuple(shared),
         values=best.weights,
         data=residuals.names,
-        distances=tuple(residuals.root_mean_squares(r).values()),
-        nearest=float(np.sqrt(np.mean(residuals.value(nearest) ** 2))),
+        distances=residuals.root_mean_squares(r),
+        nearest=least,
         explained=1.0 - float(r @ r) / max(residuals.spread, np.finfo(float).tiny),
         x_by_weights=optima.by_weights(best),
         data_by_weights=search.by_weights,
-        history=np.array([[each.misfit, *each.weights] for each in search.steps]),
+        history=np.array([[misfit, *own] for misfit, own in search.steps]),
         residuals=r,
         status=search.status,
         flat=best.optimum.flat,
@@ -223,11 +206,18 @@ def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -
 
 
 def _first_optima(
-    optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array]
+    optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array], where: str
 ) -> list[Solved]:
     """Return optima for some weights, each from the first start that leads to one; that nearest to the data first."""
     solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
     found = [each for each in solved if each is not None]
+    if not found and optima.watch.interrupted:
+        raise KeyboardInterrupt
+    if not found and perf_counter() > optima.until:
+        raise ModelError("the time ended before the first optimum", where=where, fix="give more seconds")
+    if not found:
+        fix = "solve the problem first, and give the result as `start=...`; or give other weights"
+        raise ModelError("no optimum was found for the first weights", where=where, fix=fix)
     return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
 
 
@@ -236,35 +226,13 @@ def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
 
     Fits have local optima: weights from gradients at the data may lead to one where the data leave the motion open.
     """
-    for k, search in enumerate(searches):
-        search.run()
+    done = list[_Search]()
+    for search in searches:
+        search.status = search.run()
+        done.append(search)
         if search.distance <= enough or not search.status.startswith("optimal"):
-            return min(searches[: k + 1], key=lambda each: each.distance)
-    return min(searches, key=lambda each: each.distance)
-
-
-def _no_optimum(optima: Optima, where: str) -> BaseException:
-    if optima.watch.interrupted:
-        return KeyboardInterrupt()
-    if perf_counter() > optima.until:
-        return ModelError("the time ended before the first optimum", where=where, fix="give more seconds")
-    fix = "solve the problem first, and give the result as `start=...`; or give other weights"
-    return ModelError("no optimum was found for the first weights", where=where, fix=fix)
-
-
-def _motion(
-    problem: MotionProblem,
-    groups: Mapping[str, Sequence[Any]],
-    at: Solved,
-    optima: Optima,
-    seconds: tuple[float, float],
-) -> MotionResult:
-    """Return the optimum as the result of the problem with its weights; ``seconds`` are those of setup and search."""
-    factor = {each.title: w for w, own in zip(at.weights, groups.values(), strict=True) for each in own}
-    costs = [replace(each, weight=float(factor[each.title]) * each.weight) for each in problem.costs]
-    objective = float(at.weights @ optima.program.parts(at.optimum.x))
-    outcome = replace(at.outcome, objective=objective)
-    return MotionResult(replace(problem, objective=costs), outcome, optima.solver, TOLERANCE, *seconds)
+            break
+    return min(done, key=lambda each: each.distance)
 
 
 @dataclass(eq=False)
@@ -278,28 +246,25 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.total = float(self.at.weights.sum())
-        self.steps, self.radius, self.status = list[Step](), FIRST, ""
+        self.steps, self.radius, self.status = list[tuple[float, Array]](), FIRST, ""  # sum of squares, and weights
         self._arrive(self.at, self.residuals.value(self.at.optimum.x))
 
     def _arrive(self, at: Solved, r: Array) -> None:
         self.at, self.r = at, r
         self.by_weights = self.residuals.jacobian(at.optimum.x) @ self.optima.by_weights(at)
-        self.steps.append(Step(float(r @ r), at.weights))
+        self.steps.append((float(r @ r), at.weights))
 
     @property
     def distance(self) -> float:
         """The root mean square distance from the data."""
         return float(np.sqrt(np.mean(self.r**2)))
 
-    def run(self) -> None:
-        """Search until the weights settle; ``status`` then says how it ended."""
-        self.status = self._run()
-
-    def _run(self) -> str:
+    def run(self) -> str:
+        """Search until the weights settle, and return how it ended."""
         for k in range(self.iterations):
             change, predicted = self._step()
             size = float(np.abs(change).max())
-            if size <= SETTLED or predicted <= NOTHING**2 * self.steps[-1].misfit:
+            if size <= SETTLED or predicted <= NOTHING**2 * self.steps[-1][0]:
                 return "optimal" if self.at.is_exact else "optimal; constraints are degenerate"
             note = Iteration(k, self.distance, 0.0, size)
             if self.optima.is_over(note):
@@ -333,7 +298,7 @@ class _Search:
         size = float(np.linalg.norm(change))
         if found is not None:
             r = self.residuals.value(found.optimum.x)
-            ratio = (self.steps[-1].misfit - float(r @ r)) / predicted
+            ratio = (self.steps[-1][0] - float(r @ r)) / predicted
             if ratio > BETTER:
                 if ratio > GOOD:
                     self.radius = min(max(self.radius, 2 * size), MAX_RADIUS)

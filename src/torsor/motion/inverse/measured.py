@@ -30,10 +30,6 @@ class Measured:
     motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
     the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column (n
     x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or {name: number}.
-
-    Example:
-        >>> Measured(name="reach 1", values=np.zeros((5, 2)), names=["joint1", "joint2"], scale=0.01).moments.tolist()
-        [0.0, 0.25, 0.5, 0.75, 1.0]
     """
 
     name: str
@@ -60,12 +56,6 @@ class Measured:
         if is_wrong or (np.diff(moments) < DISTINCT).any():
             allowed = f"{len(values)} rising fractions from 0 to 1, one for each row of values"
             raise ModelError(argument="shares", value=self.shares, where=self.name, allowed=allowed)
-
-    @classmethod
-    def of_reference(cls, given: Reference) -> "Measured":
-        """Return the data of a ``motion.Reference``, whose name says what they are."""
-        own: dict[str, Any] = {"values": given.values, "names": given.names, "shares": given.shares}
-        return cls(name=given.name, scale=given.scale, phase=given.phase, **own)
 
     @cached_property
     def table(self) -> Array:
@@ -98,13 +88,13 @@ class _Distances(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the distances, divided by their scales."""
-        given, names = self.data_set, node.robot.position_names if self.data_set.of == "q" else node.force_names
+        given, robot = self.data_set, node.robot
         if callable(given.of):
             quantity = ca.densify(ca.SX(given.of(node)))
             labels = list(given.names or (str(k) for k in range(quantity.numel())))
         else:
-            if given.of in "va":
-                names = node.robot.coordinate_names
+            rates = robot.coordinate_names
+            names = {"q": robot.position_names, "v": rates, "a": rates, "tau": node.force_names}[given.of]
             kept = indices_of(given.names, names, given.name)
             quantity, labels = getattr(node, given.of)[kept], [names[k] for k in kept]
         count = given.table.shape[1]
@@ -121,10 +111,8 @@ class _Distances(Constraint):
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:
     """Return the index of the phase that data belong to."""
     stages = list(enumerate(problem.stages))
-    if data.phase is None and len(stages) == 1:
-        return 0
     for index, phase in stages:
-        if data.phase is not None and is_phase(data.phase, index, phase):
+        if is_phase(data.phase, index, phase) or (data.phase is None and len(stages) == 1):
             return index
     allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
     raise ModelError(f"data of phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
@@ -134,8 +122,20 @@ class Residuals:
     """The distances of a motion from all data, one vector (R,), and their derivatives by the variables of a problem."""
 
     def __init__(self, problem: ProblemStatement, data: Any):
-        self.sets = tuple(Measured.of_reference(one) if isinstance(one, Reference) else one for one in several(data))
-        self._check(problem)
+        shared = ("name", "values", "names", "shares", "scale", "phase")
+        self.sets = tuple(
+            Measured(**{key: getattr(each, key) for key in shared}) if isinstance(each, Reference) else each
+            for each in several(data)
+        )
+        allowed = "motion.Measured, motion.Reference, or a list of them"
+        if not self.sets:
+            raise ModelError("no data", where=problem.name, allowed=allowed)
+        for each in self.sets:
+            if not isinstance(each, Measured):
+                raise ModelError(f"data has {each!r}", value=each, where=problem.name, allowed=allowed)
+            if problem.stages[_phase_of(each, problem)].timing.harmonics:
+                found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
+                raise ModelError(found, where=problem.name, fix="give the times of contacts (timing='given')")
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
         for index, each in enumerate(self.sets):
@@ -146,18 +146,6 @@ class Residuals:
             self._parts.append(slice(first, first + batch.m))
             first += batch.m
         self.n, self.count = layout.size, first
-
-    def _check(self, problem: ProblemStatement) -> None:
-        """Raise ModelError for data that are none, or that a problem cannot predict."""
-        allowed = "motion.Measured, motion.Reference, or a list of them"
-        if not self.sets:
-            raise ModelError("no data", where=problem.name, allowed=allowed)
-        for each in self.sets:
-            if not isinstance(each, Measured):
-                raise ModelError(f"data has {each!r}", value=each, where=problem.name, allowed=allowed)
-            if problem.stages[_phase_of(each, problem)].timing.harmonics:
-                found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
-                raise ModelError(found, where=problem.name, fix="give the times of contacts (timing='given')")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -177,10 +165,9 @@ class Residuals:
             np.add.at(found[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
         return found
 
-    def root_mean_squares(self, distances: Array) -> dict[str, float]:
+    def root_mean_squares(self, distances: Array) -> tuple[float, ...]:
         """Return the root mean square distance from each set of data, in its scales."""
-        parts = zip(self.names, self._parts, strict=True)
-        return {name: float(np.sqrt(np.mean(distances[part] ** 2))) for name, part in parts}
+        return tuple(float(np.sqrt(np.mean(distances[part] ** 2))) for part in self._parts)
 
     @property
     def spread(self) -> float:

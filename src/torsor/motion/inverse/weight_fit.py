@@ -49,17 +49,6 @@ class WeightFit(Result):
     (R, k) are the exact derivatives of variables and distances by the weights, ``residuals`` (R,) the distances, and
     ``history`` (steps, 1 + k) the sum of their squares and the weights after each step. ``flat`` and ``weak`` are as in
     ``WeightSensitivities``.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
-        >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
-        >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
-        >>> problem = motion.MotionProblem(robot, phase, aims, ends, name="reach")
-        >>> seen = motion.Measured(name="made", values=problem.solve(tolerance=1e-9).at(np.linspace(0, 1, 9)).q)
-        >>> found = motion.fit_weights(problem, seen)
-        >>> found, found.is_solved, found.unclear
-        (<WeightFit of 'reach' to made: optimal, Effort 0.5, Jerk 0.5>, True, ())
     """
 
     motion: MotionResult
@@ -139,11 +128,9 @@ class WeightFit(Result):
     @property
     def unclear(self) -> tuple[Combination, ...]:
         """Combinations of weights that the data cannot tell, the worst first."""
-        s, v = self._modes
-        found, unseen = list[Combination](), self._unseen
+        (s, v), unseen, found = self._modes, self._unseen, list[Combination]()
         for k in np.argsort(s).tolist():
-            size, way, is_unseen = s[k], v[:, k], unseen[k]
-            deviation = np.inf if is_unseen else self.noise / float(size)
+            way, deviation = v[:, k], np.inf if unseen[k] else self.noise / float(s[k])
             if deviation > UNCLEAR:
                 sign = 1.0 if way[np.argmax(np.abs(way))] > 0 else -1.0
                 exponents = dict(zip(self.names, (sign * way).tolist(), strict=True))
@@ -189,22 +176,17 @@ class WeightFit(Result):
 
     def _archive(self) -> Archive:
         motion = files.archive(self.motion)
-        arrays = {
-            name: getattr(self, name)
-            for name in ("values", "x_by_weights", "data_by_weights", "residuals", "history", "distances")
-        }
+        names = ("values", "x_by_weights", "data_by_weights", "residuals", "history", "distances")
+        arrays = {name: getattr(self, name) for name in names}
         arrays["figures"] = [self.nearest, self.explained, self.flat, self.weak]
         settings = {name: plain(getattr(self, name)) for name in TEXTS}
         units = {"values": "1", "residuals": "scales of the data", "motion/": "as in a motion"}
         return Archive(self.kind, arrays | motion.within("motion/"), settings, units)
 
     def _columns(self) -> list[Column]:
-        history = [Column(f"weight {name}", "1", self.history[:, 1 + k]) for k, name in enumerate(self.names)]
-        return [
-            Column("step", "1", list(range(len(self.history)))),
-            Column("squared distances", "1", self.history[:, 0]),
-            *history,
-        ]
+        weights = [Column(f"weight {name}", "1", self.history[:, 1 + k]) for k, name in enumerate(self.names)]
+        steps = Column("step", "1", list(range(len(self.history))))
+        return [steps, Column("squared distances", "1", self.history[:, 0]), *weights]
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -214,19 +196,15 @@ class WeightFit(Result):
             "weights": self.weights,
             "deviations": plain(self.deviations),
             "distances": dict(zip(self.data, plain(self.distances), strict=True)),
-            "nearest": self.nearest,
-            "explained": self.explained,
+            **{name: getattr(self, name) for name in ("nearest", "explained")},
             "unclear": [{"exponents": each.exponents, "deviation": plain(each.deviation)} for each in self.unclear],
-            "iterations": self.iterations,
-            "is_solved": self.is_solved,
-            "status": self.status,
+            **{name: getattr(self, name) for name in ("iterations", "is_solved", "status")},
         }
 
     def _summary(self) -> Summary:
+        sizes = zip(self.data, self.distances, strict=True)
         facts = {
-            "data": "; ".join(
-                f"{name}: rms {each:.3g} of the scale" for name, each in zip(self.data, self.distances, strict=True)
-            ),
+            "data": "; ".join(f"{name}: rms {each:.3g} of the scale" for name, each in sizes),
             "nearest motion": f"rms {self.nearest:.3g}",
             "explained": f"{100 * self.explained:.1f} % of the variance",
             "status": f"{self.status}, {self.iterations} steps",

@@ -32,11 +32,8 @@ class WeightedProgram:
     def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
         whole = problem.program
         self.problem, self.weights = problem, weights
-        batches = [
-            replace(each, kernels=problem.kernels_of(each.kernels.constraints))
-            for each in whole.batches
-            if each.kernels.m
-        ]
+        own = [each for each in whole.batches if each.kernels.m]
+        batches = [replace(each, kernels=problem.kernels_of(each.kernels.constraints)) for each in own]
         self._rows = replace(whole, batches=tuple(batches), rates=())
         self._costs = [self._cost(each) for each in groups.values()]
         self.n, self.m = whole.n, whole.m
@@ -96,10 +93,10 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
     terms that are in no group or in two, and for a problem with fewer than two weights.
     """
     where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
-    twice = next((each for each in titles if titles.count(each) > 1), None)
-    if twice is not None:
-        fix = "give each term a name of its own (name=...)"
-        raise ModelError(f"two terms of the objective are called {twice!r}", value=twice, where=where, fix=fix)
+    for title in titles:
+        if titles.count(title) > 1:
+            fix = "give each term a name of its own (name=...)"
+            raise ModelError(f"two terms of the objective are called {title!r}", value=title, where=where, fix=fix)
     wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
     found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
     for name, own in wanted.items():
@@ -178,7 +175,7 @@ class Optima:
         x = np.clip(x, self.program.lower, self.program.upper)
         self.program.weights = weights
         guess = before.outcome
-        near = Outcome(x, guess.multipliers, guess.bound_multipliers, np.nan, 0, "", True)
+        near = replace(guess, x=x)
         with np.errstate(all="ignore"):
             found = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
         if found is not None:

@@ -98,15 +98,10 @@ def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStat
 
 def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: ProblemStatement) -> Solution:
     program = problem.program
-    shapes: dict[str, tuple[int, ...]] = {
-        "x": (program.n,),
-        "multipliers": (program.m,),
-        "bound_multipliers": (program.n,),
-        "figures": (4,),
-        "seconds": (2,),
-        "log": (len(found["log"]), len(Iteration._fields)),
-        "passes": (len(found["passes"]), len(Pass._fields)),
-    }
+    n, m = program.n, program.m
+    shapes: dict[str, tuple[int, ...]] = {"x": (n,), "multipliers": (m,), "bound_multipliers": (n,)}
+    shapes |= {"figures": (4,), "seconds": (2,), "log": (len(found["log"]), len(Iteration._fields))}
+    shapes["passes"] = len(found["passes"]), len(Pass._fields)
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
@@ -156,9 +151,8 @@ def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, An
     for k, result in enumerate(results):
         own = first if k == 0 else archive(result)
         if k and all(np.array_equal(own.arrays.get(name, 0), first.arrays.get(name, 0)) for name in SHARED):
-            own = Archive(
-                own.kind, {name: each for name, each in own.arrays.items() if name not in SHARED}, own.settings
-            )
+            kept = {name: each for name, each in own.arrays.items() if name not in SHARED}
+            own = Archive(own.kind, kept, own.settings)
         arrays |= own.within(f"{k}/")
     return arrays, first.settings
 
@@ -170,7 +164,7 @@ def several_of_archive(
     seeds = found.arrays["seeds"]
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MAX_RESULTS:
         raise ValueError("seeds are not a row of whole numbers")
-    return unpacked(found, [problem] * len(seeds), read_problem), tuple(int(seed) for seed in seeds)
+    return unpacked(found, [problem] * len(seeds), read_problem), tuple(map(int, seeds))
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
@@ -203,15 +197,16 @@ def is_number(value: object) -> bool:
 
 def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "seed") -> dict[str, Any]:
     """Return the results as plain values, without their motions."""
-    names = (name, "objective", "T", "iterations", "is_solved", "status")
-    rows = zip(*(column.values for column in columns(results, labels, name)), strict=True)
-    table = [dict(zip(names, row, strict=True)) | {"is_solved": row[4] == "True"} for row in rows]
-    problem: ProblemStatement = results[0].problem
+    table = [
+        {name: label, "objective": each.outcome.objective}
+        | {key: getattr(each, key) for key in ("T", "iterations", "is_solved", "status")}
+        for label, each in zip(labels, results, strict=True)
+    ]
     return {
         "units": {"T": "s"},
         "robot": robot_facts(results[0].robot),
         "settings": plain(results[0].settings),
-        "name": problem.name,
+        "name": results[0].problem.name,
         "results": plain(table),
     }
 

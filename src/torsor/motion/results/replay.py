@@ -48,13 +48,16 @@ def replay(result: Solution, steps: int) -> Replay:
     """
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
+    titles = {each.title for each in result.problem.terms if isinstance(each, Unactuated)}
+    names = {row.label for row in result.program.rows if row.title in titles}
+    unactuated = [k for k, name in enumerate(robot.coordinate_names) if name in names]
     wanted = result.course.at_fractions([s] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
     for T in result.durations:
         h = T / steps
         middles = begun + (np.arange(steps) + 0.5) * h
         tau = _forces(result, result.at(middles).tau)
-        tau[:, _unactuated(result)] = 0.0
+        tau[:, unactuated] = 0.0
 
         def piecewise_constant(t: float, q: Array, v: Array, tau: Array = tau, h: float = h) -> Array:
             return np.asarray(tau[min(round(t / h), len(tau) - 1)])
@@ -72,15 +75,3 @@ def replay(result: Solution, steps: int) -> Replay:
     found = replace(parts[0], **whole)
     off_q = np.abs(robot.difference(wanted.q, found.q)).max()
     return Replay(found, float(off_q), float(np.abs(found.v - wanted.v).max()))
-
-
-def _unactuated(result: Solution) -> list[int]:
-    """Return the coordinates that an ``Unactuated`` term declares."""
-    names = {
-        label
-        for batch in result.program.batches
-        for term, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
-        for label in bound.labels
-        if isinstance(term, Unactuated)
-    }
-    return [k for k, name in enumerate(result.robot.coordinate_names) if name in names]

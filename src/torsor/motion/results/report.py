@@ -11,7 +11,7 @@ from rich.table import Table
 
 from torsor.base import documents
 from torsor.base.figures import Bound, Quantity, checked_what, plot_quantities
-from torsor.base.summary import Summary, as_text
+from torsor.base.summary import Summary, titled_table
 from torsor.mechanism.friction import friction_jumps
 from torsor.mechanism.mechanism import FORCES, robot_facts, units
 from torsor.motion.results.replay import trajectory
@@ -88,18 +88,9 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
 MAX_SENSITIVITIES = 10  # sensitivities that are shown
 
 
-def titled_table(title: str, *columns: str) -> Table:
-    """Return an empty table with its title and its columns, the first to the left and the others to the right."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
-    return table
-
-
-def _figures(result: Solution) -> Table:
-    table = titled_table(f"Motion {escape(result.problem.name)}", "what", "value")
+def _figures(result: Solution) -> dict[str, str]:
     counts = result.counts
-    rows = {
+    return {
         "status": escape(result.status),
         "duration T (s)": f"{result.T:.8g}",
         **{f"  phase {k} (s)": f"{each:.8g}" for k, each in enumerate(result.durations) if len(result.durations) > 1},
@@ -113,9 +104,6 @@ def _figures(result: Solution) -> Table:
         "solver, iterations": f"{result.solver}, {result.iterations}",
         "setup, solver (s)": f"{result.setup_seconds:.3f}, {result.solve_seconds:.3f}",
     }
-    for name, value in rows.items():
-        table.add_row(name, value)
-    return table
 
 
 def _constraints(result: Solution) -> Table:
@@ -145,30 +133,22 @@ def _sensitivities(result: Solution) -> Table:
     return table
 
 
-def _passes(result: Solution) -> Table:
-    table = titled_table("Refinement", "round", "nodes", "violation between nodes", "objective", "iterations")
-    for number, each in enumerate(result.passes):
-        table.add_row(
-            str(number), str(each.nodes), f"{each.violation:.2e}", f"{each.objective:.8g}", str(each.iterations)
-        )
-    return table
-
-
 def tables(result: Solution) -> Group:
     """Return the tables of a result."""
-    found = [_figures(result)]
+    found = [titled_table(f"Motion {escape(result.problem.name)}", "what", "value")]
+    for name, value in _figures(result).items():
+        found[0].add_row(name, value)
     if result.constraints:
         found.append(_constraints(result))
     if result.active:
         found.append(_sensitivities(result))
     if result.passes:
-        found.append(_passes(result))
+        rounds = titled_table("Refinement", "round", "nodes", "violation between nodes", "objective", "iterations")
+        for k, each in enumerate(result.passes):
+            sizes = f"{each.violation:.2e}", f"{each.objective:.8g}"
+            rounds.add_row(str(k), str(each.nodes), *sizes, str(each.iterations))
+        found.append(rounds)
     return Group(*found)
-
-
-def text(result: Solution, width: int) -> str:
-    """Return the tables as text."""
-    return as_text(tables(result), width=width)
 
 
 def plain(result: Solution) -> dict[str, Any]:
@@ -206,12 +186,12 @@ def plain(result: Solution) -> dict[str, Any]:
 
 def summary(result: Solution) -> Summary:
     """Return the short table of a result: figures, and the constraints."""
+    terms = [f"{part.weight:.4g} x {part.title}" for part in result.parts]
     facts = {
         "robot": result.robot.name,
         "status": result.status,
         "duration T": f"{result.T:.6g} s",
-        "objective": " + ".join(f"{part.weight:.4g} x {part.title}" for part in result.parts)
-        + f" = {result.objective:.6g}",
+        "objective": f"{' + '.join(terms)} = {result.objective:.6g}",
         "solver": f"{result.solver}, {result.iterations} iterations, {result.solve_seconds:.3g} s",
         "largest violation": f"{result.max_violation:.1e} of its scale",
     }

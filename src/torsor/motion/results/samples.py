@@ -113,18 +113,7 @@ class Profiled:
 
 
 class Course:
-    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> problem = motion.MotionProblem(torsor.library.two_link(), motion.Phase(2.0, points=5), motion.Time(), ends)
-        >>> at = Course(problem, problem.guess()).at([0.0, 1.0, 2.0])
-        >>> at.q.tolist()
-        [[0.0, -2.0], [0.5, -1.5], [1.0, -1.0]]
-        >>> at.tau.shape, at.reactions.shape
-        ((3, 2), (3, 2, 6))
-    """
+    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn."""
 
     def __init__(self, problem: ProblemStatement, x: Array):
         layout = problem.program.layout
@@ -172,15 +161,11 @@ class Course:
         found[:, :, model.places] = self._pieces[..., : model.names.moving]
         return found
 
-    def _piece(self, phase: Any, s: Any) -> tuple[Any, Any]:
-        """Return the pieces (...) of fractions s (...) of phases (...), and the times (...) since they began."""
-        least = min if isinstance(phase, int) else np.minimum
-        piece = least(self._places.interval(phase + s), self._last[phase])
-        return piece, s * self.durations[phase] - self._starts[piece]
-
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
         """Return a quantity (..., n) at fractions s (...) of phases (...), and those that come with it."""
-        piece, time = self._piece(phase, s)
+        least = min if isinstance(phase, int) else np.minimum
+        piece = least(self._places.interval(phase + s), self._last[phase])
+        time = s * self.durations[phase] - self._starts[piece]  # since the piece began
         if name in RATES_OF_POSITIONS and self._plain is not None:
             y = polynomials(self._plain[piece], time, len(RATES_OF_POSITIONS))
             return {each: y[..., k, :] for k, each in enumerate(RATES_OF_POSITIONS)}

@@ -103,24 +103,20 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
         sensitivity = -float(multipliers[k] / scales[k])
         at = row.phase, time_of(program, x, row)
         found.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
+    variables = dict[int, tuple[str, str]]()  # a title and a label for each
+    for phase, phase_layout in enumerate(program.layout.phases):
+        for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
+            label = f"{point} of profile {profile}, phase {phase}"
+            variables[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
+        if phase_layout.duration >= 0:
+            variables[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
+    variables |= {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
     near = _touching(x, program.lower, program.upper, bound_multipliers)
-    for k, (title, label) in _variables(program).items():
+    for k, (title, label) in variables.items():
         if near[k]:
             side, bound = _side(x[k], program.lower[k], program.upper[k], bound_multipliers[k])
             found.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
     return found
-
-
-def _variables(program: Program) -> dict[int, tuple[str, str]]:
-    """Return a title and a label for each variable."""
-    found = dict[int, tuple[str, str]]()
-    for phase, phase_layout in enumerate(program.layout.phases):
-        for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
-            label = f"{point} of profile {profile}, phase {phase}"
-            found[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
-        if phase_layout.duration >= 0:
-            found[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
-    return found | {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
 
 
 def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> Flags:
@@ -136,13 +132,14 @@ def _side(value: float, lower: float, upper: float, multiplier: float) -> tuple[
 
 
 def groups(
-    program: Program, x: Array, multipliers: Array, active: list[Active], fine: tuple[Program, Flags]
+    program: Program, x: Array, multipliers: Array, active: list[Active], fine: tuple[Program, Array]
 ) -> dict[str, Group]:
-    """Return the rows grouped by the names of their terms; sensitivities are summed over all times."""
+    """Return the rows grouped by the names of their terms; sensitivities are summed over all times.
+
+    ``fine`` is a program on a finer grid, with the violations of its rows.
+    """
     between = defaultdict[str, float](float)
-    with np.errstate(invalid="ignore"):
-        amounts = np.where(fine[1], np.nan_to_num(row_violations(fine[0], x), nan=np.inf, posinf=np.inf), 0.0)
-    for row, each in zip(fine[0].rows, amounts, strict=True):
+    for row, each in zip(fine[0].rows, fine[1], strict=True):
         between[row.title] = max(between[row.title], float(each))
     places = defaultdict[str, list[int]](list)
     for k, row in enumerate(program.rows):
@@ -170,12 +167,7 @@ BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optima
 
 
 class Part(NamedTuple):
-    """A term of the objective: its name, its weight, and its value before weighting.
-
-    Example:
-        >>> Part("Time", 0.5, 0.4).weighted
-        0.2
-    """
+    """A term of the objective: its name, its weight, and its value before weighting."""
 
     title: str
     weight: float
@@ -336,17 +328,17 @@ class Solution(Profiled):
         return float(max(outside, row_violations(program, x).max(initial=0.0)))
 
     @cached_property
-    def _fine(self) -> tuple[Program, Flags]:
-        """The program on a grid ten times finer, and which of its rows have to hold there."""
-        return on_finer_grid(self.program)
+    def fine(self) -> tuple[Program, Array]:
+        """The program on a grid ten times finer, and violations (m,) of rows that have to hold; infinite for NaN."""
+        program, required = on_finer_grid(self.program)
+        with np.errstate(invalid="ignore"):
+            outside = np.nan_to_num(row_violations(program, self.x), nan=np.inf, posinf=np.inf)
+        return program, np.where(required, outside, 0.0)
 
     @cached_property
     def max_violation_fine(self) -> float:
         """The largest violation on a grid ten times finer: a check by sampling, not a proof. Infinite for NaN."""
-        program, asked = self._fine
-        with np.errstate(invalid="ignore"):
-            outside = row_violations(program, self.x)[asked].max(initial=0.0)
-        return float("inf") if np.isnan(outside) else max(self.max_violation, float(outside))
+        return max(float(self.fine[1].max(initial=0.0)), self.max_violation)
 
     @property
     def is_only_at_nodes(self) -> bool:
@@ -371,7 +363,7 @@ class Solution(Profiled):
     @cached_property
     def constraints(self) -> dict[str, Group]:
         """The rows grouped by the names of their terms: violations, active rows, sensitivities."""
-        return groups(self.program, self.x, self.outcome.multipliers, self.active, self._fine)
+        return groups(self.program, self.x, self.outcome.multipliers, self.active, self.fine)
 
     @property
     def counts(self) -> dict[str, int]:

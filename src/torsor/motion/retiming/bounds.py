@@ -1,10 +1,10 @@
 """Bounds of a retimed motion: of the robot by default, each may be given, and none is infinite in silence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -36,7 +36,11 @@ class Bounds:
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
         """Return the bounds that are given, and those of the robot where None is: velocities and torques."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
-        own = {"velocity": _velocities(robot), "torque": robot.effort_limit}
+        own = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
+        for joint in robot.joints:
+            if joint.follows and joint.coordinate in names and joint.ratio:
+                k, most = names.index(joint.coordinate), float(np.min(joint.velocity_limit)) / abs(joint.ratio)
+                own["velocity"][k] = min(own["velocity"][k], most)
         values, sources = dict[str, Array](), dict[str, str]()
         for kind in KINDS:
             value = given.get(kind)
@@ -76,16 +80,6 @@ class Bounds:
         return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])
 
 
-def _velocities(robot: Robot) -> Array:
-    """Return the velocity limits (n,) of a robot, with those of joints that follow a coordinate."""
-    found, names = robot.velocity_limit.copy(), robot.coordinate_names
-    for joint in robot.joints:
-        if joint.follows and joint.coordinate in names and joint.ratio:
-            k = names.index(joint.coordinate)
-            found[k] = min(found[k], float(np.min(joint.velocity_limit)) / abs(joint.ratio))
-    return found
-
-
 def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
     """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2).
 
@@ -117,12 +111,10 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
     velocity = given.get("velocity")
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
-    unknown = [
-        name for name, own in zip(names, np.asarray(finite["velocity"]), strict=True) if not own and name not in said
-    ]
-    if unknown:
-        name, fix = unknown[0], "give `velocity=`"
-        raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
+    for name, is_bounded in zip(names, np.asarray(finite["velocity"]), strict=True):
+        if not is_bounded and name not in said:
+            fix = "give `velocity=`"
+            raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
@@ -137,10 +129,8 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
     found = []
     for joint, sizes in table(given, where, "reactions").items():
         if joint not in moving:
-            allowed = listing(moving, like=str(joint))
-            raise ModelError(
-                f"no joint {joint!r} of a moving link in reactions", value=joint, where=where, allowed=allowed
-            )
+            text = f"no joint {joint!r} of a moving link in reactions"
+            raise ModelError(text, value=joint, where=where, allowed=listing(moving, like=str(joint)))
         for kind, size in table(sizes, where, f"reactions of {joint!r}").items():
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
@@ -165,54 +155,45 @@ SLOWEST = 1e-12  # s' of a motion that just begins, where friction has a directi
 TINY = 1e-300
 
 
-class Motion(NamedTuple):
-    """The rows of bounds that a robot has, as they are traced: coordinates of accelerations and forces, reactions."""
-
-    accelerations: tuple[int, ...]
-    torques: tuple[int, ...]
-    reactions: tuple[tuple[int, str], ...]
-
-    @classmethod
-    def of(cls, bounds: Bounds) -> "Motion":
-        """Return the rows of some bounds: values or rates of them that are finite."""
-        own = [
-            tuple(np.flatnonzero(np.isfinite([bounds.values[kind] for kind in kinds]).any(axis=(0, 1))).tolist())
-            for kinds in (("acceleration", "jerk"), ("torque", "torque_rate"))
-        ]
-        return cls(own[0], own[1], tuple((link, kind) for _, link, kind, _ in bounds.reactions))
-
-
 @dataclass(frozen=True, eq=False)
 class RowKernel:
     """The compiled rows of a robot along a path: ``at`` gives (a, b, low, high) and the largest x at places of it.
 
-    ``names`` are (kind, coordinate or joint) of each row.
+    Rows are those of bounded ``accelerations`` and ``torques`` (indices of coordinates) and ``reactions`` (link and
+    kind); ``names`` are (kind, coordinate or joint) of each.
     """
 
     robot: Robot
-    motion: Motion
+    accelerations: tuple[int, ...]
+    torques: tuple[int, ...]
+    reactions: tuple[tuple[int, str], ...]
     names: tuple[tuple[str, str], ...]
     numbers: Array
+    _kernels: dict[int, AnyKernel] = field(default_factory=dict)  # by the number of coefficients of a piece
 
     @classmethod
     def of(cls, robot: Robot, bounds: Bounds) -> "RowKernel":
         """Return the rows of some bounds."""
-        motion = Motion.of(bounds)
-        coordinates, names = robot.coordinate_names, list[tuple[str, str]]()
-        names += [("acceleration", coordinates[k]) for k in motion.accelerations]
-        names += [("torque", coordinates[k]) for k in motion.torques]
+        accelerations, torques = (
+            tuple(np.flatnonzero(np.isfinite([bounds.values[kind] for kind in kinds]).any(axis=(0, 1))).tolist())
+            for kinds in (("acceleration", "jerk"), ("torque", "torque_rate"))
+        )
+        reactions = tuple((link, kind) for _, link, kind, _ in bounds.reactions)
+        names = [("acceleration", robot.coordinate_names[k]) for k in accelerations]
+        names += [("torque", robot.coordinate_names[k]) for k in torques]
         names += [(f"reaction {kind}", joint) for joint, _, kind, _ in bounds.reactions for _ in range(SIDES // 2)]
-        kinds = ("acceleration", motion.accelerations), ("torque", motion.torques), ("velocity", slice(None))
+        kinds = ("acceleration", accelerations), ("torque", torques), ("velocity", slice(None))
         ends = [bounds.values[kind][:, own].ravel() for kind, own in kinds]
         numbers = np.concatenate([*ends, [each[-1] for each in bounds.reactions]])
-        return cls(robot, motion, tuple(names), np.minimum(np.maximum(numbers, -LARGEST), LARGEST))
+        limited = np.minimum(np.maximum(numbers, -LARGEST), LARGEST)
+        return cls(robot, accelerations, torques, reactions, tuple(names), limited)
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
         """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), ways (...) from their starts."""
         powers = pieces.shape[-2]
         kernel = self._kernels.get(powers)
         if kernel is None:
-            key = "retiming", powers, tuple(self.motion), source_hash("motion/retiming/bounds.py")
+            key = "retiming", powers, self.key, source_hash("motion/retiming/bounds.py")
             shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
             kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
             self._kernels[powers] = kernel
@@ -221,32 +202,32 @@ class RowKernel:
         found: tuple[Array, Array] = call(pieces, way, self.numbers)
         return found
 
-    @cached_property
-    def _kernels(self) -> dict[int, AnyKernel]:
-        """The compiled rows for pieces with so many coefficients."""
-        return {}
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The kinds of rows, which kernels depend on."""
+        return self.accelerations, self.torques, self.reactions
 
     def trace(self, powers: int) -> ca.Function:
         """Return the function (piece, way, numbers) -> (rows (4, r), largest x), without friction."""
         robot, n = self.robot, self.robot.nv
         piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(self.numbers))
-        counts = len(self.motion.accelerations), len(self.motion.torques), n
-        places = np.cumsum([0, *np.repeat(counts, 2), len(self.motion.reactions)]).tolist()
+        counts = len(self.accelerations), len(self.torques), n
+        places = np.cumsum([0, *np.repeat(counts, 2), len(self.reactions)]).tolist()
         *ends, slowest, speed, sizes = (numbers[i:j] for i, j in pairwise(places))
         low, high = ca.vertcat(*ends[::2]), ca.vertcat(*ends[1::2])
         q, d1, d2 = on_path(piece, way, 3)
-        parts = [ca.horzcat(d1, d2, ca.SX.zeros(n, 1))[list(self.motion.accelerations), :]]
-        if self.motion.torques:
+        parts = [ca.horzcat(d1, d2, ca.SX.zeros(n, 1))[list(self.accelerations), :]]
+        if self.torques:
             forces, none = robot.without_friction().function("inverse_dynamics"), ca.SX.zeros(n, 1)
             still = forces(q, none, none)
             table = ca.horzcat(forces(q, none, d1) - still, forces(q, d1, d2) - still, still)
-            parts.append(table[list(self.motion.torques), :])
+            parts.append(table[list(self.torques), :])
         a, b, c = ca.horzsplit(ca.vertcat(*parts))
         rows = [ca.horzcat(a, b, low - c, high - c)]
-        if self.motion.reactions:
+        if self.reactions:
             wrenches, none = robot.function("joint_wrenches"), ca.SX.zeros(n, 1)
             loads = [wrenches(q, *each) for each in ((none, none), (none, d1), (d1, d2))]
-            for k, (link, kind) in enumerate(self.motion.reactions):
+            for k, (link, kind) in enumerate(self.reactions):
                 part = slice(3, 6) if kind == "force" else slice(0, 3)
                 still, by_u, by_x = (each[link, part].T for each in loads)
                 rows.append(_polygon(by_u - still, by_x - still, still, sizes[k]))
@@ -261,14 +242,12 @@ class RowKernel:
         Dry friction acts against the motion along the path, with q' = d1 (..., n), also where that just begins; of
         coordinates that turn back (..., n) in both directions.
         """
-        first, coordinates = len(self.motion.accelerations), list(self.motion.torques)
+        first, coordinates = len(self.accelerations), list(self.torques)
         own = slice(first, first + len(coordinates))
         known, rate = x[..., None], np.maximum(np.sqrt(x), SLOWEST)[..., None]
         by_x = np.where(known > 0, d1 / (2 * rate), 0.0)
-        force, slope = (
-            np.asarray(each)[..., coordinates]
-            for each in self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
-        )
+        both = self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
+        force, slope = (np.asarray(each)[..., coordinates] for each in both)
         found = rows.copy()
         found[..., 1, own] += slope
         found[..., 2:, own] -= (force - slope * known)[..., None, :]
@@ -283,7 +262,7 @@ class RowKernel:
     @cached_property
     def has_friction(self) -> bool:
         """Whether torques are bounded and have a part from friction or dampers."""
-        return bool(self.motion.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
+        return bool(self.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
 
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:

@@ -46,7 +46,10 @@ def check_retimable(robot: Any) -> None:
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
     """Return the paths in what a user gives: see ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
-        return _same(robot, path, where)
+        if path.robot.coordinate_names != robot.coordinate_names:
+            found = f"a motion of {path.robot.name} with coordinates {listing(path.robot.coordinate_names)}"
+            raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
+        return Given([path.path], batch=False)
     times, given = _parts(robot, path, where)
     numbers = real_numbers(given)
     if numbers is None:
@@ -81,7 +84,9 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         steps, s = np.sqrt(squares), np.zeros(q.shape[:2])
         np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
-        known = _times(times, q.shape[1], where)
+        known, count = real_array(times, where, "times"), q.shape[1]
+        if known.shape != (count,) or np.count_nonzero(np.diff(known) > 0) < count - 1 or not np.isfinite(known).all():
+            raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
         first = float(known[0])
         s = (known - first)[None]  # those of a clock, such as 1.7e9 s, would leave few digits
         steps = s[:, 1:] - s[:, :-1]
@@ -129,14 +134,6 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
     return kept, left[kept]
 
 
-def _same(robot: Robot, motion: Retimed, where: str) -> Given:
-    """Return the path of a motion that was retimed, exactly."""
-    if motion.robot.coordinate_names != robot.coordinate_names:
-        found = f"a motion of {motion.robot.name} with coordinates {listing(motion.robot.coordinate_names)}"
-        raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
-    return Given([motion.path], batch=False)
-
-
 def _pair(distances: Array, batch: bool) -> str:
     """Return the names of the two waypoints with the smallest of some distances (B, K - 1)."""
     which, k = np.unravel_index(np.argmin(distances), distances.shape)
@@ -152,14 +149,6 @@ def _parts(robot: Robot, path: Any, where: str) -> tuple[Any, Any]:
     if isinstance(path, tuple) and len(path) == 2 and np.ndim(path[1]) > np.ndim(path[0]) == 1:
         return path
     return None, path
-
-
-def _times(times: Any, count: int, where: str) -> Array:
-    """Return the times (K,) of a trajectory."""
-    found = real_array(times, where, "times")
-    if found.shape != (count,) or np.count_nonzero(found[1:] > found[:-1]) < count - 1 or not np.isfinite(found).all():
-        raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
-    return found
 
 
 def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[Any, Any]:

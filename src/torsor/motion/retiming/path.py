@@ -123,12 +123,7 @@ _ROUNDS = 20  # Newton steps to the end of an interval; they converge in three o
 
 
 def flow(w: Any, time: Any) -> tuple[Any, Any]:
-    """Return S and E of intervals (...) at times (...) after their start: arrays, or numbers for one.
-
-    Example:
-        >>> [float(each.round(9)) for each in flow(np.array(0.0), np.array(2.0))]
-        [2.0, 2.0]
-    """
+    """Return S and E of intervals (...) at times (...) after their start: arrays, or numbers for one."""
     if not isinstance(time, np.ndarray):
         return _flow(float(w), float(time))
     half = time / 2
@@ -188,12 +183,7 @@ class Timing(NamedTuple):
 
     @classmethod
     def smooth(cls, s: Array, x: Array, u: Array) -> "Timing":
-        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots.
-
-        Example:
-            >>> Timing.smooth(np.arange(2.0), np.ones(2), np.array([2 / 3, -2 / 3])).times.round(6).tolist()
-            [0.0, 0.9069]
-        """
+        """Return the timing of a progress s with continuous rates: x and u (G + 1) at the knots."""
         h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
         w, v = np.diff(u) / h, rate[:-1]
         used = 2 * h / (rate[1:] + v)
@@ -293,16 +283,13 @@ class JointPath(NamedTuple):
         breaks = np.concatenate([none[..., 0], np.cumsum(lengths, axis=1)], axis=1)
         return cls(breaks, pieces)
 
-    def at(self, piece: Indices, way: Array) -> Array:
-        """Return q and its first three derivatives (4, B, G, n) in pieces (G,), at ways (B, G) from their starts."""
-        C, x, found = self.pieces[:, piece], way[..., None], []
-        powers = C.shape[2]
-        for order in range(4):
-            value = np.zeros_like(C[:, :, 0])
-            for power in reversed(range(order, powers)):
-                value = value * x + float(np.prod(np.arange(power - order + 1, power + 1))) * C[:, :, power]
-            found.append(value)
-        return np.stack(found)
+    def slopes(self, piece: Indices, way: Array) -> Array:
+        """Return the first derivative of q (B, G, n) in pieces (G,), at ways (B, G) from their starts."""
+        C = self.pieces[:, piece]
+        value: Array = np.zeros_like(C[:, :, 0])
+        for power in reversed(range(1, C.shape[2])):
+            value = value * way[..., None] + float(power) * C[:, :, power]
+        return value
 
     def on(self, piece: Any, s: Any) -> Array:
         """Return q and its derivatives by s (..., 4, n) at places s (...) in pieces (...) of the first path."""
@@ -332,12 +319,8 @@ class Grid:
         count = max(LEAST, -(-KNOTS // pieces)) if count is None else count
         parts = np.linspace(0.0, 1.0, count + 1)
         lengths = np.diff(path.breaks)[..., None]
-        shape = len(path.breaks), pieces * count
-        return cls(
-            np.repeat(np.arange(pieces), count),
-            (lengths * parts[:-1]).reshape(shape),
-            (lengths * parts[1:]).reshape(shape),
-        )
+        first, last = ((lengths * own).reshape(len(path.breaks), -1) for own in (parts[:-1], parts[1:]))
+        return cls(np.repeat(np.arange(pieces), count), first, last)
 
     @classmethod
     def at(cls, path: JointPath, s: Array, where: str) -> "Grid":

@@ -1,10 +1,10 @@
 """The result of ``retime``: a motion along a path, with its bounds and what they leave."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,51 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# How much of each bound a motion uses, at any times: what is said of a timing after it is found.
-
-
-class Use(NamedTuple):
-    """The ``use`` (T,) of a bound: the value relative to the bound on its side of 0, 1 at the bound."""
-
-    name: str
-    use: Array
-
-
-def uses(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array, jerk: Array, tau: Array) -> list[Use]:
-    """Return the use of all bounds in a motion, whose arrays are (T, n)."""
-    values = {"velocity": v, "acceleration": a, "jerk": jerk, "torque": tau}
-    if bounds.has("torque_rate"):
-        values["torque_rate"] = robot.force_rate(q, v, a, jerk)[1]
-    found = []
-    for kind in KINDS:
-        low, high = bounds.values[kind]
-        for n, name in enumerate(robot.coordinate_names):
-            if bounds.has(kind) and np.isfinite([low[n], high[n]]).any():
-                value = values[kind][:, n]
-                found.append(Use(f"{kind.replace('_', ' ')} {name}", np.maximum(value / high[n], value / low[n])))
-    if bounds.reactions:
-        sizes = reactions(robot, bounds, q, v, a)
-        for size, (joint, _, kind, bound) in zip(sizes.T, bounds.reactions, strict=True):
-            found.append(Use(f"reaction {kind} {joint}", size / bound))
-    return found
-
-
-def reactions(robot: Robot, bounds: Bounds, q: Array, v: Array, a: Array) -> Array:
-    """Return the magnitudes (T, R) of the forces (N) and moments (N m) that are bounded, in a motion (T, n).
-
-    Example:
-        >>> rod = torsor.library.planar_chain(1, mass=2.0, gravity=(0, -9.81, 0))
-        >>> given = {"velocity": 1.0, "acceleration": 1.0}
-        >>> bounds = Bounds.of(rod, given, {"joint1": {"force": 30.0}})
-        >>> reactions(rod, bounds, *np.zeros((3, 1, 1))).round(9).tolist()  # its weight
-        [[19.62]]
-    """
-    wrenches = robot.joint_wrenches(q, v, a)
-    parts = [
-        wrenches[:, link, 3:] if kind == "force" else wrenches[:, link, :3] for _, link, kind, _ in bounds.reactions
-    ]
-    sizes: Array = np.linalg.norm(np.stack(parts, axis=1), axis=-1)
-    return sizes
+REACTION_UNITS = {"force": "N", "moment": "N m"}
 
 
 def peak(use: Array) -> float:
@@ -93,117 +49,6 @@ def peak(use: Array) -> float:
     left, here, right = left[within], here[within], right[within]
     tops = here + (left - right) ** 2 / (8 * (left + right))
     return float(max(use.max(), tops.max(initial=-np.inf)))
-
-
-# The curves of a retimed motion that its figure has: the states and forces, and all else that is bounded.
-
-
-def quantities(
-    robot: Robot, bounds: Bounds, duration: float, q: Array, v: Array, a: Array, jerk: Array, tau: Array
-) -> list[Quantity]:
-    """Return the curves (T, n) with their bounds; jerks, rates of forces and reactions only where they are bounded.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> bounds = Bounds.of(robot, {"velocity": 1.0, "acceleration": 2.0, "jerk": 9.0})
-        >>> [each.title for each in quantities(robot, bounds, 1.0, *np.zeros((5, 1, 1)))]
-        ['Positions', 'Velocities', 'Accelerations', 'Forces', 'Jerks']
-    """
-    names, own = robot.coordinate_names, units(robot)[1]
-    forces = [FORCES[unit] for unit in own]
-
-    def of(kind: str) -> tuple[Bound, ...]:
-        return (Bound(0.0, duration, *bounds.values[kind]),) if bounds.has(kind) else ()
-
-    limits = (Bound(0.0, duration, robot.lower, robot.upper),)
-    found = [
-        Quantity("Positions", names, own, q, limits, fits=False),
-        Quantity("Velocities", names, [f"{unit}/s" for unit in own], v, of("velocity"), fits=False),
-        Quantity("Accelerations", names, [f"{unit}/s²" for unit in own], a, of("acceleration"), fits=False),
-        Quantity("Forces", names, forces, tau, of("torque"), friction_jumps(robot, v), False),
-    ]
-    if bounds.has("jerk"):
-        found.append(Quantity("Jerks", names, [f"{unit}/s³" for unit in own], jerk, of("jerk"), fits=False))
-    if bounds.has("torque_rate"):
-        values, per_second = robot.force_rate(q, v, a, jerk)[1], [f"{unit}/s" for unit in forces]
-        found.append(Quantity("Rates of forces", names, per_second, values, of("torque_rate"), fits=False))
-    if bounds.reactions:
-        joints = [f"{kind} {joint}" for joint, _, kind, _ in bounds.reactions]
-        kinds = ["N" if kind == "force" else "N m" for _, _, kind, _ in bounds.reactions]
-        most = np.array([size for *_, size in bounds.reactions])
-        bound = Bound(0.0, duration, np.full(len(most), -np.inf), most)
-        found.append(Quantity("Reactions", joints, kinds, reactions(robot, bounds, q, v, a), (bound,), fits=False))
-    return found
-
-
-# Retimed motions as files: archives to read them back, tables and documents.
-
-KIND = "retimed"
-
-
-def archive(robot: Robot, path: JointPath, timing: Timing, bounds: Bounds, settings: Mapping[str, Any]) -> Archive:
-    """Return all that ``read`` needs."""
-    arrays: dict[str, Any] = {"breaks": path.breaks[0], "pieces": path.pieces[0], "robot": as_bytes(robot_text(robot))}
-    arrays |= timing._asdict() | {kind: bounds.values[kind] for kind in KINDS}
-    own = {"settings": plain(settings), "sources": dict(bounds.sources), "reactions": plain(bounds.reactions)}
-    return Archive(KIND, arrays, own, {"times": ["s"], "pieces": state_units(robot)["q"]})
-
-
-def read(found: Archive) -> tuple[Robot, JointPath, Timing, Bounds]:
-    """Return the parts of a motion in an archive; raise ValueError for arrays that are not those of one."""
-    robot, arrays = archived_robot(found), found.arrays
-    n = robot.nv
-    knots, count = len(arrays["times"]), len(arrays["breaks"]) - 1
-    check_array(arrays["breaks"], (count + 1,), "breaks")
-    check_array(arrays["pieces"], (count, arrays["pieces"].shape[1], n), "pieces")
-    for name in ("times", "s", "x"):
-        check_array(arrays[name], (knots,), name)
-    for name in ("u", "w"):
-        check_array(arrays[name], (knots - 1,), name)
-    for kind in KINDS:
-        check_array(arrays[kind], (2, n), kind)
-    sources = {kind: str(found.settings["sources"][kind]) for kind in KINDS}
-    check_array(arrays["stretch"], (), "stretch", "b")
-    if knots < 2 or count < 1 or not (np.diff(arrays["times"]) > 0).all() or not set(sources.values()) <= set(SOURCES):
-        raise ValueError("its arrays are not those of a retimed motion")
-    links = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in found.settings["reactions"]]
-    if any(not 0 <= link < len(robot.links) for _, link, _, _ in links):
-        raise ValueError("a reaction of a link that the robot has not")
-    path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
-    timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
-    return robot, path, timing, Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(links))
-
-
-def columns(robot: Robot, times: Array, q: Array, v: Array, a: Array, tau: Array) -> list[Column]:
-    """Return the table of a motion (T, n): time, q, v, a and tau.
-
-    Example:
-        >>> robot = torsor.library.planar_chain(1)
-        >>> [each.head for each in columns(robot, np.zeros(1), *np.zeros((4, 1, 1)))][:3]
-        ['time [s]', 'q joint1 [rad]', 'v joint1 [rad/s]']
-    """
-    found, own = [Column("time", "s", times)], state_units(robot)
-    for letter, values in zip(("q", "v", "a", "tau"), (q, v, a, tau), strict=True):
-        found += columns_of(letter, robot.coordinate_names, own[letter], values)
-    return found
-
-
-def content(robot: Robot, bounds: Bounds, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plain values of the document."""
-    return {
-        "units": {"times": "s", "duration": "s", "excess": "1", **state_units(robot)},
-        "robot": robot_facts(robot),
-        "settings": plain(settings),
-        "bounds": {
-            kind: {"source": bounds.sources[kind], "lower": plain(low), "upper": plain(high)}
-            for kind, (low, high) in bounds.values.items()
-        },
-        "reactions": [
-            {"joint": joint, "kind": kind, "bound": size, "unit": "N" if kind == "force" else "N m"}
-            for joint, _, kind, size in bounds.reactions
-        ],
-        **{name: plain(value) for name, value in facts.items()},
-    }
 
 
 PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
@@ -280,7 +125,7 @@ class Retimed(Result):
         return self.timing.duration
 
     @cached_property
-    def _knots(self) -> "RetimedInstants":
+    def _knots(self) -> RetimedInstants:
         return self._in(self.times, np.minimum(np.arange(len(self.times)), len(self.times) - 2))
 
     @property
@@ -314,12 +159,12 @@ class Retimed(Result):
         name, breaks = self.robot.name, self.path.breaks[0]
         return TimeAxis(self.times, name, len(self.times) - 2), TimeAxis(breaks, name, len(breaks) - 2)
 
-    def _in(self, t: Any, k: Any) -> "RetimedInstants":
+    def _in(self, t: Any, k: Any) -> RetimedInstants:
         """Return the motion at times (...) in intervals k."""
         s, *rates = self.timing.at(t, k)
         return RetimedInstants(self.robot, t, self.path.on(self._axes[1].interval(s), s), *rates)
 
-    def at(self, t: ArrayLike) -> "RetimedInstants":
+    def at(self, t: ArrayLike) -> RetimedInstants:
         """Return the motion at times t (...), from 0 to ``duration``: q, v, a, jerk and tau (..., n).
 
         Example:
@@ -331,48 +176,56 @@ class Retimed(Result):
         return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
-        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> line.sample(0.5)
-            <Trajectory of 'planar_chain': 4 samples, 1.5 s, done>
-        """
+        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         at = self.at(times)
         return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
 
     # Bounds
 
-    def _uses(self, at: "RetimedInstants") -> list[Use]:
-        """Return how much of each bound is used at times (T,)."""
-        return uses(self.robot, self.bounds, at.q, at.v, at.a, at.jerk, at.tau)
+    def _uses(self, at: RetimedInstants) -> dict[str, Array]:
+        """Return the use (T,) of each bound at times (T,): the value relative to the bound on its side of 0."""
+        bounds, values = self.bounds, {"velocity": at.v, "acceleration": at.a, "jerk": at.jerk, "torque": at.tau}
+        if bounds.has("torque_rate"):
+            values["torque_rate"] = self.robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
+        found = {}
+        for kind in KINDS:
+            low, high = bounds.values[kind]
+            for n, name in enumerate(self.robot.coordinate_names):
+                if bounds.has(kind) and np.isfinite([low[n], high[n]]).any():
+                    value = values[kind][:, n]
+                    found[f"{kind.replace('_', ' ')} {name}"] = np.maximum(value / high[n], value / low[n])
+        if bounds.reactions:
+            for size, (joint, _, kind, bound) in zip(self._reactions(at).T, bounds.reactions, strict=True):
+                found[f"reaction {kind} {joint}"] = size / bound
+        return found
 
-    @cached_property
-    def _at_knots(self) -> list[Use]:
-        """How much of each bound the knots use, before and after them."""
-        k = np.arange(len(self.timing.u))
-        return self._uses(self._in(np.stack([self.times[:-1], self.times[1:]], axis=1).ravel(), np.repeat(k, 2)))
+    def _reactions(self, at: RetimedInstants) -> Array:
+        """Return the magnitudes (T, R) of the forces (N) and moments (N m) that are bounded, at times (T,)."""
+        wrenches, parts = self.robot.joint_wrenches(at.q, at.v, at.a), {"force": slice(3, 6), "moment": slice(0, 3)}
+        own = [wrenches[:, link, parts[kind]] for _, link, kind, _ in self.bounds.reactions]
+        return np.asarray(np.linalg.norm(np.stack(own, axis=1), axis=-1))
 
     @cached_property
     def active(self) -> list[str]:
         """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
 
-        Reactions are at their bound where they reach the polygon within it (``rows.SIDES``).
+        Reactions are at their bound where they reach the polygon within it (``bounds.SIDES``).
         """
-        found = self._at_knots
+        ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # of intervals, before and after knots
+        found = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
         if not found:
             return [""] * len(self.times)
-        use = np.stack([each.use for each in found]).reshape(len(found), -1, 2)  # bounds, intervals, ends
+        names, use = list(found), np.stack(list(found.values())).reshape(len(found), -1, 2)  # bounds, intervals, ends
         most = np.zeros((len(found), len(self.times)))
         most[:, :-1] = use[..., 0]
         most[:, 1:] = np.maximum(most[:, 1:], use[..., 1])
-        most /= np.array([WITHIN if each.name.startswith("reaction") else 1.0 for each in found])[:, None]
+        most /= np.array([WITHIN if name.startswith("reaction") else 1.0 for name in names])[:, None]
         best = most.argmax(axis=0)
-        return [found[b].name if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
+        return [names[b] if most[b, k] >= ACTIVE else "" for k, b in enumerate(best.tolist())]
 
     @cached_property
-    def _within(self) -> list[Use]:
+    def _within(self) -> dict[str, Array]:
         """How much of each bound is used at PLACES of each interval between knots and breaks of the path."""
         timing, path = self.timing, self.path
         ends = np.union1d(timing.s, timing.reached(path.breaks[0]))
@@ -385,15 +238,10 @@ class Retimed(Result):
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest use of each bound, at and between knots: 1 at the bound.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> {name: round(use, 9) for name, use in line.largest.items()}
-            {'velocity joint1': 1.0, 'acceleration joint1': 1.0}
-        """
+        """The largest use of each bound, at and between knots: 1 at the bound."""
         jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # of forces, where a joint turns back
-        return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in self._within}
+        found = self._within.items()
+        return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in found}
 
     @property
     def excess(self) -> float:
@@ -422,14 +270,6 @@ class Retimed(Result):
         """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v, a and tau.
 
         The table has the knots, or ``rate`` (Hz) rows a second.
-
-        Example:
-            >>> import tempfile
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     line.save(folder + "/line.npz")
-            ...     torsor.load_result(folder + "/line.npz").duration == line.duration
-            True
         """
         path = Path(path)
         if rate is None:
@@ -439,20 +279,10 @@ class Retimed(Result):
             found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
             raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
-        at = self.at(times)
-        write_table(path, columns(self.robot, times, at.q, at.v, at.a, at.tau))
+        write_table(path, self._table(self.at(times)))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml.
-
-        Example:
-            >>> import json, tempfile
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     line.save_points(folder + "/line.json", rate=2.0)
-            ...     len(json.loads(Path(folder, "line.json").read_text())["points"])
-            4
-        """
+        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml."""
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
         at = self.at(times)
         write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))
@@ -461,39 +291,98 @@ class Retimed(Result):
     def load(cls, path: str | Path) -> "Retimed":
         """Return the motion in a .npz file."""
         with reading_archive(Path(path), cls.kind) as found:
-            return cls(*read(found), found.settings["settings"])
+            robot, arrays = archived_robot(found), found.arrays
+            n, knots, count = robot.nv, len(arrays["times"]), len(arrays["breaks"]) - 1
+            shapes: dict[str, tuple[int, ...]] = {
+                "breaks": (count + 1,),
+                "times": (knots,),
+                "s": (knots,),
+                "x": (knots,),
+            }
+            shapes |= {"pieces": (count, arrays["pieces"].shape[1], n), "u": (knots - 1,), "w": (knots - 1,)}
+            for name, shape in (shapes | dict.fromkeys(KINDS, (2, n))).items():
+                check_array(arrays[name], shape, name)
+            check_array(arrays["stretch"], (), "stretch", "b")
+            sources = {kind: str(found.settings["sources"][kind]) for kind in KINDS}
+            is_rising = (np.diff(arrays["times"]) > 0).all()
+            if knots < 2 or count < 1 or not is_rising or not set(sources.values()) <= set(SOURCES):
+                raise ValueError("its arrays are not those of a retimed motion")
+            given = found.settings["reactions"]
+            limits = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in given]
+            if any(not 0 <= link < len(robot.links) for _, link, _, _ in limits):
+                raise ValueError("a reaction of a link that the robot has not")
+            joint_path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
+            timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
+            bounds = Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(limits))
+            return cls(robot, joint_path, timing, bounds, found.settings["settings"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
         Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.
-
-        Example:
-            >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
-            >>> len(line.plot().axes)
-            4
         """
-        times = np.linspace(0.0, self.duration, DRAWN)
-        at = self.at(times)
-        drawn = quantities(self.robot, self.bounds, self.duration, at.q, at.v, at.a, at.jerk, at.tau)
-        return plot_quantities(drawn, times, f"{self.robot.name}: retimed, {self.duration:.4g} s", path)
+        robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, DRAWN)
+        at, names, own = self.at(times), robot.coordinate_names, units(robot)[1]
+        forces = [FORCES[unit] for unit in own]
+
+        def curves(title: str, kind: str, unit: str, of: Sequence[str], values: Array, jumps: Any = None) -> Quantity:
+            limits = (Bound(0.0, self.duration, *bounds.values[kind]),) if bounds.has(kind) else ()
+            return Quantity(title, names, [f"{each}{unit}" for each in of], values, limits, jumps, False)
+
+        range_of_joints = (Bound(0.0, self.duration, robot.lower, robot.upper),)
+        drawn = [
+            Quantity("Positions", names, own, at.q, range_of_joints, fits=False),
+            curves("Velocities", "velocity", "/s", own, at.v),
+            curves("Accelerations", "acceleration", "/s²", own, at.a),
+            curves("Forces", "torque", "", forces, at.tau, friction_jumps(robot, at.v)),
+        ]
+        if bounds.has("jerk"):
+            drawn.append(curves("Jerks", "jerk", "/s³", own, at.jerk))
+        if bounds.has("torque_rate"):
+            rates = robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
+            drawn.append(curves("Rates of forces", "torque_rate", "/s", forces, rates))
+        if bounds.reactions:
+            joints = [f"{kind} {joint}" for joint, _, kind, _ in bounds.reactions]
+            kinds = [REACTION_UNITS[kind] for _, _, kind, _ in bounds.reactions]
+            most = np.array([size for *_, size in bounds.reactions])
+            bound = Bound(0.0, self.duration, np.full(len(most), -np.inf), most)
+            drawn.append(Quantity("Reactions", joints, kinds, self._reactions(at), (bound,), fits=False))
+        return plot_quantities(drawn, times, f"{robot.name}: retimed, {self.duration:.4g} s", path)
 
     def _archive(self) -> Archive:
-        return archive(self.robot, self.path, self.timing, self.bounds, self.settings)
+        path, bounds = self.path, self.bounds
+        arrays: dict[str, Any] = {"breaks": path.breaks[0], "pieces": path.pieces[0]}
+        arrays |= {"robot": as_bytes(robot_text(self.robot))} | self.timing._asdict()
+        arrays |= {kind: bounds.values[kind] for kind in KINDS}
+        own = {"settings": plain(self.settings), "sources": dict(bounds.sources), "reactions": plain(bounds.reactions)}
+        return Archive(self.kind, arrays, own, {"times": ["s"], "pieces": state_units(self.robot)["q"]})
 
     def _columns(self) -> list[Column]:
-        return columns(self.robot, self.times, self.q, self.v, self.a, self.tau)
+        return self._table(self._knots)
+
+    def _table(self, at: RetimedInstants) -> list[Column]:
+        """Return time, q, v, a and tau at times (T,)."""
+        found, own = [Column("time", "s", at.times)], state_units(self.robot)
+        for letter in ("q", "v", "a", "tau"):
+            found += columns_of(letter, self.robot.coordinate_names, own[letter], getattr(at, letter))
+        return found
 
     def _content(self) -> dict[str, Any]:
-        motion = {"times": self.times, "q": self.q, "v": self.v, "a": self.a, "tau": self.tau, "active": self.active}
-        facts = {"duration": self.duration, "excess": self.excess, **motion}
-        return content(self.robot, self.bounds, self.settings, facts)
-
-    def _outside(self) -> list[str]:
-        """Return the coordinates that leave the range of their joints."""
-        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
-        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
-        return [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
+        bounds, names = self.bounds, ("duration", "excess", "times", "q", "v", "a", "tau", "active")
+        return {
+            "units": {"times": "s", "duration": "s", "excess": "1", **state_units(self.robot)},
+            "robot": robot_facts(self.robot),
+            "settings": plain(self.settings),
+            "bounds": {
+                kind: {"source": bounds.sources[kind], "lower": plain(low), "upper": plain(high)}
+                for kind, (low, high) in bounds.values.items()
+            },
+            "reactions": [
+                {"joint": joint, "kind": kind, "bound": size, "unit": REACTION_UNITS[kind]}
+                for joint, _, kind, size in bounds.reactions
+            ],
+            **{name: plain(getattr(self, name)) for name in names},
+        }
 
     def _summary(self) -> Summary:
         largest = self.largest
@@ -502,10 +391,12 @@ class Retimed(Result):
         if worst:
             facts["largest use between knots"] = f"{100 * largest[worst]:.2f} % of {worst}"
         for joint, _, kind, size in self.bounds.reactions:
-            name, unit = f"reaction {kind} {joint}", "N" if kind == "force" else "N m"
-            facts[name] = f"{size:g} {unit} ({100 * largest[name]:.1f} %)"
-        outside = self._outside()
-        if outside:
+            name = f"reaction {kind} {joint}"
+            facts[name] = f"{size:g} {REACTION_UNITS[kind]} ({100 * largest[name]:.1f} %)"
+        q, robot = self.at(np.linspace(0.0, self.duration, DRAWN)).q, self.robot
+        beyond = np.any((q < robot.lower - LIMIT) | (q > robot.upper + LIMIT), axis=0).tolist()
+        if any(beyond):
+            outside = [name for name, own in zip(robot.coordinate_names, beyond, strict=True) if own]
             facts["beyond their position limits"] = ", ".join(outside)
         kinds = [kind for kind in KINDS if self.bounds.has(kind)]
         rows = []

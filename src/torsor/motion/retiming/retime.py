@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from torsor.base.arrays import Array, Flags, Indices
 from torsor.base.checks import number, real_array, whole_number
 from torsor.base.errors import ModelError
-from torsor.compiler import Kernel, compile
+from torsor.compiler import compile
 from torsor.compiler.repeat import Call, Workspace, narrow
 from torsor.mechanism.mechanism import force_units
-from torsor.motion.retiming.bounds import Bounds, RowKernel
+from torsor.motion.retiming.bounds import KINDS, Bounds, RowKernel
 from torsor.motion.retiming.given import check_retimable, read_path
 from torsor.motion.retiming.path import Grid, JointPath, Timing
 from torsor.motion.retiming.result import Retimed
@@ -57,24 +57,6 @@ class Profile(NamedTuple):
     high: Array
     failing: Flags
 
-    def path(self, b: int) -> "Profile":
-        """Return that of one path."""
-        return Profile(*(each[b] for each in self))
-
-
-class _Kernels(NamedTuple):
-    """``interval`` makes of the rows at its ends: limits of x, affine functions of both passes, and its rows.
-
-    ``pairs`` returns the limits of x by all pairs with one row, where they are not part of ``interval``. ``backward``
-    and ``forward`` are the passes, and ``timing`` returns the time, u and whether there is no timing.
-    """
-
-    interval: Kernel
-    pairs: Kernel
-    backward: Kernel
-    forward: Kernel
-    timing: Kernel
-
 
 def fastest(rows: Array, most: Array, h: Array, start: ArrayLike, end: ArrayLike) -> Profile:
     """Return the fastest timing of B paths with G intervals of lengths h (B, G).
@@ -108,40 +90,39 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
     def calls(arrays: dict[str, Array]) -> list[Call]:
         rows, most, h, x, sets, timing, back, ahead, own = arrays.values()
         ends = [part for each in (sets, most, x) for part in (each[:, :-1], each[:, 1:])]
-        by_knot, several = sets.swapaxes(0, 1), []
+        by_knot, several, made = sets.swapaxes(0, 1), [], [back, ahead]
         if r > FEW:
+            made.append(own)
             own = own.reshape(-1, m, 4)
             each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
-            several = [Call(kernels.pairs, [each, own.swapaxes(0, 1), best], [best])]
+            several = [Call(kernels["pairs"], [each, own.swapaxes(0, 1), best], [best])]
         return [
-            Call(
-                kernels.interval, [rows[:, :-1], rows[:, 1:], h], [back, ahead, *([arrays["own"]] if r > FEW else [])]
-            ),
+            Call(kernels["interval"], [rows[:, :-1], rows[:, 1:], h], made),
             *several,
-            Call(kernels.backward, [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
-            Call(kernels.forward, [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
-            Call(kernels.timing, [*ends, h], [timing]),
+            Call(kernels["backward"], [back.swapaxes(0, 1)[::-1], most.T[-2::-1], by_knot[:0:-1]], [by_knot[-2::-1]]),
+            Call(kernels["forward"], [ahead.swapaxes(0, 1), by_knot[1:], x.T[:-1]], [x.T[1:]]),
+            Call(kernels["timing"], [*ends, h], [timing]),
         ]
 
     return Workspace(shapes, calls)
 
 
 @cache
-def _kernels(r: int, width: int | None) -> _Kernels:
+def _kernels(r: int, width: int | None) -> dict[str, Any]:
     """Return the compiled functions for r rows at each knot; ``width`` is that of the passes."""
     m = 2 * r
     results = [(2 + 4 * m,), (2 * m,), *([] if r <= FEW else [(m, 4)])]
-    made: list[Any] = [
-        compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
-        compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
-        compile(_backward(m), inputs=[(2 + 4 * m,), (), (2,)], outputs=[(2,)], width=width),
-        compile(_forward(m), inputs=[(2 * m,), (2,), ()], outputs=[()], width=width),
-        compile(_timing(), inputs=[(2,), (2,), (), (), (), (), ()], outputs=[(3,)]),
-    ]
-    return _Kernels(*made)
+    return {
+        "interval": compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
+        "pairs": compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
+        "backward": compile(_backward(m), inputs=[(2 + 4 * m,), (), (2,)], outputs=[(2,)], width=width),
+        "forward": compile(_forward(m), inputs=[(2 * m,), (2,), ()], outputs=[()], width=width),
+        "timing": compile(_timing(), inputs=[(2,), (2,), (), (), (), (), ()], outputs=[(3,)]),
+    }
 
 
 def _interval(r: int) -> ca.Function:
+    """Return the limits of x, the affine functions of both passes, and (if there are many) the rows of an interval."""
     left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
     step, found = 2 * h, []
     for at, ahead in ((left, 0), (right, step)):
@@ -188,9 +169,8 @@ def _pairs(m: int) -> ca.Function:
     """Return the limits of x by all pairs with one more row."""
     rows, row, best = ca.SX.sym("rows", m, 4), ca.SX.sym("row", 4), ca.SX.sym("best", 2)
     lower, upper = _limits(rows, row.T)
-    return ca.Function(
-        "retiming_pairs", [rows, row, best], [ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))]
-    )
+    found = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
+    return ca.Function("retiming_pairs", [rows, row, best], [found])
 
 
 def _backward(m: int) -> ca.Function:
@@ -234,9 +214,8 @@ def cause(
 ) -> ModelError:
     """Return the error of a path without a timing: ``table`` (G + 1, 4, r) and all else are of this path."""
     if len(found.u) == 1 and not any(speeds):
-        return ModelError(
-            "a grid of one interval, from rest to rest", where=where, allowed="2 or more", fix="more knots"
-        )
+        text = "a grid of one interval, from rest to rest"
+        return ModelError(text, where=where, allowed="2 or more", fix="more knots")
     low, high = table[:, 2], table[:, 3]
     held = np.maximum(low, -high)
     if (held > 0).any():
@@ -247,14 +226,12 @@ def cause(
         if kind != "torque":  # a row is one side of a polygon within the circle of the magnitude
             return ModelError(f"standing still takes more than the bound of {kind} {place}", where=where, fix=fix)
         unit = force_units(rows.robot).get(name, "N m")
-        takes, allowed = abs(held[k, row]) + (high[k, row] - low[k, row]) / 2, (high[k, row] - low[k, row]) / 2
-        text = f"standing still takes {takes:.4g} {unit} of torque {place}"
-        return ModelError(text, where=where, allowed=f"{allowed:.4g} {unit}", fix=fix)
+        most_torque = (high[k, row] - low[k, row]) / 2
+        text = f"standing still takes {abs(held[k, row]) + most_torque:.4g} {unit} of torque {place}"
+        return ModelError(text, where=where, allowed=f"{most_torque:.4g} {unit}", fix=fix)
     if found.x[-1] > most[-1]:
-        fastest = speeds[1] * np.sqrt(most[-1] / found.x[-1])
-        return ModelError(
-            argument="end", value=float(speeds[1]), where=where, allowed=f"0 to {fastest:.6g}, by the velocity bounds"
-        )
+        allowed = f"0 to {speeds[1] * np.sqrt(most[-1] / found.x[-1]):.6g}, by the velocity bounds"
+        return ModelError(argument="end", value=float(speeds[1]), where=where, allowed=allowed)
     if found.x[0] > found.high[0] >= found.low[0]:
         fastest = speeds[0] * np.sqrt(max(found.high[0], 0.0) / found.x[0])
         allowed = f"0 to {fastest:.6g}: faster, it cannot brake in time"
@@ -331,13 +308,7 @@ def retime(
     where = f"{robot.name}: retime"
     if robot.target.dtype != "float64" or robot.target.device == "cuda":
         robot = robot.to(dtype="float64", device="cpu")
-    given = {
-        "velocity": velocity,
-        "acceleration": acceleration,
-        "jerk": jerk,
-        "torque": torque,
-        "torque_rate": torque_rate,
-    }
+    given = dict(zip(KINDS, (velocity, acceleration, jerk, torque, torque_rate), strict=True))
     bounds, rows = _bounds(robot, given, reactions)
     paths, batch, first = read_path(robot, path, tolerance, where)
     if first and np.ndim(knots):
@@ -357,13 +328,21 @@ def _timed(
     rows: RowKernel, bounds: Bounds, paths: JointPath, knots: Any, settings: dict[str, Any], where: str
 ) -> list[Retimed]:
     """Return the timings of paths on the same grid."""
-    grid, speeds = _grid(paths, knots, where), (settings["start"], settings["end"])
+    speeds = settings["start"], settings["end"]
+    if np.ndim(knots):
+        grid = Grid.at(paths, real_array(knots, where, "knots").ravel(), where)
+    else:
+        grid = Grid.even(paths, None if knots is None else whole_number(knots, where, "knots", most=10_000))
     profile = _profile(rows, paths, grid, speeds, where)
     if bounds.smooth:
         count = intervals_of(paths, where) if knots is None else len(grid.piece)
+        if any(speeds):
+            text = f"start is {speeds[0]:g} and end {speeds[1]:g}, with bounds of jerk or torque rate"
+            raise ModelError(text, where=where, allowed="0 and 0, from rest to rest")
+        single = [paths.path(b) for b in range(len(paths.breaks))]
         return [
-            _smooth(rows, bounds, paths.path(b), time, count, settings, where)
-            for b, time in enumerate(profile.times[:, -1].tolist())
+            Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
+            for path, least in zip(single, profile.times[:, -1].tolist(), strict=True)
         ]
     for _ in range(REFINEMENTS if knots is None else 0):
         parts = _needed(rows, paths, grid, profile)
@@ -408,28 +387,6 @@ def _key(value: Any) -> Any:
     return array.shape, array.dtype.str, array.tobytes()
 
 
-def _smooth(
-    rows: RowKernel,
-    bounds: Bounds,
-    path: JointPath,
-    least: float,
-    count: int,
-    settings: dict[str, Any],
-    where: str,
-) -> Retimed:
-    """Return the timing of one path within bounds of jerk and torque rate."""
-    if settings["start"] or settings["end"]:
-        found = f"start is {settings['start']:g} and end {settings['end']:g}, with bounds of jerk or torque rate"
-        raise ModelError(found, where=where, allowed="0 and 0, from rest to rest")
-    return Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
-
-
-def _grid(paths: JointPath, knots: Any, where: str) -> Grid:
-    if knots is None or np.ndim(knots) == 0:
-        return Grid.even(paths, None if knots is None else whole_number(knots, where, "knots", most=10_000))
-    return Grid.at(paths, real_array(knots, where, "knots").ravel(), where)
-
-
 def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float, float], where: str) -> Profile:
     """Return the fastest timing, or raise the error that says why there is none."""
     piece, way = grid.knots
@@ -437,7 +394,7 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
     found = fastest(table, most, grid.h, start, end)
     if rows.has_friction and not np.count_nonzero(found.failing):
-        d1, x = paths.at(piece, way)[1], found.x
+        d1, x = paths.slopes(piece, way), found.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
         turning[:, :-1] |= turning[:, 1:]
@@ -455,7 +412,8 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
         b = int(np.argmax(found.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
         s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
-        raise cause(rows, table[b], most[b], found.path(b), np.append(s, paths.breaks[b, -1]), speeds, here)
+        own = Profile(*(each[b] for each in found))
+        raise cause(rows, table[b], most[b], own, np.append(s, paths.breaks[b, -1]), speeds, here)
     return found
 
 
@@ -463,7 +421,7 @@ def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike
     """Return x (B, 1) of a speed, the norm of the joint velocities, at an end of the paths."""
     if speed == 0:
         return 0.0
-    slope = np.linalg.norm(paths.at(np.array([piece]), way[:, None])[1], axis=-1)
+    slope = np.linalg.norm(paths.slopes(np.array([piece]), way[:, None]), axis=-1)
     return np.asarray((speed / np.maximum(slope, 1e-300)) ** 2)
 
 
@@ -481,7 +439,7 @@ def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> In
     table, most = rows.at(paths.pieces[:, grid.piece, None], way)
     if rows.has_friction:
         shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
-        table = rows.with_friction(table, paths.at(piece, way.reshape(shape))[1].reshape(*way.shape, -1), inner)
+        table = rows.with_friction(table, paths.slopes(piece, way.reshape(shape)).reshape(*way.shape, -1), inner)
     a, b, low, high = (table[..., k, :] for k in range(4))
     value = a * found.u[..., None, None] + b * inner[..., None]
     left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))

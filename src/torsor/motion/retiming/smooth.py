@@ -141,9 +141,8 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     samples = _Sampled(count, h, near, inner.reshape(count, -1), fastest, np.ones(count))
     compiled = _kernels(len(rows.names), at.shape[-1] // len(rows.names))
     piece, place, part = beside_breaks(path, s)
-    window = PathWindow(
-        compiled, samples, _ratios(rows, bounds), count, part, _coefficients(rows, path, piece, place, part)
-    )
+    beside = _coefficients(rows, path, piece, place, part)
+    window = PathWindow(compiled, samples, _ratios(rows, bounds), count, part, beside)
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
         fix = "wider bounds, so that the robot can stand still everywhere"
@@ -228,14 +227,9 @@ def _timing(s: Array, points: Array) -> Timing:
 
 def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
     """Do all pieces of a work, and return its result."""
-
-    def whole() -> Generator[None, None, Any]:
-        return (yield from work)
-
-    running = whole()
     while True:
         try:
-            next(running)
+            next(work)
         except StopIteration as end:
             return end.value
 
@@ -248,13 +242,11 @@ def _kernels(r: int, parts: int) -> Kernels:
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
     """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
     found = []
-    for kind, rate, own in (
-        ("acceleration", "jerk", rows.motion.accelerations),
-        ("torque", "torque_rate", rows.motion.torques),
-    ):
+    kinds = ("acceleration", "jerk", rows.accelerations), ("torque", "torque_rate", rows.torques)
+    for kind, rate, own in kinds:
         low, high = (np.clip(each[list(own)], -LARGEST, LARGEST) for each in bounds.values[kind])
         found.append((high - low) / 2 / bounds.values[rate][1, list(own)])
-    return np.concatenate([*found, np.zeros(len(rows.motion.reactions) * SIDES // 2)])
+    return np.concatenate([*found, np.zeros(len(rows.reactions) * SIDES // 2)])
 
 
 def _largest(most: Array) -> Array:
@@ -284,7 +276,7 @@ def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, pa
     length = path.breaks[0, -1] - path.breaks[0, 0]
     shape = np.stack([each / length**k for k, each in enumerate(stretched(part)[1:])], axis=-1)
     powers = path.pieces.shape[2]
-    key = "smooth retiming", powers, tuple(rows.motion), source_hash("motion/retiming")
+    key = "smooth retiming", powers, rows.key, source_hash("motion/retiming")
     r, parts = len(rows.names), 8 if rows.has_friction else 6
     shapes = [(powers, rows.robot.nv), (), (3,), rows.numbers.shape], [(parts * r + 2,)]
     kernel: AnyKernel = rows.robot.kernels.kernel(key, lambda: _trace(rows, powers), lambda _: shapes)
@@ -297,7 +289,7 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
 
     With u = s'' and x = s'^2 of the place, u = g1 u_p + g2 x_p and x = g1^2 x_p of the progress.
     """
-    n, first = rows.robot.nv, len(rows.motion.accelerations)
+    n, first = rows.robot.nv, len(rows.accelerations)
     piece, way, numbers = ca.SX.sym("piece", powers, n), ca.SX.sym("way"), ca.SX.sym("numbers", len(rows.numbers))
     shape, change = ca.SX.sym("shape", 3), ca.SX.sym("change")
     g1, g2, g3 = ca.vertsplit(shape)
@@ -308,16 +300,15 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
     a, b, low, high = (each.T for each in ca.vertsplit(table))
     half, parts = (high - low) / 2, [a * slope, a * bend + b * slope**2, -(high + low) / 2]
     if rows.has_friction:
-        friction, own = rows.robot.function("friction_force"), list(rows.motion.torques)
+        friction, own = rows.robot.function("friction_force"), list(rows.torques)
         d1 = on_path(piece, place, 2)[1]
         once, twice = friction(d1)[own], friction(2 * d1)[own]
         none = ca.SX.zeros(len(rows.names) - first - len(own), 1)
         parts[2] += ca.vertcat(ca.SX.zeros(first, 1), 2 * once - twice, none)
         parts.append(slope * ca.vertcat(ca.SX.zeros(first, 1), twice - once, none))
     slopes = [ca.jtimes(each, change, 1) for each in parts]
-    scaled = ca.vertcat(
-        *(each / half for each in (*parts, *slopes)), ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST), 0
-    )
+    largest = ca.fmin(most / ca.fmax(slope**2, TINY), LARGEST)
+    scaled = ca.vertcat(*(each / half for each in (*parts, *slopes)), largest, 0)
     result = ca.densify(ca.cse(ca.substitute(scaled, change, 0)))
     return ca.Function("smooth_retiming", [piece, way, shape, numbers], [result])
 

@@ -33,13 +33,7 @@ class Case(NamedTuple):
 
 
 class Cases:
-    """Cases that are made one by one when they are needed, and whose number is known.
-
-    Example:
-        >>> found = grid(height=[1.6, 1.8], load=[0.0, 10.0])
-        >>> len(found), list(found)[1]
-        (4, {'height': 1.6, 'load': 10.0})
-    """
+    """Cases that are made one by one when they are needed, and whose number is known."""
 
     def __init__(self, count: int, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
         self._count, self._make = count, make
@@ -99,12 +93,7 @@ def samples(
 
 
 def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None = None) -> Iterator[Case]:
-    """Yield the cases with their numbers, their values checked and as plain Python values.
-
-    Example:
-        >>> next(numbered([{"height": np.float64(1.8)}]))
-        Case(number=0, values={'height': 1.8})
-    """
+    """Yield the cases with their numbers, their values checked and as plain Python values."""
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         allowed = "a list of tables {parameter: value}, or studies.grid(...) or studies.samples(...)"
         raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
@@ -122,12 +111,7 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
 
 
 def check_text(text: str, where: str, what: str) -> str:
-    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate).
-
-    Example:
-        >>> check_text("männlich", "case 0", "sex")
-        'männlich'
-    """
+    r"""Return text that a file can hold; raise ModelError for half of a character (a lone surrogate)."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -143,11 +127,8 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
         return [_plain_parameter(each, where, name) for each in value]
     if isinstance(value, str):
         return check_text(value, where, name)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int) and abs(value) <= LARGEST:
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    is_exact = isinstance(value, int) and abs(value) <= LARGEST
+    if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
         return value
     allowed = "finite numbers, text, truth values, and lists of them"
     fix = "make other objects within the function, from such values"
@@ -180,6 +161,12 @@ class Row(NamedTuple):
         """Whether the case is "done" or "failed"."""
         return "failed" if self.error else "done"
 
+    @property
+    def cells(self) -> dict[str, Any]:
+        """All values by the names of their columns."""
+        own = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
+        return dict(zip(OWN, own, strict=True)) | self.values | self.results
+
 
 def results_of(found: Any) -> dict[str, Any]:
     """Return the results of a function by column: nested tables have names with dots, one value is called "value".
@@ -207,14 +194,6 @@ def results_of(found: Any) -> dict[str, Any]:
     return results
 
 
-def check_names(values: Mapping[str, Any], results: Mapping[str, Any]) -> None:
-    """Raise ModelError where a result has the name of a parameter or of a column of every table."""
-    for name in results:
-        if name in values or name in OWN:
-            fix = "give it another name"
-            raise ModelError(f"the result {name!r} has the name of another column", value=name, where="sweep", fix=fix)
-
-
 def _plain_result(value: Any, name: str) -> Any:
     """Return a number, text, a truth value, None, or an array of real numbers."""
     if isinstance(value, str):
@@ -237,23 +216,13 @@ NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}
 
 
 def noun(kind: Kind) -> str:
-    """Return the kind of a column in words.
-
-    Example:
-        >>> noun("text"), noun("array2")
-        ('text', 'an array with 2 axes')
-    """
+    """Return the kind of a column in words."""
     axes = kind.removeprefix("array")
     return NOUNS.get(kind) or f"an array with {axes} {'axis' if axes == '1' else 'axes'}"
 
 
 def kind_of(value: Any) -> Kind:
-    """Return the kind of the column of a value.
-
-    Example:
-        >>> kind_of(2.0), kind_of(True), kind_of("male"), kind_of([1.0, 2.0])
-        ('number', 'truth', 'text', 'array1')
-    """
+    """Return the kind of the column of a value."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, str):

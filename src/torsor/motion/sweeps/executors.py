@@ -24,7 +24,7 @@ from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.base.progress import be_silent
 from torsor.motion import MotionError
-from torsor.motion.sweeps.cases import Case, Row, check_names
+from torsor.motion.sweeps.cases import OWN, Case, Row
 from torsor.motion.sweeps.subjects import Subject
 from torsor.simulation import SimulationError
 
@@ -82,28 +82,26 @@ def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
 
 
 def run_case(subject: Subject, case: Case) -> Row:
-    """Return the row of a case; its error, if it has one, is in the row.
-
-    Example:
-        >>> run_case(Subject("ratio", lambda a, b: a / b), Case(7, {"a": 1.0, "b": 0.0})).error
-        'ZeroDivisionError: float division by zero'
-    """
+    """Return the row of a case; its error, if it has one, is in the row."""
     start, results, units = perf_counter(), dict[str, Any](), dict[str, str]()
     # Warnings belong to a case only where no other thread can change their filters meanwhile.
     here = threading.current_thread() is threading.main_thread()
-    with _one_thread(), warnings.catch_warnings(record=True) if here else warnings.catch_warnings() as caught:
+    # Linear algebra has one thread: the workers share the cores among themselves.
+    with _threads().limit(limits=1), warnings.catch_warnings(record=here) as caught:
         if here:
             warnings.simplefilter("default")
         try:
             found = subject.run(case.values)
-            check_names(case.values, found.results)
+            for name in found.results:
+                if name in case.values or name in OWN:
+                    text, fix = f"the result {name!r} has the name of another column", "give it another name"
+                    raise ModelError(text, value=name, where="sweep", fix=fix)
             results, error, units = found.results, found.reason, dict(found.units)
         except (Exception, SystemExit) as wrong:
             error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
-    error, warning = _encodable(error), "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
-    return Row(
-        case.number, case.digest, case.values, results, error, _encodable(warning), perf_counter() - start, units
-    )
+    warning = "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+    texts, seconds = (_encodable(error), _encodable(warning)), perf_counter() - start
+    return Row(case.number, case.digest, case.values, results, *texts, seconds, units)
 
 
 def _encodable(text: str) -> str:
@@ -111,13 +109,9 @@ def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _one_thread() -> Any:
-    """Return a context in which linear algebra has one thread: the workers share the cores among themselves."""
-    return _controller().limit(limits=1)
-
-
 @cache
-def _controller() -> Any:
+def _threads() -> Any:
+    """Return the controller of the threads of linear algebra."""
     return ThreadpoolController()
 
 
@@ -338,12 +332,7 @@ def _end_with_parent() -> None:
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use.
-
-    Example:
-        >>> cores() >= 1
-        True
-    """
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -353,12 +342,7 @@ MAX_RENEWED = 30  # executors in a row that break before they compute a case
 
 
 class Here(Executor):
-    """An executor that computes in this process, at once.
-
-    Example:
-        >>> Here().submit(pow, 2, 10).result()
-        1024
-    """
+    """An executor that computes in this process, at once."""
 
     _max_workers = 1
 
@@ -380,9 +364,12 @@ class Pool:
     """
 
     def __init__(self, executor: Any, workers: int | None, subject: Subject) -> None:
-        self._subject, self._make = subject, _maker(executor, workers)
-        self._is_given, self._renewed = isinstance(executor, Executor) or _is_client(executor), 0
-        self.executor: Executor = executor if isinstance(executor, Executor) else self._made()
+        if executor is not None and workers is not None:
+            raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
+        self._subject, self._source, self._workers = subject, executor, workers
+        self._is_given = isinstance(executor, Executor) or _is_client(executor)
+        self.renewed = 0  # since the last case that was computed
+        self.executor: Executor = self._made()
         self.is_here = isinstance(self.executor, Here)
         # Threads of this process share the function: it need not be sent.
         self._parcel = None if isinstance(self.executor, (Here, ThreadPoolExecutor)) else Parcel.of(subject)
@@ -393,7 +380,11 @@ class Pool:
         if self.is_here:
             return 1
         if monotonic() - self._asked >= _REFRESH:
-            self._asked, self._size = monotonic(), max(1, _workers(self.executor))
+            client = getattr(self.executor, "_client", None)
+            known = getattr(self.executor, "workers", None) or getattr(self.executor, "_max_workers", None)
+            count = known if isinstance(known, int) else cores()
+            size = count if client is None else int(sum(client.nthreads().values()))
+            self._asked, self._size = monotonic(), max(1, size)
         return AHEAD * self._size
 
     def submit(self, case: Case, attempt: int) -> "Future[Any]":
@@ -409,15 +400,25 @@ class Pool:
             raise ModelError(f"the executor takes no cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
-        found = self._make()
-        if not isinstance(found, Executor) and not hasattr(found, "submit"):
-            allowed = "an executor of concurrent.futures"
-            raise ModelError(f"the function executor returned {type(found).__name__}", where="sweep", allowed=allowed)
-        return found
-
-    def worked(self) -> None:
-        """Note that a case was computed, so that the executor is sound."""
-        self._renewed = 0
+        """Return the executor that was given, or another one of the same kind."""
+        source: Any = self._source
+        if source is None:
+            return Here() if self._workers == 0 else Processes(self._workers)
+        if isinstance(source, Executor):
+            return source
+        if isinstance(source, str):
+            return _connected(source)
+        if _is_client(source):
+            return cast(Executor, source.get_executor(pure=False))
+        allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
+        if not callable(source):
+            found = f"is of type {type(source).__name__}"
+            raise ModelError(found, argument="executor", where="sweep", allowed=allowed)
+        made = source()
+        if not isinstance(made, Executor) and not hasattr(made, "submit"):
+            found, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
+            raise ModelError(found, where="sweep", allowed=allowed)
+        return cast(Executor, made)
 
     def is_loss(self, error: BaseException) -> bool:
         """Whether an error says that the worker of a case was lost; raise it where no other worker can help."""
@@ -431,14 +432,10 @@ class Pool:
             return True
         return False
 
-    def is_broken_by(self, error: BaseException) -> bool:
-        """Whether an error says that the whole executor is useless: all its cases are lost, whoever is the cause."""
-        return isinstance(error, BrokenExecutor) and not isinstance(error, WorkerDiedError)
-
     def renew(self) -> None:
         """Make another executor in the place of a broken one."""
-        self._renewed += 1
-        if self._is_given or self._renewed > MAX_RENEWED:
+        self.renewed += 1
+        if self._is_given or self.renewed > MOST_RENEWED:
             found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
             fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
             raise ModelError(found, where="sweep", fix=fix)
@@ -465,22 +462,6 @@ def _is_client(executor: Any) -> bool:
     return hasattr(executor, "get_executor")
 
 
-def _maker(executor: Any, workers: int | None) -> Callable[[], Executor]:
-    """Return a function that makes an executor."""
-    if executor is None:
-        return Here if workers == 0 else lambda: Processes(workers)
-    if workers is not None:
-        raise ModelError("and workers are both given", argument="executor", where="sweep", allowed="one of them")
-    if isinstance(executor, str):
-        return lambda: _connected(executor)
-    if _is_client(executor):
-        return lambda: cast(Executor, executor.get_executor(pure=False))
-    if isinstance(executor, Executor) or callable(executor):
-        return cast(Callable[[], Executor], executor)
-    allowed = "an executor of concurrent.futures, a function that makes one, a distributed.Client, or an address"
-    raise ModelError(f"is of type {type(executor).__name__}", argument="executor", where="sweep", allowed=allowed)
-
-
 def _connected(address: str) -> Executor:
     """Return the executor of a cluster."""
     try:
@@ -493,12 +474,3 @@ def _connected(address: str) -> Executor:
         fix = "start it with: dask scheduler"
         raise ModelError(f"no scheduler at {address!r}: {error}", value=address, where="sweep", fix=fix) from None
     return cast(Executor, client.get_executor(pure=False))
-
-
-def _workers(executor: Executor) -> int:
-    """Return the number of cases that an executor computes at a time."""
-    client = getattr(executor, "_client", None)
-    if client is not None:
-        return int(sum(client.nthreads().values()))
-    known = getattr(executor, "workers", None) or getattr(executor, "_max_workers", None)
-    return known if isinstance(known, int) else cores()

@@ -3,7 +3,6 @@
 See docs/sweep.md.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from reprlib import repr as short
@@ -30,13 +29,7 @@ AXIS = ("from", "to", "count")
 
 @dataclass(frozen=True)
 class Study:
-    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it.
-
-    Example:
-        >>> study = Study("two-link-time", grid(points=[6, 8]))
-        >>> study.run(workers=0).done
-        2
-    """
+    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it."""
 
     problem: str | Path
     cases: Cases
@@ -92,24 +85,24 @@ class _Reader:
         options: Table = {"keep": data.get("keep", []), "fixed": data.get("fixed"), "units": data.get("units")}
         options["settings"] = {SETTINGS[key]: value for key, value in solver.items()}
         output = self.path.parent / data["output"] if "output" in data else None
-        cases = getattr(self, f"_{ways[0]}")(data[ways[0]])
-        problem = self._problem(data["problem"])
-        return Study(problem, cases, output, data.get("workers"), data.get("cluster"), options)
-
-    def _problem(self, name: str) -> str | Path:
-        if name in NAMED_PROBLEMS:
-            return name
-        if not (self.path.parent / name).is_file():
+        try:
+            cases = getattr(self, f"_{ways[0]}")(data[ways[0]])
+        except ModelError as wrong:
+            raise wrong if str(wrong).startswith(self.source) else wrong.inside(self.source) from None
+        name = data["problem"]
+        file = self.path.parent / name
+        if name not in NAMED_PROBLEMS and not file.is_file():
             allowed = f"a .toml file, from the folder of this one, or one of {', '.join(NAMED_PROBLEMS)}"
             raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
-        return self.path.parent / name
+        problem = name if name in NAMED_PROBLEMS else file
+        return Study(problem, cases, output, data.get("workers"), data.get("cluster"), options)
 
     # The three ways to write cases
 
     def _grid(self, given: Any) -> Cases:
         where = f"{self.source}: grid"
         axes = {name: self._axis(axis, f"{where}.{name}") for name, axis in self._leaves(given, where).items()}
-        return self._made(lambda: grid(axes))
+        return grid(axes)
 
     def _axis(self, axis: Any, where: str) -> list[Any]:
         if type(axis) is list:
@@ -129,7 +122,7 @@ class _Reader:
         where = f"{self.source}: random"
         check_keys(given, RANDOM, where, required=("count", "ranges"))
         ranges = self._leaves(given["ranges"], f"{where}.ranges")
-        return self._made(lambda: samples(given["count"], ranges, seed=given.get("seed", 0)))
+        return samples(given["count"], ranges, seed=given.get("seed", 0))
 
     def _cases(self, given: Any) -> Cases:
         if type(given) is not list or not given or not all(type(each) is dict for each in given):
@@ -147,9 +140,3 @@ class _Reader:
             else:
                 found[key] = value
         return found
-
-    def _made(self, make: Callable[[], Cases]) -> Cases:
-        try:
-            return make()
-        except ModelError as wrong:
-            raise wrong.inside(self.source) from None

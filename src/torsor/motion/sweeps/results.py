@@ -1,7 +1,7 @@
 """The results of a study as a table: rows are cases, columns are parameters and results with their units."""
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.base.checks import known_name
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import colours_of, label, label_of_title, new_figure, saved, styled
 from torsor.base.files import replacing
@@ -23,40 +24,6 @@ if TYPE_CHECKING:
 
 MAX_ROWS, MAX_COLUMNS = 8, 4
 MANY = 200  # cases from which on points are small and see-through
-
-
-def plot(
-    table: Mapping[str, NDArray[Any]],
-    columns: Mapping[str, Column],
-    title: str,
-    path: str | Path | None,
-    results: Sequence[str] | None,
-    parameters: Sequence[str] | None,
-) -> "Figure":
-    """Return a figure of numbers in a table, a row for each of ``results`` and a column for each of ``parameters``."""
-    numbers = [name for name, each in columns.items() if each.kind == "number"]
-    varied = [
-        name for name in numbers if columns[name].role == "parameter" and np.unique(_finite(table[name])).size > 1
-    ]
-    across = list(parameters) if parameters is not None else varied[:MAX_COLUMNS]
-    found = [name for name in numbers if columns[name].role == "result" and _finite(table[name]).size]
-    up = list(results) if results is not None else found[:MAX_ROWS]
-    for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
-        wrong = [name for name in names if name not in numbers]
-        if wrong or not names:
-            what_is = f"column {wrong[0]!r} has no numbers" if wrong else f"there is not {what}"
-            raise ModelError(what_is, where="results", allowed=", ".join(numbers) or "columns of numbers")
-    figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
-    grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
-    colours, few = colours_of(up), len(table[up[0]]) < MANY
-    for row, name in zip(grid, up, strict=True):
-        for axes, parameter in zip(row, across, strict=True):
-            size, alpha = (18.0, 0.9) if few else (6.0, 0.4)
-            axes.scatter(table[parameter], table[name], s=size, alpha=alpha, color=colours[name], linewidths=0)
-            styled(axes, "", _named(name, columns[name]) if parameter == across[0] else "")
-            axes.set_xlabel(_named(parameter, columns[parameter]) if name == up[-1] else "")
-    figure.suptitle(label_of_title(title))
-    return saved(figure, path)
 
 
 def _finite(values: NDArray[Any]) -> NDArray[Any]:
@@ -155,13 +122,7 @@ class Results:
         return {name: _array(values, columns[name].kind) for name, values in found.items()}
 
     def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
-        """Return a structured array (cases,) with a field for each column.
-
-        Example:
-            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
-            >>> found.to_numpy(["a", "twice"]).tolist()
-            [(1.0, 2.0), (2.0, 4.0)]
-        """
+        """Return a structured array (cases,) with a field for each column."""
         columns = self.table(names)
         fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
         found = np.empty(len(self), dtype=fields)
@@ -196,29 +157,37 @@ class Results:
         """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
 
         By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
-
-        Example:
-            >>> found = torsor.sweep(lambda a: {"twice": 2 * a}, [{"a": 1.0}, {"a": 2.0}], workers=0)
-            >>> found.plot().get_suptitle()
-            'study in memory: 2 cases done, 0 failed'
         """
-        where = "in memory" if self.path is None else self.path.name
-        title = f"study {where}: {self.done} cases done, {self.failed} failed"
         columns = self.columns
         numbers = [name for name, each in columns.items() if each.kind == "number"]
-        return plot(self.table(numbers), columns, title, path, results, parameters)
+        table = self.table(numbers)
+        of_role = {role: [name for name in numbers if columns[name].role == role] for role in ("parameter", "result")}
+        varied = [name for name in of_role["parameter"] if np.unique(_finite(table[name])).size > 1]
+        found = [name for name in of_role["result"] if _finite(table[name]).size]
+        across = varied[:MOST_COLUMNS] if parameters is None else list(parameters)
+        up = found[:MOST_ROWS] if results is None else list(results)
+        for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
+            wrong = [name for name in names if name not in numbers]
+            if wrong or not names:
+                text = f"column {wrong[0]!r} has no numbers" if wrong else f"there is not {what}"
+                raise ModelError(text, where="results", allowed=", ".join(numbers) or "columns of numbers")
+        figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
+        grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
+        colours, (size, alpha) = colours_of(up), (18.0, 0.9) if len(table[up[0]]) < MANY else (6.0, 0.4)
+        for row, name in zip(grid, up, strict=True):
+            for axes, parameter in zip(row, across, strict=True):
+                axes.scatter(table[parameter], table[name], s=size, alpha=alpha, color=colours[name], linewidths=0)
+                styled(axes, "", _named(name, columns[name]) if parameter == across[0] else "")
+                axes.set_xlabel(_named(parameter, columns[parameter]) if name == up[-1] else "")
+        where = "in memory" if self.path is None else self.path.name
+        figure.suptitle(label_of_title(f"study {where}: {self.done} cases done, {self.failed} failed"))
+        return saved(figure, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures, columns and rows as plain values, as for JSON; None where there is no finite number."""
-        columns = self.columns
-        rows = [{name: _plain(value) for name, value in row.items()} for row in self.rows()]
-        return {
-            "status": self.status,
-            "done": self.done,
-            "failed": self.failed,
-            "columns": [vars(each) for each in columns.values()],
-            "rows": rows,
-        }
+        counts = {"status": self.status, "done": self.done, "failed": self.failed}
+        columns = [vars(each) for each in self.columns.values()]
+        return {**counts, "columns": columns, "rows": [plain(row) for row in self.rows()]}
 
     def _chosen(self, names: list[str] | None) -> list[str]:
         known = self.columns
@@ -230,15 +199,7 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Return the results in a file of ``torsor.sweep``, also while a study writes to it.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = torsor.sweep(abs, [], output=f"{folder}/none.sqlite", workers=0)
-        ...     len(read(f"{folder}/none.sqlite"))
-        0
-    """
+    """Return the results in a file of ``torsor.sweep``, also while a study writes to it."""
     results = Results(Path(path))
     results._chosen(None)  # errors of the file come here
     return results
@@ -256,11 +217,3 @@ def _array(values: list[Any], kind: str) -> NDArray[Any]:
     for index, each in enumerate(values):
         found[index] = each
     return found
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return [_plain(each) for each in value.tolist()]
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

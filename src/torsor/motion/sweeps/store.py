@@ -12,6 +12,7 @@ import sqlite3
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ class Store(ABC):
     def __init__(self, units: Mapping[str, str]) -> None:
         self.columns: dict[str, Column] = {each.name: each for each in OWN_COLUMNS}
         self._units = units
+        self._writing: Writing | None = None
 
     @abstractmethod
     def known(self, number: int) -> str | None:
@@ -77,9 +79,10 @@ class Store(ABC):
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns, case by case, None where there is none."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close the file."""
+        if self._writing is not None:
+            self._writing.end()
 
     def append(self, rows: Sequence[Row]) -> None:
         """Write rows, all or none; a value of another kind than its column makes its case a failed one."""
@@ -96,17 +99,14 @@ class Store(ABC):
                 if value is None:
                     continue
                 kind = kind_of(value)
-                column = self.columns.setdefault(name, Column(name, role, kind, self._unit(name, row)))
+                unit = self._units.get(name) or row.units.get(name, "")
+                column = self.columns.setdefault(name, Column(name, role, kind, unit))
                 if column.kind != kind or column.role != role:
-                    error = (
-                        f"{role} {name!r} is {noun(kind)}; in other cases it is a {column.role}: {noun(column.kind)}"
-                    )
+                    other = f"in other cases it is a {column.role}: {noun(column.kind)}"
+                    error = f"{role} {name!r} is {noun(kind)}; {other}"
                     kept = {} if role == "parameter" else row.values
                     return row._replace(values=kept, results={}, error=row.error or error)
         return row
-
-    def _unit(self, name: str, row: Row) -> str:
-        return self._units.get(name) or row.units.get(name, "")
 
 
 class Writing:
@@ -148,12 +148,7 @@ def check_subject(path: Path, found: str, wanted: str | None) -> None:
 
 
 def _column_value(value: Any) -> Any:
-    """Return a list of numbers as an array, and any other list as the text of a list.
-
-    Example:
-        >>> _column_value([1, 2]), _column_value(["left", "right"]), _column_value(3)
-        (array([1., 2.]), '["left", "right"]', 3)
-    """
+    """Return a list of numbers as an array, and any other list as the text of a list."""
     if not isinstance(value, list):
         return value
     try:
@@ -215,24 +210,19 @@ class SqliteStore(Store):
 
     def _append(self, rows: Sequence[Row]) -> None:
         try:
-            self._insert(rows)
+            with self._transaction():
+                for name in [each for each in self.columns if each not in self._stored]:
+                    self._add(self.columns[name])
+                for row in rows:
+                    values = {name: value for name, value in row.cells.items() if value is not None}
+                    names, marks = self._names(values), ", ".join("?" * len(values))
+                    # The number is the primary key: a case that is there already stays as it is.
+                    text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
+                    self._file.execute(text, [_sqlite_value(each) for each in values.values()])
         except (sqlite3.Error, OverflowError) as error:
             fix = "free space on the disk, or write elsewhere; `resume=True` goes on"
             found = f"the results cannot be written: {error}"
             raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
-
-    def _insert(self, rows: Sequence[Row]) -> None:
-        with self._transaction():
-            for name in [each for each in self.columns if each not in self._stored]:
-                self._add(self.columns[name])
-            for row in rows:
-                own = (row.number, row.digest, row.state, row.error, row.warning, row.elapsed)
-                values = dict(zip((each.name for each in OWN_COLUMNS), own, strict=True)) | row.values | row.results
-                values = {name: value for name, value in values.items() if value is not None}
-                names, marks = self._names(values), ", ".join("?" * len(values))
-                # The number is the primary key: a case that is there already stays as it is.
-                text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
-                self._file.execute(text, [_sqlite_value(each) for each in values.values()])
 
     def _names(self, names: Iterable[str]) -> str:
         return ", ".join(_quoted(self._stored[each]) for each in names)
@@ -259,7 +249,7 @@ class SqliteStore(Store):
         kinds = [self.columns[name].kind for name in names]
         try:
             for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
-                yield tuple(_value_from_sqlite(value, kind) for value, kind in zip(row, kinds, strict=True))
+                yield tuple(map(_restored, row, kinds))
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
             found = f"its values are damaged: {str(error).splitlines()[0]}"
             raise ModelError(found, where=str(self._path or "results")) from None
@@ -267,36 +257,23 @@ class SqliteStore(Store):
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-        if self._writing is not None:
-            self._writing.end()
+        super().close()
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self._file)
-
-
-class _Transaction:
-    """A block that is written as a whole or not at all."""
-
-    def __init__(self, file: sqlite3.Connection) -> None:
-        self._file = file
-
-    def __enter__(self) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write a block as a whole or not at all."""
         self._file.execute("BEGIN IMMEDIATE")
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if error is None:
-            self._file.execute("COMMIT")
-        elif self._file.in_transaction:  # where the disk is full, SQLite has rolled it back
-            self._file.execute("ROLLBACK")
+        try:
+            yield
+        except BaseException:
+            if self._file.in_transaction:  # where the disk is full, SQLite has rolled it back
+                self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
 
 
 def _quoted(name: str) -> str:
-    """Return a name as SQL has it, whatever is in it.
-
-    Example:
-        >>> _quoted("left knee")
-        '"left knee"'
-    """
+    """Return a name as SQL has it, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -311,15 +288,13 @@ def _sqlite_value(value: Any) -> Any:
     return value
 
 
-def _value_from_sqlite(value: Any, kind: str) -> Any:
-    """Return a value of SQLite as it was."""
-    if value is None:
-        return None
-    if kind == "truth":
-        return bool(value)
+def _restored(value: Any, kind: str) -> Any:
+    """Return a value of a file as it was; arrays are bytes in SQLite, and lists in Parquet."""
+    if value is None or kind == "text":
+        return value
     if kind.startswith("array"):
-        return np.load(io.BytesIO(value), allow_pickle=False)
-    return float(value) if kind == "number" else value
+        return np.array(value, dtype=float) if isinstance(value, list) else np.load(io.BytesIO(value))
+    return float(value) if kind == "number" else bool(value)
 
 
 # Results in Parquet: a folder of files, each of which is written whole, as data sets of Parquet are.
@@ -378,11 +353,9 @@ class ParquetStore(Store):
             return
         values: dict[str, list[Any]] = {name: [] for name in self.columns}
         for row in new:
-            own = {"case": row.number, "digest": row.digest, "state": row.state, "error": row.error}
-            own |= {"warning": row.warning, "elapsed": row.elapsed}
-            all_values = own | row.values | row.results
+            cells = row.cells
             for name, column in values.items():
-                column.append(all_values.get(name))
+                column.append(cells.get(name))
         self._write(values, self._path / f"part-{sum(self._states.values()):09d}-{secrets.token_hex(3)}.parquet")
         for row in new:
             self._known.add(row.number, row.digest)
@@ -398,7 +371,7 @@ class ParquetStore(Store):
         ]
         schema = pyarrow.schema(fields, metadata={_ABOUT: json.dumps(about)})
         arrays = [
-            pyarrow.array([_parquet_value(each) for each in column], type=field.type)
+            pyarrow.array([each.tolist() if isinstance(each, np.ndarray) else each for each in column], field.type)
             for column, field in zip(values.values(), fields, strict=True)
         ]
         with replacing(path) as part:
@@ -433,12 +406,7 @@ class ParquetStore(Store):
             rows = zip(*(columns.get(name, [None] * count) for name in names), strict=True)
             found += zip(columns["case"], rows, strict=True)
         for _, row in sorted(found, key=lambda each: int(each[0])):
-            yield tuple(_value(value, kind) for value, kind in zip(row, kinds, strict=True))
-
-    def close(self) -> None:
-        """Close the folder."""
-        if self._writing is not None:
-            self._writing.end()
+            yield tuple(map(_restored, row, kinds))
 
 
 class _Digests:
@@ -503,19 +471,6 @@ def _type(pyarrow: Any, column: Column) -> Any:
     if column.name == "case":
         return pyarrow.int64()
     return {"number": pyarrow.float64(), "truth": pyarrow.bool_(), "text": pyarrow.string()}[column.kind]
-
-
-def _parquet_value(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _value(value: Any, kind: str) -> Any:
-    """Return a value of Parquet as it was."""
-    if value is None:
-        return None
-    if kind.startswith("array"):
-        return np.array(value, dtype=float)
-    return float(value) if kind == "number" else value
 
 
 # Files of results by their suffix: .sqlite, .sqlite3 and .db, or .parquet.

@@ -33,16 +33,7 @@ from torsor.robot.robot import Robot
 
 
 class Variation:
-    """A motion problem as a function of dotted names.
-
-    Example:
-        >>> from torsor import motion
-        >>> ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
-        >>> phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=10.0)
-        >>> vary = Variation(motion.MotionProblem(torsor.library.two_link(), phase, motion.Time(), [*ends, limits]))
-        >>> round(vary(**{"Torques.upper": 15.0}).solve().T, 4), round(vary(**{"links.1.mass": 2.0}).solve().T, 4)
-        (0.3439, 0.5287)
-    """
+    """A motion problem as a function of dotted names."""
 
     def __init__(self, problem: MotionProblem) -> None:
         self.problem = problem
@@ -63,20 +54,16 @@ class Variation:
                 numbers[name] = value
             else:
                 problem = _replaced(problem, place, value)
-        return self._with_numbers(problem, numbers) if numbers else problem
+        if not numbers:
+            return problem
+        before, held = _numbers(problem), {name: Number(value, value, value) for name, value in numbers.items()}
+        new = tuple(name for name in numbers if name not in before)
+        return replace(problem, robot=self._with_free(new) if new else problem.robot, numbers=before | held)
 
     def check(self, name: str) -> None:
         """Raise ModelError if there is nothing of that name."""
         if _place(self.problem, name) is None and name not in _numbers(self.problem):
             self._with_free((name,))
-
-    def _with_numbers(self, problem: MotionProblem, values: dict[str, Any]) -> MotionProblem:
-        """Return the problem with given numbers of its robot or of its terms."""
-        before = _numbers(problem)
-        held = {name: Number(value, value, value) for name, value in values.items()}
-        new = tuple(name for name in values if name not in before)
-        robot = self._with_free(new) if new else problem.robot
-        return replace(problem, robot=robot, numbers=before | held)
 
     def _with_free(self, names: tuple[str, ...]) -> Parametric[Robot]:
         """Return the robot with these numbers free, besides those that are."""
@@ -139,12 +126,8 @@ def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProble
         return replace(problem, **changes)
     parts = list(several(getattr(problem, place.field)))
     part, changed = parts[place.part], {place.name: tuple(value) if isinstance(value, list) else value}
-    if (
-        isinstance(part, Phase)
-        and place.name != "nodes"
-        and np.array_equal(replace(part, nodes=None).nodes, part.nodes)
-    ):
-        changed["nodes"] = None  # the default nodes, which follow the control points
+    if isinstance(part, Phase) and np.array_equal(replace(part, nodes=None).nodes, part.nodes):
+        changed = {"nodes": None} | changed  # the default nodes, which follow the control points
     parts[place.part] = replace(part, **changed)
     changes = {place.field: parts}
     return replace(problem, **changes)
@@ -192,9 +175,8 @@ class Subject:
             signature.bind(**values)
         except TypeError as error:
             names = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-            allowed = (
-                f"the parameters of {self.name}: {listing(names)}" if names else f"none, as {self.name} takes none"
-            )
+            known = f"the parameters of {self.name}: {listing(names)}"
+            allowed = known if names else f"none, as {self.name} takes none"
             raise ModelError(str(error), where=where, allowed=allowed) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:
@@ -207,24 +189,16 @@ class Subject:
         if found.status.startswith(CTRL_C):  # the solver stops with a result; the study must not take it for one
             raise KeyboardInterrupt
         solved = found.is_solved and found.is_feasible
-        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", _MOTION | self._kept_units)
-
-    @property
-    def _kept_units(self) -> dict[str, str]:
-        return {name: KEPT[name] for name in self.keep}
+        units = _MOTION | {name: KEPT[name] for name in self.keep}
+        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", units)
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "status": result.status,
-            "T": result.T,
-            "objective": result.objective,
-            **{f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1},
-            **{name: result.numbers[name] for name in result.problem.shared},
-            "iterations": result.iterations,
-            "max_violation": result.max_violation,
-            "max_violation_fine": result.max_violation_fine,
-            "solve_seconds": result.solve_seconds,
-        }
+        found: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
+        if len(result.parts) > 1:
+            found |= {f"objective.{part.title}": part.weighted for part in result.parts}
+        found |= {name: result.numbers[name] for name in result.problem.shared}
+        names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
+        found |= {name: getattr(result, name) for name in names}
         found |= {} if self.report is None else self.report(result)
         return results_of(found | {name: np.asarray(getattr(result, name)) for name in self.keep})
 
@@ -232,12 +206,7 @@ class Subject:
 def subject_of(
     what: Any, *, keep: Sequence[str] = (), settings: Mapping[str, Any] | None = None, units: Any = None
 ) -> Subject:
-    """Return what is swept: a function, a motion problem, the name of one, or its .toml file.
-
-    Example:
-        >>> subject_of("walk").name, subject_of(max).name
-        ('walk', 'max')
-    """
+    """Return what is swept: a function, a motion problem, the name of one, or its .toml file."""
     kept = tuple(rows(keep, "sweep", "keep", "a list of names"))
     for name in kept:
         if name not in KEPT:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from pathlib import Path
 from time import monotonic
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, NamedTuple, Self
 
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
 from torsor.base.progress import Bar
 from torsor.motion.sweeps.cases import Case, Row, numbered
-from torsor.motion.sweeps.executors import Pool
+from torsor.motion.sweeps.executors import Pool, WorkerDiedError
 from torsor.motion.sweeps.results import COMPLETE, STOPPED, Results
 from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
@@ -126,9 +126,7 @@ class _Interrupt:
             self._before = signal.signal(signal.SIGINT, self._handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
@@ -162,7 +160,8 @@ class _Sweep:
                     at_once = False
                     return COMPLETE
                 self._collect(pool)
-                self._write_if_due()
+                if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
+                    self._write()
         except KeyboardInterrupt:
             pass  # in a case of this process, or pressed twice
         finally:
@@ -183,16 +182,13 @@ class _Sweep:
             return
         self._capacity = pool.capacity()
         while len(self._running) < self._capacity and not self._interrupt.is_wished:
-            job = self._next(todo)
+            # A case that lost its worker waits a while, since what killed it may kill again soon.
+            is_due = bool(self._again) and self._again[0].turn <= self._given
+            job = None if is_due else next(todo, None)
+            if job is None and self._again:
+                job = self._again.popleft()
             if job is None or not self._submit(job, pool):
                 return
-
-    def _next(self, todo: Iterator[_Job]) -> _Job | None:
-        """Return the next case: one that lost its worker waits a while, since what killed it may kill again soon."""
-        if self._again and self._again[0].turn <= self._given:
-            return self._again.popleft()
-        job = next(todo, None)
-        return self._again.popleft() if job is None and self._again else job
 
     def _submit(self, job: _Job, pool: Pool) -> bool:
         try:
@@ -216,30 +212,29 @@ class _Sweep:
                 continue
             error = future.exception() if not future.cancelled() else BrokenExecutor()
             if error is None:
-                pool.worked()
-                self._take(self._running.pop(future), future.result())
+                pool.renewed = 0
+                self._running.pop(future)
+                self._take(future.result())
             elif not pool.is_loss(error):
-                job = self._running.pop(future)
-                self._fail(job, f"{type(error).__name__}: {error}")
-            elif pool.is_broken_by(error) and not future.cancelled():
-                self._break(pool, error)
-            else:
+                self._fail(self._running.pop(future).case, f"{type(error).__name__}: {error}")
+            elif isinstance(error, WorkerDiedError) or not isinstance(error, BrokenExecutor) or future.cancelled():
                 self._lose(self._running.pop(future), error)
+            else:  # the whole executor is useless: all its cases are lost, whoever is the cause
+                self._break(pool, error)
 
-    def _take(self, job: _Job, row: Row) -> None:
+    def _take(self, row: Row) -> None:
         self._rows.append(row)
         self._count += 1
         self._bar.at(self._count)
 
-    def _fail(self, job: _Job, reason: str) -> None:
-        case = job.case
-        self._take(job, Row(case.number, case.digest, case.values, {}, reason))
+    def _fail(self, case: Case, reason: str) -> None:
+        self._take(Row(case.number, case.digest, case.values, {}, reason))
 
     def _lose(self, job: _Job, error: BaseException, alone: bool = False) -> None:
         """Compute a case again whose worker was lost, or give it up."""
         job = job._replace(losses=job.losses + 1, turn=self._given + self._capacity)
         if job.losses >= self._attempts:
-            self._fail(job, f"its worker was lost {job.losses} times, the last time: {error}")
+            self._fail(job.case, f"its worker was lost {job.losses} times, the last time: {error}")
         else:
             (self._alone if alone else self._again).append(job)
 
@@ -259,11 +254,8 @@ class _Sweep:
         """Take the results that are there, whatever happens next."""
         for future in [each for each in self._running if each.done() and not each.cancelled()]:
             if future.exception() is None:
-                self._take(self._running.pop(future), future.result())
-
-    def _write_if_due(self) -> None:
-        if len(self._rows) >= self._store.most or monotonic() - self._written >= self._store.patience:
-            self._write()
+                self._running.pop(future)
+                self._take(future.result())
 
     def _write(self) -> None:
         self._written = monotonic()

@@ -12,14 +12,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.checks import frozen_array, number, several
+from torsor.base.checks import direction, frozen_array, number, several
 from torsor.base.errors import ModelError
 from torsor.geometry.closed_forms import segment_distance
 from torsor.geometry.contacts import contact_points, has_contact_points
 from torsor.geometry.pairs import named_shapes
 from torsor.geometry.placed import Placed, placed_shapes
 from torsor.mechanism import Shape
-from torsor.motion.terms.frames import direction, point_of
+from torsor.motion.terms.frames import point_of
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.node import Node
 from torsor.spatial import axis_frame, make_pose
@@ -40,12 +40,7 @@ class _Body:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sphere(_Body):
-    """A ball about ``center`` (3,).
-
-    Example:
-        >>> Sphere(radius=0.1, link="hand").title
-        'sphere of hand'
-    """
+    """A ball about ``center`` (3,)."""
 
     radius: float
     center: Any = (0.0, 0.0, 0.0)
@@ -57,12 +52,7 @@ class Sphere(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Capsule(_Body):
-    """All points no farther than ``radius`` from the segment between ``start`` and ``end`` (3,).
-
-    Example:
-        >>> Capsule(start=[0, 0, 0], end=[0.3, 0, 0], radius=0.05, link="forearm").title
-        'capsule of forearm'
-    """
+    """All points no farther than ``radius`` from the segment between ``start`` and ``end`` (3,)."""
 
     start: Any
     end: Any
@@ -77,12 +67,7 @@ class Capsule(_Body):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HalfSpace(_Body):
-    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,).
-
-    Example:
-        >>> HalfSpace(normal=[0, 0, 1]).title
-        'halfspace of the world'
-    """
+    """All points below the plane through ``point`` (3,) with the outward ``normal`` (3,)."""
 
     normal: Any
     point: Any = (0.0, 0.0, 0.0)
@@ -101,8 +86,8 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
     if isinstance(given, (Sphere, Capsule, HalfSpace)):
         return given
     if not isinstance(given, Mapping) or str(given.get("kind")) not in KINDS:
-        found = f"{given!r}"
-        raise ModelError(found, value=given, where=where, allowed=f"a body, or a table with kind {', '.join(KINDS)}")
+        allowed = f"a body, or a table with kind {', '.join(KINDS)}"
+        raise ModelError(f"{given!r}", value=given, where=where, allowed=allowed)
     rest = {key: value for key, value in given.items() if key != "kind"}
     try:
         return KINDS[given["kind"]](**rest)
@@ -110,10 +95,10 @@ def _body(given: Body | Mapping[str, Any], where: str) -> Body:
         raise ModelError(str(error), where=where) from None
 
 
-def _points(body: Sphere | Capsule, node: Node) -> tuple[list[ca.SX], float]:
-    """Return the centre of a sphere, or the ends of a capsule's axis, in base axes; and the radius."""
+def _points(body: Sphere | Capsule, node: Node) -> list[ca.SX]:
+    """Return the centre of a sphere, or the ends of a capsule's axis, in base axes."""
     own = [body.center] if isinstance(body, Sphere) else [body.start, body.end]
-    return [point_of(node, body.link, each) for each in own], body.radius
+    return [point_of(node, body.link, each) for each in own]
 
 
 def _of_shapes(name: str, node: Node) -> list["Body | Placed"]:
@@ -224,14 +209,13 @@ class Clearance(Constraint):
             return self._shaped(a, b, node)
         if isinstance(b, HalfSpace):
             a, b = b, a
+        assert not isinstance(b, HalfSpace)
         if isinstance(a, HalfSpace):
-            ends, radius = _points(b, node)  # type: ignore[arg-type]
             base = point_of(node, a.link, a.point)
             tip = point_of(node, a.link, np.asarray(a.point, dtype=float) + direction(a.normal, a.title, "normal"))
-            return [(ca.dot(tip - base, p - base), radius + self.least) for p in ends]
-        (first, r), (second, s) = _points(a, node), _points(b, node)  # type: ignore[arg-type]
-        wide = r + s + self.least
+            return [(ca.dot(tip - base, p - base), b.radius + self.least) for p in _points(b, node)]
+        wide = a.radius + b.radius + self.least
         if not wide > 0:
             found = f"{a.title} and {b.title} have no radius"
             raise ModelError(found, where=self.title, fix="give a radius, or least above 0")
-        return [(segment_distance(first, second) / wide**2, 1.0)]
+        return [(segment_distance(_points(a, node), _points(b, node)) / wide**2, 1.0)]

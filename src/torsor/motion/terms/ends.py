@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ ORDER_NAMES = ("q", "v", "a", "j")
 Given = Any  # None, a number for all, one for each profile, or {name: number}
 
 
-def _order(value: Any, where: str) -> range:
-    """Return the orders of derivatives from 0 to the given one."""
-    return range(whole_number(value, where, "order", least=0, most=len(ORDER_NAMES) - 1) + 1)
+def _orders(value: Any, where: str) -> list[tuple[int, str]]:
+    """Return the orders of derivatives from 0 to the given one, and their names."""
+    count = whole_number(value, where, "order", least=0, most=len(ORDER_NAMES) - 1) + 1
+    return list(enumerate(ORDER_NAMES[:count]))
 
 
 def _moving(names: Sequence[str]) -> int:
@@ -140,13 +142,11 @@ class Linked(Ends):
 
     def equations(self, names: Sequence[str], phases: int) -> Iterator[Equation]:
         """Yield an equation for each profile, order and pair of phases."""
-        orders = _order(self.order, self.title)
-        for before in range(phases - 1):
-            for profile, name in enumerate(names):
-                for order in orders:
-                    parts = Part(before, 1.0, order, profile), Part(before + 1, 0.0, order, profile, -1.0)
-                    label = f"{ORDER_NAMES[order]} of {name}, phase {before} to {before + 1}"
-                    yield Equation(self.title, label, parts, 0.0, 0.0)
+        orders = _orders(self.order, self.title)
+        for before, (profile, name), (order, letter) in product(range(phases - 1), enumerate(names), orders):
+            parts = Part(before, 1.0, order, profile), Part(before + 1, 0.0, order, profile, -1.0)
+            label = f"{letter} of {name}, phase {before} to {before + 1}"
+            yield Equation(self.title, label, parts, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -182,23 +182,15 @@ class Symmetric(Ends):
         own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
         if not own:
             raise ModelError("is empty", argument="only", where=self.title, allowed=", ".join(names))
-        orders = _order(self.order, self.title)
-        for profile, name in enumerate(names):
-            if profile not in own:
-                continue
-            other, sign = names.index(self.partners.get(name, name)), signs.get(profile, 1.0)
-            for order in orders:
-                parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-                value, pace = (each.get(profile, 0.0) if order == 0 else 0.0 for each in (shifts, paces))
-                label = f"{ORDER_NAMES[order]} of {name}"
-                yield Equation(self.title, label, parts, value, value, -pace, self.paced_by if pace else "")
+        for profile, (order, letter) in product(sorted(set(own)), _orders(self.order, self.title)):
+            name, sign = names[profile], signs.get(profile, 1.0)
+            other = names.index(self.partners.get(name, name))
+            parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
+            value, pace = (each.get(profile, 0.0) if order == 0 else 0.0 for each in (shifts, paces))
+            label, pacer = f"{letter} of {name}", self.paced_by if pace else ""
+            yield Equation(self.title, label, parts, value, value, -pace, pacer)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Periodic(Symmetric):
-    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal.
-
-    Example:
-        >>> len(list(Periodic(order=1).equations(["joint1", "joint2"], 1)))
-        4
-    """
+    """The end of the motion equals its start, plus ``shifts``; derivatives up to ``order`` (1) are equal."""

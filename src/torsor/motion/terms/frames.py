@@ -8,8 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
-from torsor.base.checks import by_name, frozen_array, indices_of, number, one_of, positive
+from torsor.base.checks import by_name, direction, frozen_array, indices_of, number, one_of, positive
 from torsor.base.errors import ModelError
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.motion.transcription.motion_model import MotionModel, Path
@@ -17,15 +16,6 @@ from torsor.motion.transcription.node import Node
 
 AXES = ("x", "y", "z")
 TINY = 1e-16  # keeps the square root differentiable at half a turn
-
-
-def direction(value: Any, where: str, what: str) -> Array:
-    """Return the unit vector (3,) along a vector."""
-    array = frozen_array(value, (3,), where, what)
-    length = float(np.linalg.norm(array))
-    if not length > 0:
-        raise ModelError(argument=what, value=value, where=where, allowed="a vector other than zero")
-    return array / length
 
 
 def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
@@ -39,7 +29,7 @@ def point_of(node: Node, place: str | None, point: Any) -> ca.SX:
 
 def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labels: Sequence[str], where: str) -> Rows:
     """Return the components with finite bounds, from (lower, upper) or from ``given`` (target, tolerance)."""
-    (target, tolerance), m = given, values.numel()
+    target, tolerance = given
     if target is None and (np.ndim(tolerance) or tolerance != 0):
         text = f"is {tolerance!r} without a target"
         raise ModelError(text, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
@@ -49,16 +39,9 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
         near = by_name(tolerance, labels, 0.0, f"{where}: tolerance")
         if not (near >= 0).all():
             raise ModelError(argument="tolerance", value=tolerance, where=where, allowed="0 or more")
-        aim = frozen_array(target, (m,), where, "the target")
-        least, most = aim - near, aim + near
-    else:
-        least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
-        most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
-    kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most))
-    if not kept.size or not (least <= most).all():
-        found = "no component has a bound" if not kept.size else "a lower bound is above the upper"
-        raise ModelError(found, where=where)
-    return Rows(values[kept.tolist()], least[kept], most[kept], tuple(labels[k] for k in kept.tolist()))
+        aim = frozen_array(target, (values.numel(),), where, "the target")
+        lower, upper = aim - near, aim + near
+    return Rows.bounded(values, lower, upper, labels, where)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,7 +69,6 @@ class FramePosition(Constraint):
         node.robot.place(self.frame)
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
         if self.seen_from is not None:
-            node.robot.place(self.seen_from)
             T = node.pose(self.seen_from)
             p = T[:3, :3].T @ (p - T[:3, 3])
         labels = [f"{axis} of {self.frame}" for axis in AXES]
@@ -100,10 +82,6 @@ class FrameVelocity(Constraint):
     ``part`` is "linear", of its origin (m/s), or "angular" (rad/s). Components are in base axes, or in its own with
     ``axes="own"``. The speed is bounded as (|v| / speed)^2 <= 1, which is smooth at rest. ``velocity`` with
     ``tolerance`` is a target in place of bounds.
-
-    Example:
-        >>> FrameVelocity(frame="hand", speed=0.25).part
-        'linear'
     """
 
     frame: str
@@ -119,24 +97,18 @@ class FrameVelocity(Constraint):
         """Return the bounded components, and the squared ratio of the speed."""
         one_of(self.part, ("linear", "angular"), self.title, "part")
         one_of(self.axes, ("base", "own"), self.title, "axes")
-        node.robot.place(self.frame)
         V = node.velocity(self.frame)
         own = V[3:] if self.part == "linear" else V[:3]
         v = own if self.axes == "own" else node.pose(self.frame)[:3, :3] @ own
         labels = [f"{axis} of the {self.part} velocity of {self.frame}" for axis in AXES]
+        parts = Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
+        if self.speed is None or any(each is not None for each in (self.lower, self.upper, self.velocity)):
+            parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         if self.speed is None:
-            return _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
-        size = ca.sumsqr(own) / positive(self.speed, self.title, "speed") ** 2
-        whole = Rows(size, np.array([-np.inf]), np.ones(1), (f"{self.part} speed of {self.frame}",))
-        if self.lower is None and self.upper is None and self.velocity is None:
-            return whole
-        parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
-        return Rows(
-            ca.vertcat(parts.expression, size),
-            np.append(parts.lower, -np.inf),
-            np.append(parts.upper, 1.0),
-            (*parts.labels, *whole.labels),
-        )
+            return parts
+        rows = ca.vertcat(parts.expression, ca.sumsqr(own) / positive(self.speed, self.title, "speed") ** 2)
+        label = f"{self.part} speed of {self.frame}"
+        return Rows(rows, np.append(parts.lower, -np.inf), np.append(parts.upper, 1.0), (*parts.labels, label))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -168,7 +140,6 @@ class Orientation(Constraint):
         if (self.axis is None) != (self.direction is None) or (self.axis is None) == (self.rotation is None):
             raise ModelError("no orientation is given", where=self.title, fix="give axis with direction, or rotation")
         number(self.tolerance, self.title, "tolerance", least=0.0, below=np.pi)
-        node.robot.place(self.frame)
         cosine, across = self._angle(node.pose(self.frame)[:3, :3])
         if self.tolerance > 0:
             row = (1 - cosine) / (1 - np.cos(self.tolerance))
@@ -199,10 +170,6 @@ class Reference(Cost):
     ``values`` (K, n), 4 or more rows, are positions at the fractions ``shares`` (K,) of the phase, from 0 to 1
     (equidistant by default), interpolated by a cubic spline. A ``Path`` may be given instead. ``names`` are the n
     coordinates (all by default), and distances are divided by ``scale``: a number, one for each, or {name: number}.
-
-    Example:
-        >>> Reference(values=np.linspace([0.0, 1.0], [1.0, 0.0], 5), names=["joint1", "joint2"]).title
-        'Reference'
     """
 
     values: Any
@@ -298,10 +265,6 @@ class Manipulability(Cost):
     ``kind`` is "log", the integral of -log det(J J^T), or "reciprocal", that of 1/sqrt(det(J J^T)), the reciprocal of
     Yoshikawa's measure. J has rows for the base ``axes`` of "translation", "rotation" or "all", and a column for each
     profile. The value depends on units if J has both kinds of rows.
-
-    Example:
-        >>> Manipulability(frame="hand", axes="xy").part
-        'translation'
     """
 
     frame: str
@@ -315,32 +278,20 @@ class Manipulability(Cost):
         one_of(self.kind, ("log", "reciprocal"), self.title, "kind")
         if not self.axes or any(self.axes.count(axis) > 1 or axis not in AXES for axis in self.axes):
             raise ModelError(argument="axes", value=self.axes, where=self.title, allowed="some of 'xyz'")
-        node.robot.place(self.frame)
         which = [AXES.index(axis) for axis in self.axes]
         rows = [k + 3 for k in which] if self.part != "rotation" else []
         rows += which if self.part != "translation" else []
         J = node.jacobian(self.frame)[rows, :]
-        free = np.linalg.matrix_rank(self._at_random(J, node))
+        # The rank at a random configuration is the structural one.
+        symbols = ca.symvar(J)
+        values = [ca.DM(each) for each in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
+        free = np.linalg.matrix_rank(ca.Function("J", symbols, [J]).call(values)[0].full())
         if free < len(rows):
             found = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
             raise ModelError(found, where=self.title, fix="name fewer axes, in which it can move")
-        logarithm = _log_det(J @ J.T)
-        return -logarithm if self.kind == "log" else ca.exp(-logarithm / 2)
-
-    @staticmethod
-    def _at_random(J: ca.SX, node: Node) -> Any:
-        """Return the Jacobian at a random configuration, whose rank is the structural one."""
-        given = ca.symvar(J)
-        made = ca.Function("J", given, [J])
-        values = np.random.default_rng(0).uniform(0.3, 1.2, len(given))
-        return made.call([ca.DM(each) for each in values])[0].full()
-
-
-def _log_det(A: ca.SX) -> ca.SX:
-    """Return the logarithm of the determinant of a positive definite matrix, by its factors L D L^T."""
-    n, total = A.shape[0], ca.SX(0)
-    for k in range(n):
-        total += ca.log(A[k, k])
-        column = A[k + 1 :, k]
-        A[k + 1 :, k + 1 :] -= column @ column.T / A[k, k]
-    return total
+        A, log_det = J @ J.T, ca.SX(0)
+        for k in range(len(rows)):  # by its factors L D L^T
+            log_det += ca.log(A[k, k])
+            column = A[k + 1 :, k]
+            A[k + 1 :, k + 1 :] -= column @ column.T / A[k, k]
+        return -log_det if self.kind == "log" else ca.exp(-log_det / 2)

@@ -14,7 +14,6 @@ from torsor.motion.terms.term import Constraint, Cost, Number, Rows, Term
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import Phase
-from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
 
@@ -54,10 +53,6 @@ class Reactions(_Reacting, Constraint):
     """The magnitudes of reaction force (N) and moment (N m) of joints stay below limits.
 
     Rows are (|f| / limit)^2 <= 1, which is smooth also where a reaction vanishes.
-
-    Example:
-        >>> Reactions(joints=["joint1"], force=500.0).title
-        'Reactions'
     """
 
     def rows(self, node: Node) -> Rows:
@@ -104,7 +99,7 @@ class Reaction(_Reacting, Cost):
         own = {each.name: getattr(self, each.name) for each in fields(_Below)}
         return (_Below(**own | {"name": self.title}),)
 
-    def moments(self, phase: Phase) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    def moments(self, phase: Phase) -> Array:
         """Return the moments: a peak is counted once."""
         return np.zeros(1) if self._is_peak else super().moments(phase)
 
@@ -246,12 +241,7 @@ class Positions(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Velocities(_Limits):
-    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``.
-
-    Example:
-        >>> Velocities(upper=1.0).title
-        'Velocities'
-    """
+    """Velocities of the coordinates between bounds, by default the robot's ``velocity_limit``."""
 
     quantity = "v"
     limit = "velocity_limit"
@@ -259,24 +249,14 @@ class Velocities(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accelerations(_Limits):
-    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds.
-
-    Example:
-        >>> Accelerations(upper=[5.0, 10.0]).upper
-        [5.0, 10.0]
-    """
+    """Accelerations of the coordinates (rad/s^2, m/s^2) between bounds."""
 
     quantity = "a"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Jerks(_Limits):
-    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds.
-
-    Example:
-        >>> Jerks(upper=100.0).quantity
-        'j'
-    """
+    """Jerks of the coordinates (rad/s^3, m/s^3) between bounds."""
 
     quantity = "j"
 
@@ -287,10 +267,6 @@ class Torques(_Limits):
 
     Of a robot with closed loops these are the forces of its active coordinates. Unactuated coordinates, such as the
     link of an elastic joint, whose limit is 0, have no row by default: ``Unactuated`` is for these.
-
-    Example:
-        >>> Torques(upper=10.0).title
-        'Torques'
     """
 
     quantity = "tau"
@@ -307,12 +283,7 @@ class Torques(_Limits):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRates(Torques):
-    """Rates of the forces (N m/s, N/s) between bounds.
-
-    Example:
-        >>> TorqueRates(upper=300.0).quantity
-        'tau_rate'
-    """
+    """Rates of the forces (N m/s, N/s) between bounds."""
 
     quantity = "tau_rate"
     limit = ""
@@ -320,12 +291,7 @@ class TorqueRates(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Powers(_Limits):
-    """Mechanical powers tau v of the drives (W) between bounds.
-
-    Example:
-        >>> Powers(lower=-50.0, upper=200.0).lower
-        -50.0
-    """
+    """Mechanical powers tau v of the drives (W) between bounds."""
 
     quantity = "power"
 
@@ -355,7 +321,9 @@ class Unactuated(Constraint):
         if self.at is not None:
             return super().moments(phase)
         first, last = self.during
-        found = collocation(phase.spline)
+        spline = phase.spline
+        inner, degree = spline.knots[2:-2], spline.degree - 2
+        found = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
         kept = found[(found >= first) & (found <= last)]
         if not kept.size:
             fix = "give a longer during, more control points, or at"
@@ -365,20 +333,12 @@ class Unactuated(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the forces of these coordinates."""
-        names = self.names
-        if names is None:
-            names = tuple(joint.name for joint in node.robot.elastic)
-            if not names:
-                fix = "name the coordinates"
-                raise ModelError("no joint is elastic", where=f"{node.robot.name}: {self.title}", fix=fix)
+        names = [joint.name for joint in node.robot.elastic] if self.names is None else self.names
+        if self.names is None and not names:
+            where = f"{node.robot.name}: {self.title}"
+            raise ModelError("no joint is elastic", where=where, fix="name the coordinates")
         kept = indices_of(names, node.force_names, self.title)
         if not kept:
             raise ModelError("is empty", argument="names", where=self.title, allowed=", ".join(node.force_names))
         zero = np.zeros(len(kept))
         return Rows(node.tau[kept], zero, zero, tuple(node.force_names[k] for k in kept))
-
-
-def collocation(spline: Spline) -> Array:
-    """Return the Greville abscissae (count - 2,) of accelerations."""
-    inner, degree = spline.knots[2:-2], spline.degree - 2
-    return np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])

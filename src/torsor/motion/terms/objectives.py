@@ -15,12 +15,7 @@ from torsor.motion.transcription.node import Node
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Time(Cost):
-    """The duration of the motion (s).
-
-    Example:
-        >>> Time(weight=0.5).weight
-        0.5
-    """
+    """The duration of the motion (s)."""
 
     is_even = True
 
@@ -50,10 +45,6 @@ class Effort(Cost):
     ``kind`` is "squared"; "normalised", squared with the robot's ``effort_limit`` as scale; or "absolute", their
     magnitudes sqrt(x^2 + width^2) - width, which differ from |x| by at most ``width`` (relative to the scale).
     Coordinates with an infinite scale, or that a table leaves out, do not count.
-
-    Example:
-        >>> Effort(scale=10.0, kind="absolute").width
-        0.01
     """
 
     kind: str = "squared"
@@ -66,8 +57,7 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
-                fix = "leave scale out, or use `kind='squared'`"
-                text = f"is {scale!r} besides the robot's limits"
+                text, fix = f"is {scale!r} besides the robot's limits", "leave scale out, or use `kind='squared'`"
                 raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have the limit 0
@@ -82,12 +72,7 @@ class Effort(Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TorqueRate(Cost):
-    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s).
-
-    Example:
-        >>> TorqueRate(scale=100.0).title
-        'TorqueRate'
-    """
+    """The integral of squared rates of forces, each divided by its entry of ``scale`` (N m/s, N/s)."""
 
     scale: Any = 1.0
 
@@ -102,10 +87,6 @@ class MechanicalEnergy(Cost):
 
     ``kind`` is "absolute", sqrt(P^2 + width^2) - width; or "positive", (P + sqrt(P^2 + width^2) - width) / 2: no energy
     is recovered. Both are smooth and at most ``width`` (W) below the exact values.
-
-    Example:
-        >>> MechanicalEnergy(kind="positive").width
-        0.1
     """
 
     kind: str = "absolute"
@@ -127,10 +108,6 @@ class ElectricalEnergy(Cost):
     force per square root of copper loss: gear ratio times torque constant divided by the root of the resistance. For a
     coordinate that a table leaves out only the mechanical power counts. Negative power is recovered, unless
     ``recovers`` is false: then only the positive part counts, smoothed with ``width`` (W) as in ``MechanicalEnergy``.
-
-    Example:
-        >>> ElectricalEnergy(motor_constant=2.0).recovers
-        True
     """
 
     motor_constant: Any
@@ -153,10 +130,6 @@ class Jerk(Cost):
     """The integral of squared jerks of the coordinates, or of the origin of a ``frame`` or link (m^2/s^5).
 
     Those of coordinates are divided by ``scale``, a number, one for each, or {coordinate: number}.
-
-    Example:
-        >>> Jerk(frame="hand").frame
-        'hand'
     """
 
     frame: str | None = None
@@ -176,10 +149,6 @@ class Rates(Cost):
 
     The constraint has to hold at all nodes of a phase. ``only`` limits it to rows whose labels end with one of these.
     ``per`` names a shared number by which it is divided, such as a speed.
-
-    Example:
-        >>> Rates(of="torques").title
-        'Rates'
     """
 
     of: str

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import by_name, finite_vector, number
+from torsor.base.checks import by_name, finite_vector, instance_of, number
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.motion_model import MotionModel
 from torsor.motion.transcription.node import Node
@@ -24,6 +24,18 @@ class Rows(NamedTuple):
     lower: Array
     upper: Array
     labels: tuple[str, ...]
+
+    @classmethod
+    def bounded(cls, values: ca.SX, lower: Any, upper: Any, labels: Sequence[str], where: str) -> "Rows":
+        """Return those of the values (m x 1) that have a finite bound; bounds are as in ``by_name``, None is none."""
+        least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
+        most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
+        if not (least <= most).all():
+            raise ModelError("a lower bound is above the upper", where=where)
+        kept = np.flatnonzero(np.isfinite(least) | np.isfinite(most)).tolist()
+        if not kept:
+            raise ModelError("no row has a finite bound", where=where, fix="give lower or upper")
+        return cls(values[kept], least[kept], most[kept], tuple(labels[k] for k in kept))
 
 
 class Number(NamedTuple):
@@ -81,8 +93,7 @@ class Term:
 
     def check(self) -> None:
         """Raise ModelError for a name that is not a string, or moments outside of 0 to 1."""
-        if not isinstance(self.name, str):
-            raise ModelError(argument="name", value=self.name, where=type(self).__name__, allowed="a string")
+        instance_of(self.name, str, type(self).__name__, "name", allowed="a string")
         at, during = (finite_vector(each) for each in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             allowed = "fractions of the phase from 0 to 1"
@@ -164,8 +175,8 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     try:
         column = ca.SX(found)
     except (NotImplementedError, TypeError):
-        found_ = f"the function gives {type(found).__name__}"
-        raise ModelError(found_, where=where, allowed="CasADi SX of the node's quantities") from None
+        text = f"the function gives {type(found).__name__}"
+        raise ModelError(text, where=where, allowed="CasADi SX of the node's quantities") from None
     own = {each.__hash__() for each in ca.symvar(node.symbols)}
     foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
     if foreign or column.shape[1] != 1:
@@ -179,10 +190,6 @@ class ExpressionCost(Cost):
     """The integral of ``function(node)``, a CasADi SX scalar; or its sum over the moments ``at``.
 
     A node has q, v, a, j, tau, tau_rate, t, s, T, pose(place), velocity(place), wrenches() and more: see ``Node``.
-
-    Example:
-        >>> ExpressionCost(function=lambda node: node.tau[0] ** 2).title
-        'ExpressionCost'
     """
 
     function: Callable[[Node], Any]
@@ -219,11 +226,4 @@ class ExpressionConstraint(Constraint):
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
             raise ModelError(f"{len(labels)} labels", where=self.title, allowed=f"{m}, one for each row")
-        lower = by_name(self.lower, labels, -np.inf, f"{self.title}: lower")
-        upper = by_name(self.upper, labels, np.inf, f"{self.title}: upper")
-        if not (lower <= upper).all():
-            raise ModelError("a lower bound is above the upper", where=self.title)
-        kept = np.flatnonzero(np.isfinite(lower) | np.isfinite(upper))
-        if not kept.size:
-            raise ModelError("no row has a finite bound", where=self.title, fix="give lower or upper")
-        return Rows(found[kept.tolist()], lower[kept], upper[kept], tuple(labels[k] for k in kept))
+        return Rows.bounded(found, self.lower, self.upper, labels, self.title)

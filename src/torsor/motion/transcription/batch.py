@@ -9,7 +9,7 @@ contain the factors of T and give derivatives by B_d c; ``chain_rule`` does the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -150,11 +150,9 @@ class ChainRule:
     @property
     def variables(self) -> Indices:
         """The indices in x of the control points of these nodes."""
-        parts = [
-            self.phase_layout.columns[group.profiles, : group.wide.shape[1]][:, group.wide.any(axis=0)].ravel()
-            for group in self.groups
-        ]
-        found = np.unique(np.concatenate(parts))
+        columns = [self.phase_layout.columns[group.profiles, : group.wide.shape[1]] for group in self.groups]
+        used = zip(columns, self.groups, strict=True)
+        found = np.unique(np.concatenate([own[:, group.wide.any(axis=0)].ravel() for own, group in used]))
         return np.asarray(found[found >= 0])
 
 
@@ -261,6 +259,11 @@ class Batch:
     phase: int
     s: Array
     weights: Array
+    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed.
+    _before: list[Array] = field(default_factory=list, init=False)
+    # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
+    _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
+    _last_jacobian: list[Any] = field(default_factory=lambda: [None, ()], init=False)
 
     @property
     def m(self) -> int:
@@ -276,23 +279,18 @@ class Batch:
         """Indices in x of T (-1 if it is known) and of the shared numbers."""
         return [self._chain.phase_layout.duration, *self.layout.numbers.values()]
 
-    @property
-    def _by_T(self) -> bool:
-        """Whether T is a variable."""
-        return self._specials[0] >= 0
-
-    @property
+    @cached_property
     def _others(self) -> list[int]:
         """Indices in x of T, if it is a variable, and of the shared numbers."""
-        return self._specials if self._by_T else self._specials[1:]
+        return [place for place in self._specials if place >= 0]
 
     @cached_property
     def _node_jacobian(self) -> NodeJacobian:
-        return self.kernels.jacobian(self._by_T)
+        return self.kernels.jacobian(self._specials[0] >= 0)
 
     @cached_property
     def _node_hessian(self) -> NodeHessian:
-        return self.kernels.hessian(self._by_T)
+        return self.kernels.hessian(self._specials[0] >= 0)
 
     def _inputs(self, x: Array) -> dict[str, Array]:
         """Return the inputs of kernels: T, the profiles with their time derivatives (orders, K, N), and the others."""
@@ -300,16 +298,14 @@ class Batch:
         for d in range(1, len(w)):
             w[d] /= T**d
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
-        return self.kernels.inputs(w, T, x[self._specials[1:]], self.s, Q) | {"data": self._data}
+        given: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
+        given |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
+        given["held"] = np.array(list(self.kernels.node.held.values()))
+        return given if Q is None else given | {"Q": Q}
 
     @cached_property
     def _data(self) -> Array:
         return self.kernels.data(self.s)
-
-    @cached_property
-    def _before(self) -> list[Array]:
-        """The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed."""
-        return []
 
     def _closed_positions(self, y: Array) -> Array:
         """Return positions (K, nq) of closed loops, near the last ones; NaN where the loops cannot be closed."""
@@ -322,11 +318,6 @@ class Batch:
         if good.all() or guess is not None:  # a failure keeps the assembly mode
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
-
-    @cached_property
-    def _last(self) -> list[Any]:
-        """The last x and its inputs: values and derivatives are evaluated at the same x in turn."""
-        return [None, {}]
 
     def _at(self, x: Array) -> dict[str, Array]:
         place = x.tobytes()
@@ -367,24 +358,15 @@ class Batch:
             found = self._node_jacobian.call(**inputs)
             values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
             values += [found[name].ravel() for name in ("timed", "shared") if name in found]
-            self._last_jacobian[:] = inputs, (np.concatenate(values), self._gradient(found["cost"]))
+            gradient = np.zeros(self.layout.size)
+            if self.kernels.costs:  # the integrand has derivatives (K, orders N + specials)
+                weighted, own = found["cost"] * self.weights[:, None], self.kernels.profiles
+                gradient = self._chain.sums(weighted[:, :own], 1)[0]
+                for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
+                    gradient[place] += value
+            self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
         return entries, gradient
-
-    @cached_property
-    def _last_jacobian(self) -> list[Any]:
-        """The last inputs and their Jacobian: costs of rates (``row_rates``) need it again."""
-        return [None, ()]
-
-    def _gradient(self, jacobians: Array) -> Array:
-        """Return the gradient (n,) of the integral, from derivatives (K, orders N + specials) of the integrand."""
-        if not self.kernels.costs:
-            return np.zeros(self.layout.size)
-        weighted, own = jacobians * self.weights[:, None], self.kernels.profiles
-        gradient: Array = self._chain.sums(weighted[:, :own], 1)[0]
-        for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
-            gradient[place] += value
-        return gradient
 
     # Second derivatives
 
@@ -411,11 +393,10 @@ class Batch:
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
-        n, specials = self.layout.size, [place for place in self._specials if place >= 0]
+        n, others, seen = self.layout.size, self._others, self._chain.variables
         found = np.zeros((n, n), dtype=bool)
         found.ravel()[self._blocks.places.to] = True
-        seen = self._chain.variables
-        for special in specials:
-            found[special, seen] = found[seen, special] = True
-            found[special, specials] = True
+        for other in others:
+            found[other, seen] = found[seen, other] = True
+            found[other, others] = True
         return found

@@ -44,8 +44,21 @@ class KnownPoints:
                 own = each.equations(names, len(phases))
                 self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
             elif isinstance(each, Ends):
-                self.equations += [one for one in each.equations(names, len(phases)) if self._is_used(one)]
-        self._fix_extras()
+                for one in each.equations(names, len(phases)):
+                    added = [part for part in one.parts if part.profile >= names.moving]
+                    if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
+                        self.equations.append(one)  # its profiles are used in the phases that it is about
+        # First and last values of extra profiles are known, and all points where they are not used.
+        first = names.moving
+        for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
+            for index, known in enumerate(self.known):
+                if index not in used:
+                    value = (ends[0] if index < used[0] else ends[1]) or 0.0
+                    known |= {(first + k, point): value for point in range(self._splines[index][first + k].count)}
+            last = self._splines[used[-1]][first + k].count - 1
+            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
+                if given is not None:
+                    self.known[phase][first + k, point] = given
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
         """Return {time: position} of each profile as far as it is given; phase k lasts from ends[k] to ends[k + 1]."""
@@ -59,26 +72,6 @@ class KnownPoints:
             given = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
             found[self._names.moving + k] = {time: value for time, value in given.items() if value is not None}
         return found
-
-    def _is_used(self, equation: Equation) -> bool:
-        """Whether all profiles of an equation are used in the phases that it is about."""
-        own = self._names.moving
-        return all(
-            part.profile < own or part.phase in self._extra_phases[part.profile - own] for part in equation.parts
-        )
-
-    def _fix_extras(self) -> None:
-        """Add to ``known`` the first and last values of extra profiles, and all points where they are not used."""
-        own = self._names.moving
-        for k, (ends, used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
-            for index, known in enumerate(self.known):
-                if index not in used:
-                    value = (ends[0] if index < used[0] else ends[1]) or 0.0
-                    known |= {(own + k, point): value for point in range(self._splines[index][own + k].count)}
-            last = self._splines[used[-1]][own + k].count - 1
-            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
-                if given is not None:
-                    self.known[phase][own + k, point] = given
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:
@@ -123,10 +116,8 @@ def bound_control_points(
             name, spline = model.names[profile], phase_layout.splines[profile]
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
             near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
-            columns, known = (
-                each[profile, : spline.count][near] for each in (phase_layout.columns, phase_layout.known)
-            )
-            given = known[columns < 0]
+            columns = phase_layout.columns[profile, : spline.count][near]
+            given = phase_layout.known[profile, : spline.count][near][columns < 0]
             beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
             if beyond.size:
                 found = f"is given as {shortened(beyond)} at an end"

@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import finite_vector, indices_of, real_array
+from torsor.base.checks import finite_vector, indices_of, instance_of, real_array
 from torsor.base.errors import ModelError
 from torsor.dynamics import Tree
 from torsor.dynamics.recursions.configuration import steps
@@ -56,8 +56,7 @@ class Path:
     points: Array
 
     def __post_init__(self) -> None:
-        if not isinstance(self.spline, Spline):
-            raise ModelError(argument="spline", value=self.spline, where="path", allowed="a Spline")
+        instance_of(self.spline, Spline, "path", "spline")
         points = _rows(self.points, "path")
         if len(points) != self.spline.count:
             allowed = f"({self.spline.count}, coordinates)"
@@ -178,9 +177,8 @@ class MotionModel:
             found = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
             raise ModelError(found, where=robot.name, allowed="joints with as many positions as freedoms", fix=fix)
         if not isinstance(self.frozen, Mapping) or finite_vector(list(self.frozen.values()) or 0.0) is None:
-            raise ModelError(
-                argument="frozen", value=self.frozen, where=robot.name, allowed="{coordinate: a finite number}"
-            )
+            allowed = "{coordinate: a finite number}"
+            raise ModelError(argument="frozen", value=self.frozen, where=robot.name, allowed=allowed)
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         wheels = [loop.name for loop in robot.loops if isinstance(loop, Wheel)]
         if wheels:
@@ -239,9 +237,7 @@ class MotionModel:
 
     def call(self, name: str, *values: ca.SX, p: ca.SX, **options: Any) -> Any:
         """Return an algorithm of the robot applied to symbols; ``p`` are its free parameters."""
-        function = self.source.function(name, **options)
-        given = [*values, p] if self.parameters else [*values]
-        return function(*given)
+        return self.source.function(name, **options)(*values, *([p] if self.parameters else []))
 
     def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are those of closed loops."""
@@ -253,14 +249,18 @@ class MotionModel:
             return [Q, v, a, j]
         if self.path is not None:
             return self.path.motion(y)
-        robot = self.robot
-        constant = np.zeros(robot.nv)
-        for name, value in self.frozen.items():
-            constant[robot.coordinate_names.index(name)] = value
-        spread = ca.SX(robot.nv, self.names.moving)
+        spread = ca.SX(self.robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
-        return [ca.SX(constant) + spread @ y[0], *(spread @ each for each in y[1:])]
+        return [ca.SX(self._still) + spread @ y[0], *(spread @ each for each in y[1:])]
+
+    @property
+    def _still(self) -> Array:
+        """The positions (nq,) of frozen coordinates, 0 of the others."""
+        found = np.zeros(self.robot.nq)
+        for name, value in self.frozen.items():
+            found[self.robot.coordinate_names.index(name)] = value
+        return found
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
         """Return the derivative (nq x N) of the positions of closed loops by the profiles."""
@@ -275,8 +275,6 @@ class MotionModel:
             return robot.closed.assemble(y, near, missing="nan")
         if self.path is not None:
             return self.path.positions(y[..., 0])
-        q = np.zeros((*y.shape[:-1], robot.nq))
-        for name, value in self.frozen.items():
-            q[..., robot.coordinate_names.index(name)] = value
+        q = np.tile(self._still, (*y.shape[:-1], 1))
         q[..., self.places] = y
         return q

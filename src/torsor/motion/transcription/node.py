@@ -8,7 +8,7 @@ f(u, tau) the terms and J = d tau/du,
     d2f = f_uu + f_u,tau J + (...)^T + J^T f_tau,tau J + the Hessian of f_tau . tau
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -82,7 +82,7 @@ class Node:
         self.T, self.s = ca.SX.sym("T"), ca.SX.sym("s")
         self.shared = {name: ca.SX.sym(name) for name in (*model.parameters, *shared)}
         self.held = dict(held or {})
-        self._data: dict[str, ca.SX] = {}
+        self.all_data: dict[str, ca.SX] = {}
         self.Q = ca.SX.sym("Q", model.robot.nq) if model.is_closed else None
         self.rates = self._timed()
         self.q, self.v, self.a, self.j = model.motion(self.rates, self.Q)
@@ -110,8 +110,7 @@ class Node:
         return self._clock(1)
 
     def _clock(self, order: int) -> ca.SX:
-        values = ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.clock.names))
-        return self.clock.derivative(self.s, values, order)
+        return self.clock.derivative(self.s, self._column(self.clock.names), order)
 
     def _timed(self) -> list[ca.SX]:
         """Return profiles and their derivatives by time; ``y`` are derivatives by s T."""
@@ -130,33 +129,28 @@ class Node:
     @property
     def numbers(self) -> ca.SX:
         """The shared numbers that are variables, one column, free parameters of the robot first."""
-        return ca.vertcat(ca.SX(0, 1), *(each for name, each in self.shared.items() if name not in self.held))
+        return self._column(name for name in self.shared if name not in self.held)
 
     @property
     def held_numbers(self) -> ca.SX:
         """The shared numbers with given values, one column; there are no derivatives by them."""
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.held))
+        return self._column(self.held)
 
-    @property
-    def _p(self) -> ca.SX:
-        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in self.model.parameters))
+    def _column(self, names: Iterable[str]) -> ca.SX:
+        return ca.vertcat(ca.SX(0, 1), *(self.shared[name] for name in names))
 
     def data(self, name: str, count: int) -> ca.SX:
         """Return values (count x 1) of a term at each moment (``Term.data``); other values need no compilation."""
-        if name not in self._data:
-            self._data[name] = ca.SX.sym(name, count)
-        elif self._data[name].numel() != count:
-            what, allowed = f"data {name!r} of {count} numbers", f"{self._data[name].numel()}, as in another term"
+        if name not in self.all_data:
+            self.all_data[name] = ca.SX.sym(name, count)
+        elif self.all_data[name].numel() != count:
+            what, allowed = f"data {name!r} of {count} numbers", f"{self.all_data[name].numel()}, as in another term"
             raise ModelError(what, value=name, where="node", allowed=allowed)
-        return self._data[name]
-
-    def data_of(self, expression: ca.SX) -> dict[str, ca.SX]:
-        """Return the data on which an expression depends, by name."""
-        return {name: each for name, each in self._data.items() if ca.depends_on(expression, each)}
+        return self.all_data[name]
 
     def call(self, name: str, *values: ca.SX, **options: Any) -> Any:
         """Return an algorithm of the robot (see ``Robot.function``) applied to symbols."""
-        return self.model.call(name, *values, p=self._p, **options)
+        return self.model.call(name, *values, p=self._column(self.model.parameters), **options)
 
     def profile(self, name: str, order: int = 0) -> ca.SX:
         """Return a profile by its name, or its time derivative of an order."""
@@ -178,7 +172,7 @@ class Node:
     def symbols(self) -> ca.SX:
         """All symbols on which expressions of a node may depend."""
         own = [each.symbol for each in self._quantities.values()]
-        given = [self.held_numbers, *self._data.values()]
+        given = [self.held_numbers, *self.all_data.values()]
         return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
 
     # Quantities of the robot

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -32,7 +32,20 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
                 moments, weights = moments_of(term, phase, model)
                 key = index, tuple(moments.tolist()), tuple(weights.tolist()), term.together
                 found.setdefault(key, []).append(term)
-    return _with_constants(_merge_constraints(found))
+    # Constraints are merged into integrals over the same moments.
+    integrals = {(index, at, word): parts for index, at, parts, word in found if any(parts)}
+    merged: dict[Key, list[Term]] = {}
+    for (index, at, parts, word), own in found.items():
+        new = parts if any(parts) else integrals.get((index, at, word), parts)
+        merged.setdefault((index, at, new, word), []).extend(own)
+    # Constant integrands, such as the duration, are moved to the moments of constraints.
+    for (index, at, parts, word), own in list(merged.items()):
+        if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in own):
+            rows = next((key for key in merged if key[0] == index and not any(key[2])), None)
+            if rows is not None:
+                del merged[index, at, parts, word]
+                merged[index, rows[1], (sum(parts), *rows[2][1:]), rows[3]] = [*merged.pop(rows), *own]
+    return merged
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
@@ -41,28 +54,6 @@ def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Arr
         return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
     return moments, np.full(len(moments), float(isinstance(term, Cost)))
-
-
-def _merge_constraints(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with constraints merged into integrals over the same moments."""
-    integrals = {(phase, moments, word): weights for phase, moments, weights, word in groups if any(weights)}
-    merged: dict[Key, list[Term]] = {}
-    for (phase, moments, weights, word), terms in groups.items():
-        own = weights if any(weights) else integrals.get((phase, moments, word), weights)
-        merged.setdefault((phase, moments, own, word), []).extend(terms)
-    return merged
-
-
-def _with_constants(groups: dict[Key, list[Term]]) -> dict[Key, list[Term]]:
-    """Return groups with constant integrands, such as the duration, moved to the moments of constraints."""
-    found = dict(groups)
-    for (phase, moments, weights, word), terms in groups.items():
-        if all(isinstance(each, Cost) and each.is_even and not each.is_sum for each in terms):
-            rows = next((key for key in found if key[0] == phase and not any(key[2])), None)
-            if rows is not None:
-                del found[phase, moments, weights, word]
-                found[phase, rows[1], (sum(weights), *rows[2][1:]), rows[3]] = [*found.pop(rows), *terms]
-    return found
 
 
 Call = Callable[..., dict[str, Array]]
@@ -114,11 +105,6 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
     return Rows(bound.expression[kept.tolist()], bound.lower[kept], bound.upper[kept], labels)
 
 
-def _second(node: Node, cost: Cost) -> ca.SX:
-    """Return dt/ds, by which an integrand is multiplied; a constant one has the mean, T."""
-    return node.T * node.clock_rate if node.clock.harmonics and not cost.is_even else node.T
-
-
 class NodeKernels:
     """Terms at one kind of node: their rows (m), and their integrand.
 
@@ -132,7 +118,9 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for each in costs:
-            weight = (1 if each.is_sum else _second(node, each)) * each.weight
+            # An integrand is multiplied by dt/ds; a constant one by the mean, T.
+            is_uneven = node.clock.harmonics and not each.is_even
+            weight = (1 if each.is_sum else node.T * node.clock_rate if is_uneven else node.T) * each.weight
             column = each.squares(node)
             parts.append(weight * each.integrand(node))
             if each.weight < 0:  # the weight has no real square root
@@ -143,9 +131,17 @@ class NodeKernels:
         self._rows, self._cost = ca.densify(expression), ca.densify(self._plain_cost + ca.sumsqr(self._squares))
         self.orders, self.count = node.orders(ca.vertcat(self._rows, self._cost)), node.y[0].numel()
         self.m = int(self._rows.numel())
-        self._data = node.data_of(ca.vertcat(self._rows, self._cost))
+        both = ca.vertcat(self._rows, self._cost)
+        self._data = {name: each for name, each in node.all_data.items() if ca.depends_on(both, each)}
+        self._calls: dict[str, tuple[list[Indices], Call]] = {}
         self.profiles = self.orders * self.count
         self.size = self.profiles + 1 + node.numbers.numel()
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The title of the term and the label of each row (m)."""
+        pairs = zip(self.constraints, self.rows, strict=True)
+        return [(term.title, label) for term, bound in pairs for label in bound.labels]
 
     @property
     def _inputs(self) -> dict[str, ca.SX]:
@@ -170,16 +166,15 @@ class NodeKernels:
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of outputs by name."""
+        """Return the sparsity patterns and the kernel of outputs by name, made once."""
+        if name in self._calls:
+            return self._calls[name]
         made = cache(make)
 
         def trace() -> ca.Function:
             outputs = made()[0]
-            given = {
-                key: each
-                for key, each in (self._inputs | {key: self._weights[key] for key in more}).items()
-                if each.numel()
-            }
+            inputs = self._inputs | {key: self._weights[key] for key in more}
+            given = {key: each for key, each in inputs.items() if each.numel()}
             flat = [ca.densify(each) for each in ca.cse(list(outputs.values()))]
             results = {key: each for key, each in zip(outputs, flat, strict=True) if each.numel()}
             return ca.Function(name, list(given.values()), list(results.values()), list(given), list(results))
@@ -191,13 +186,12 @@ class NodeKernels:
         found = self._kernels.patterns(name, lambda: made()[1])
         kernel = self._kernels.kernel(name, trace, shapes, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
-        if not names[1]:
-            return found, lambda **_: {}
 
         def call(**values: Array) -> dict[str, Array]:
-            results = kernel(*(values[key] for key in names[0]))
+            results = kernel(*(values[key] for key in names[0])) if names[1] else ()
             return dict(zip(names[1], results if isinstance(results, tuple) else (results,), strict=True))
 
+        self._calls[name] = found, call
         return found, call
 
     @cached_property
@@ -238,18 +232,11 @@ class NodeKernels:
         rows, cost = self._cheaper(made, ca.vertcat(self._rows, self._cost))
         return rows, cost
 
-    @cached_property
-    def _cache(self) -> dict[tuple[str, bool], Any]:
-        return {}
-
     def jacobian(self, by_T: bool) -> NodeJacobian:
         """Return derivatives by (B c, T, numbers); T is left out where it is given."""
-        if ("jacobian", by_T) not in self._cache:
-            name = "jacobian" if by_T else "jacobian_given_T"
-            (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
-            self._cache["jacobian", by_T] = NodeJacobian(pairs, timed, entries, call)
-        jacobian: NodeJacobian = self._cache["jacobian", by_T]
-        return jacobian
+        name = "jacobian" if by_T else "jacobian_given_T"
+        (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
+        return NodeJacobian(pairs, timed, entries, call)
 
     def _make_jacobian(self, by_T: bool) -> Made:
         rows, cost = self._jacobians
@@ -260,13 +247,12 @@ class NodeKernels:
         timed = np.unique(i[(j >= N) & (j <= self.profiles)]) if by_T else np.zeros(0, dtype=int)
         entries = np.stack([i, j - self.profiles - 1])[:, j > self.profiles]
         full, rates = ca.densify(rows), self._rates
+        by_time = cost @ rates if by_T else ca.SX(0, 1)
         outputs = {
             "rows": ca.vertcat(*(_entries_of(full, pairs[0], pairs[1] + d * N) / T**d for d in range(D))),
             "timed": (full @ rates)[timed.tolist()] if by_T else ca.SX(0, 1),
             "shared": _entries_of(full, entries[0], entries[1] + self.profiles + 1),
-            "cost": ca.vertcat(
-                self._unscaled(cost.T), cost @ rates if by_T else ca.SX(0, 1), cost[self.profiles + 1 :].T
-            ),
+            "cost": ca.vertcat(self._unscaled(cost.T), by_time, cost[self.profiles + 1 :].T),
         }
         return outputs, [pairs, timed, entries]
 
@@ -299,12 +285,9 @@ class NodeKernels:
 
     def hessian(self, by_T: bool) -> NodeHessian:
         """Return second derivatives of weight . integrand + multipliers . rows by (B c, T, numbers)."""
-        if ("hessian", by_T) not in self._cache:
-            name = "hessian" if by_T else "hessian_given_T"
-            (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
-            self._cache["hessian", by_T] = NodeHessian(blocks, call)
-        hessian: NodeHessian = self._cache["hessian", by_T]
-        return hessian
+        name = "hessian" if by_T else "hessian_given_T"
+        (blocks,), call = self._kernel(name, ("multipliers", "weight"), lambda: self._make_hessian(by_T))
+        return NodeHessian(blocks, call)
 
     def _make_hessian(self, by_T: bool) -> Made:
         lower, jacobian = self._hessian_parts
@@ -323,9 +306,8 @@ class NodeKernels:
         mixed, corner = full[:U, U + 1 :], full[U + 1 :, U + 1 :]
         if by_T:
             pulled = full @ self._rates
-            second = sum(
-                (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D)), start=ca.SX(0)
-            )
+            parts = (d * (d + 1) * ca.dot(y[d], jacobian[d * N : (d + 1) * N]) for d in range(1, D))
+            second = sum(parts, start=ca.SX(0))
             mixed = ca.horzcat(pulled[:U] - ca.DM(np.repeat(np.arange(D), N)) / T * jacobian[:U], mixed)
             top = ca.horzcat(ca.dot(self._rates, pulled) + second / T**2, pulled[U + 1 :].T)
             corner = ca.vertcat(top, ca.horzcat(pulled[U + 1 :], corner))
@@ -336,17 +318,10 @@ class NodeKernels:
         outputs = {"blocks": ca.vertcat(*by_orders), "mixed": ca.vec(scaled.T), "corner": ca.vec(corner)}
         if self._squares.numel():
             by_rates = [ca.vec(jacobians[:, d * N : (d + 1) * N].T) / T**d for d in range(D)]
-            others = ca.horzcat(
-                jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0), jacobians[:, U + 1 :]
-            )
+            timed = jacobians @ self._rates if by_T else ca.SX(jacobians.shape[0], 0)
+            others = ca.horzcat(timed, jacobians[:, U + 1 :])
             outputs["squares"] = ca.vertcat(*by_rates, ca.vec(others.T))
         return outputs, [blocks]
-
-    def inputs(self, y: Array, T: float, numbers: Array, s: Array, Q: Array | None = None) -> dict[str, Any]:
-        """Return the arguments of kernels, from profiles and their time derivatives (orders, K, N)."""
-        given: dict[str, Any] = {f"y_{k}": y[k] for k in range(self.orders)}
-        given |= {"T": np.array(T), "numbers": numbers, "s": s, "held": np.array(list(self.node.held.values()))}
-        return given if Q is None else given | {"Q": Q}
 
     def data(self, s: Array) -> Array:
         """Return the data (K, count) of the terms at moments s (K,)."""
@@ -354,7 +329,15 @@ class NodeKernels:
         for term in (*self.constraints, *self.costs):
             for name, given in term.data(s).items():
                 if name in self._data:
-                    values = self._checked(given, len(s), f"{term.title}: data {name!r}", name)
+                    shape = len(s), self._data[name].numel()
+                    try:
+                        values = np.asarray(given, dtype=float)
+                    except (TypeError, ValueError):
+                        values = np.array(np.nan)
+                    if values.shape != shape:
+                        text = f"shape {values.shape}" if values.ndim else f"{given!r}"
+                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row for each moment"
+                        raise ModelError(text, where=where, allowed=allowed)
                     if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
                         what, fix = f"data {name!r} differ from those of another term", "give them another name"
                         raise ModelError(what, value=name, where=term.title, fix=fix)
@@ -364,18 +347,6 @@ class NodeKernels:
             what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
-
-    def _checked(self, given: Any, moments: int, where: str, name: str) -> Array:
-        """Return data of a term as numbers, one row for each moment."""
-        count = self._data[name].numel()
-        try:
-            values = np.asarray(given, dtype=float)
-        except (TypeError, ValueError):
-            values = np.array(np.nan)
-        if values.shape != (moments, count):
-            found = f"shape {values.shape}" if values.ndim else f"{given!r}"
-            raise ModelError(found, where=where, allowed=f"numbers ({moments}, {count}), one row for each moment")
-        return values
 
 
 def _triplet(matrix: ca.SX) -> tuple[Indices, Indices]:

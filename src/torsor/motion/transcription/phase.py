@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import finite_vector, one_of, whole_number
+from torsor.base.checks import finite_vector, instance_of, is_whole, one_of, whole_number
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
@@ -58,21 +58,18 @@ class Clock:
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
         """Return h (order 0) or its derivative by s (K,), for values of the variables."""
+        s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)
         return np.asarray(first + sum((float(v) * b for v, b in zip(values, basis, strict=True)), start=0.0))
 
-    def fraction(self, s: Array, values: Array) -> Array:
-        """Return the fractions of the duration (K,) that have passed at s (K,)."""
-        return self.numeric(np.asarray(s, dtype=float), values)
-
     def place(self, fraction: Array, values: Array) -> Array:
-        """Return the s (K,) at which fractions of the duration have passed: the inverse of ``fraction``, by Newton."""
+        """Return the s (K,) at which fractions of the duration have passed: the inverse of h, by Newton's method."""
         wanted = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
-        s = np.interp(wanted, self.fraction(grid, values), grid)
+        s = np.interp(wanted, self.numeric(grid, values), grid)
         for _ in range(4):
-            s = np.clip(s - (self.fraction(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
+            s = np.clip(s - (self.numeric(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
         return np.asarray(s)
 
 
@@ -99,7 +96,7 @@ class Phase:
     followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
 
     With a ``clock`` of 1 to 6 harmonics, two variables each say at which time every s is reached: what holds at given
-    s, such as contacts, then happens at free times (``transcription.clock``). It needs a motion of one phase.
+    s, such as contacts, then happens at free times (``Clock``). It needs a motion of one phase.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -122,11 +119,15 @@ class Phase:
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
             allowed = "seconds above 0, or (least, most) of them"
             raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
-        if not isinstance(self.name, str):
-            raise ModelError(argument="name", value=self.name, where=where, allowed="a string")
+        instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
-        whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
-        self._check_size(where)
+        whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
+        # More control points or nodes than fit into memory are refused before any of them is made.
+        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
+        for name, (count, most) in (counts | {"knots": (self.knots, MOST_POINTS)}).items():
+            if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
+                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
+                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
             found = f"{self.points!r} points, and knots of {self.spline.count}"
             raise ModelError(found, value=self.points, where=where, fix="leave points out")
@@ -134,7 +135,7 @@ class Phase:
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
             raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
         given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
-        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if _is_whole(given) else finite_vector(given)
+        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if is_whole(given) else finite_vector(given)
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
             allowed = "2 or more, or fractions of the phase from 0 to 1"
@@ -142,16 +143,6 @@ class Phase:
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "duration", tuple(bounds.tolist()) if bounds.size == 2 else float(bounds[0]))
-
-    def _check_size(self, where: str) -> None:
-        """Raise ModelError for more control points or nodes than fit into memory, before any of them is made."""
-        counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
-        for name, (count, most) in counts.items():
-            if (_is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if _is_whole(count) else f"{np.size(count)} {name}"
-                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
-        if self.knots is not None and np.size(self.knots) > MAX_POINTS:
-            raise ModelError(f"{np.size(self.knots)} knots", where=where, allowed=f"{MAX_POINTS} or less")
 
     @property
     def spline(self) -> Spline:
@@ -175,10 +166,6 @@ class Phase:
         """The duration (s) of the initial guess: the mean of the bounds, the geometric one where they are far apart.
 
         From the mean of 1e-9 and 1e9 s, solvers descend to motions that turn around many times.
-
-        Example:
-            >>> Phase((0.1, 2.0)).first_duration, round(Phase((1e-9, 1e9)).first_duration, 9)
-            (1.05, 1.0)
         """
         least, most = self.bounds
         return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
@@ -204,8 +191,4 @@ class Phase:
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
     """Whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
-    return is_name or (_is_whole(wanted) and wanted == index)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return is_name or (is_whole(wanted) and wanted == index)

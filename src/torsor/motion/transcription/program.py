@@ -2,13 +2,13 @@
 
 import pickle
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array, Flags, Indices
+from torsor.base.arrays import Array, Indices
 from torsor.motion.transcription.batch import Batch
 from torsor.motion.transcription.variables import Layout, Linear, PhaseLayout
 from torsor.optimisation.standard import BlockMatrix, RowBlocks
@@ -26,13 +26,6 @@ from torsor.optimisation.standard import BlockMatrix, RowBlocks
 #
 # where p are T, the variables of the clock and the number by which the cost is divided, and the last term is the
 # Hessian of the rows with multipliers phi_g.
-
-
-class Curvature(NamedTuple):
-    """The Hessian (n, n) without the curvature of the rows, and the multipliers (K m,) by which that is added."""
-
-    hessian: Array
-    multipliers: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +58,10 @@ class RowRates:
         """
         layout, s = self._phase_layout, self.batch.s
         T, clock = layout.seconds(x), layout.phase.timing
-        h = np.diff(clock.fraction(s, x[list(layout.ticks)]))
+        h = np.diff(clock.numeric(s, x[list(layout.ticks)]))
         c = self.weight / (T**2 * h)
         # h is linear in the variables of the clock.
-        ticks = [np.diff(clock.fraction(s, each) - s) / h for each in np.eye(len(layout.ticks))]
+        ticks = [np.diff(clock.numeric(s, each) - s) / h for each in np.eye(len(layout.ticks))]
         slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
         slopes += [-each for each in ticks]
         speeds = [x[column] for column in self._columns[len(slopes) :]]
@@ -122,8 +115,8 @@ class RowRates:
         found[self._columns] += first.T @ (d**2).sum(axis=1)
         return found
 
-    def hessian(self, x: Array) -> Curvature:
-        """Return the second derivatives."""
+    def hessian(self, x: Array) -> tuple[Array, Array]:
+        """Return the Hessian (n, n) without the curvature of the rows, and the multipliers (K m,) that add it."""
         (c, first, second), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
         columns = self._columns
         total = A.gram(np.repeat(2 * c, len(self.chosen)))
@@ -133,12 +126,10 @@ class RowRates:
         total[columns] += mixed.T
         total[np.ix_(columns, columns)] += np.tensordot((d**2).sum(axis=1), second, axes=1)
         slopes = 2 * c[:, None] * d
-        by_rows = np.zeros((len(self.batch.s), len(self.chosen)))
-        by_rows[1:] += slopes
-        by_rows[:-1] -= slopes
         multipliers = np.zeros((len(self.batch.s), self.batch.kernels.m))
-        multipliers[:, self.chosen] = by_rows
-        return Curvature(total, multipliers.ravel())
+        multipliers[1:, self.chosen] += slopes
+        multipliers[:-1, self.chosen] -= slopes
+        return total, multipliers.ravel()
 
 
 class Row(NamedTuple):
@@ -166,6 +157,8 @@ class Program:
     upper: Array
     factor: float = 1.0
     rates: tuple[RowRates, ...] = ()
+    # The last values and derivatives with their x: solvers evaluate f and g one by one.
+    _last: dict[str, tuple[bytes, Any]] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -187,24 +180,18 @@ class Program:
         """The descriptions of the rows."""
         found = list[Row]()
         for batch in self.batches:
-            names = [
-                (rows.title, label)
-                for rows, bound in zip(batch.kernels.constraints, batch.kernels.rows, strict=True)
-                for label in bound.labels
-            ]
-            found += [Row(title, label, batch.phase, float(s)) for s in batch.s for title, label in names]
+            labels = batch.kernels.labels
+            found += [Row(*names, batch.phase, float(s)) for s in batch.s for names in labels]
         return found + [Row(each.title, each.label) for each in self.linear.equations]
 
     @cached_property
     def _raw_bounds(self) -> tuple[Array, Array]:
         sides = []
         for side in ("lower", "upper"):
-            parts = [
-                np.tile(
-                    np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.kernels.rows)]), len(batch.s)
-                )
-                for batch in self.batches
-            ]
+            parts = list[Array]()
+            for batch in self.batches:
+                own = np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.kernels.rows)])
+                parts.append(np.tile(own, len(batch.s)))
             sides.append(np.concatenate([*parts, [getattr(each, side) for each in self.linear.equations]]))
         return sides[0], sides[1]
 
@@ -231,11 +218,6 @@ class Program:
     def row_upper(self) -> Array:
         """Upper bounds of the scaled rows."""
         return self._raw_bounds[1] / self.scales
-
-    @cached_property
-    def _last(self) -> dict[str, tuple[bytes, Any]]:
-        """The last values and derivatives with their x: solvers evaluate f and g one by one."""
-        return {}
 
     def _at(self, what: str, x: Array, find: Callable[[Array], Any]) -> Any:
         place = x.tobytes()
@@ -265,27 +247,14 @@ class Program:
     def _order(self) -> tuple[Indices, Indices, Indices]:
         """The order of the entries of batches and linear rows (known variables left out), and all rows and columns."""
         rows, columns, first = [], [], 0
-        for batch in self.batches:
-            i, j = batch.structure
+        parts = [(batch.m, batch.structure) for batch in self.batches]
+        for m, (i, j) in (*parts, (self.linear.m, np.nonzero(self.linear.pattern))):
             rows.append(i + first)
             columns.append(j)
-            first += batch.m
-        i, j = np.nonzero(self._linear_entries)
-        rows.append(i + first)
-        columns.append(j)
+            first += m
         all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
         order = np.lexsort((all_rows, all_columns))
         return order[all_columns[order] >= 0], all_rows, all_columns
-
-    @cached_property
-    def _linear_entries(self) -> Flags:
-        found = np.zeros((self.linear.m, self.n), dtype=bool)
-        for (phase, order), (A, b) in self.linear._parts.items():
-            found |= A != 0
-            at = self.layout.phases[phase].duration
-            if at >= 0 and order:
-                found[:, at] |= (A != 0).any(axis=1) | (b != 0)
-        return found | self.linear.paced_entries
 
     @cached_property
     def _entry_scales(self) -> Array:
@@ -305,7 +274,7 @@ class Program:
         for cost in self.rates:
             gradient += self.factor * cost.gradient(x)
         if self.linear.m:
-            entries.append(self.linear.jacobian(x)[self._linear_entries])
+            entries.append(self.linear.jacobian(x)[self.linear.pattern])
         values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
         values /= self._entry_scales
         for each in (gradient, values):
@@ -315,15 +284,15 @@ class Program:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
-        curved = [(each.batch, each.hessian(x)) for each in self.rates] if self.factor * weight else []
+        curved = [(each.batch, *each.hessian(x)) for each in self.rates] if self.factor * weight else []
         for batch in self.batches:
             own = unscaled[first : first + batch.m]
-            for other, curvature in curved:
+            for other, _, by_rows in curved:
                 if other is batch:
-                    own = own + self.factor * weight * curvature.multipliers
+                    own = own + self.factor * weight * by_rows
             total += batch.hessian(x, own, self.factor * weight)
             first += batch.m
-        total += self.factor * weight * sum(curvature.hessian for _, curvature in curved)
+        total += self.factor * weight * sum(curvature for _, curvature, _ in curved)
         return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total
 
     @cached_property

@@ -90,17 +90,11 @@ class Spline:
             rising = values * ratio
             values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
             values[:, 1:] += rising
-        return self._raise_to_points(values, first, order), first
-
-    def _raise_to_points(self, values: Array, first: Indices, order: int) -> Array:
-        """Return values of the basis functions of a derivative, multiplied by the differences of control points."""
-        D = self.differences(order)
-        found = np.empty((len(values), self.degree + 1))
-        for span in np.unique(first):
+        D, found = self.differences(order), np.empty((len(values), self.degree + 1))
+        for span in np.unique(first):  # from values of the derivative's basis functions to those of control points
             own = first == span
-            block = D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
-            found[own] = values[own] @ block
-        return found
+            found[own] = values[own] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
+        return found, first
 
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
         """Return the matrix (K, count) from control points to values, or derivatives by s, at s (K,)."""
@@ -110,12 +104,7 @@ class Spline:
         return found
 
     def taylor(self, s: ArrayLike, points: Array) -> Array:
-        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n).
-
-        Example:
-            >>> Spline.uniform(4).taylor([0.0], np.array([[0.0], [0.0], [0.0], [1.0]]))[0, :, 0].round(9).tolist()
-            [0.0, 0.0, 0.0, 1.0]
-        """
+        """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n)."""
         orders = range(self.degree + 1)
         return np.stack([self.matrix(s, order) @ points / math.factorial(order) for order in orders], axis=1)
 

@@ -64,7 +64,7 @@ class PhaseLayout:
 
     def times(self, x: Array, s: Array) -> Array:
         """Return the times (K,) since the start of the phase, at s (K,)."""
-        return self.seconds(x) * self.phase.timing.fraction(s, x[list(self.ticks)])
+        return self.seconds(x) * self.phase.timing.numeric(s, x[list(self.ticks)])
 
     def places(self, x: Array, times: Array) -> Array:
         """Return s (K,) at times (K,) since the start of the phase."""
@@ -179,39 +179,27 @@ class Linear:
         total = np.zeros(self.m)
         for (phase, order), (A, b) in self._parts.items():
             total += (A @ x + b) / self.layout.phases[phase].seconds(x) ** order
-        return total + self._paces(x) * self._first.seconds(x) if self._paced.size else total
-
-    @property
-    def _first(self) -> PhaseLayout:
-        return self.layout.phases[0]
+        for row, column, pace in self._paces:
+            total[row] += (pace * x[column] if column >= 0 else pace) * self.layout.phases[0].seconds(x)
+        return total
 
     @cached_property
-    def _paced(self) -> Indices:
-        """The rows with a part that is proportional to the duration."""
-        return np.flatnonzero([each.pace for each in self.equations])
+    def _paces(self) -> list[tuple[int, int, float]]:
+        """The parts that are proportional to the duration: row, index of a shared number (-1: none), and factor."""
+        columns = {"": -1, **self.layout.numbers}
+        return [(row, columns[each.paced_by], each.pace) for row, each in enumerate(self.equations) if each.pace]
 
-    def _paces(self, x: Array) -> Array:
-        """Return the factors (m,) of the duration."""
-        found = np.array([each.pace for each in self.equations])
-        for row in self._paced.tolist():
-            if self.equations[row].paced_by:
-                found[row] *= x[self.layout.numbers[self.equations[row].paced_by]]
-        return found
-
-    @property
-    def _pacers(self) -> list[tuple[int, int, float]]:
-        """Row, index of the number, and factor, of the parts that have a shared number."""
-        own = [(row, self.equations[row]) for row in self._paced.tolist()]
-        return [(row, self.layout.numbers[each.paced_by], each.pace) for row, each in own if each.paced_by]
-
-    @property
-    def paced_entries(self) -> Flags:
-        """Which entries (m, n) of the Jacobian parts that are proportional to the duration have."""
+    @cached_property
+    def pattern(self) -> Flags:
+        """The sparsity pattern (m, n) of the Jacobian."""
         found = np.zeros((self.m, self.layout.size), dtype=bool)
-        if self._first.duration >= 0:
-            found[self._paced, self._first.duration] = True
-        for row, column, _ in self._pacers:
-            found[row, column] = True
+        for (phase, order), (A, b) in self._parts.items():
+            found |= A != 0
+            at = self.layout.phases[phase].duration
+            if at >= 0 and order:
+                found[:, at] |= (A != 0).any(axis=1) | (b != 0)
+        for row, column, _ in self._paces:
+            found[row, [place for place in (self.layout.phases[0].duration, column) if place >= 0]] = True
         return found
 
     def jacobian(self, x: Array) -> Array:
@@ -223,10 +211,12 @@ class Linear:
             total += A / T**order
             if phase_layout.duration >= 0:
                 total[:, phase_layout.duration] -= order * (A @ x + b) / T ** (order + 1)
-        if self._paced.size and self._first.duration >= 0:
-            total[:, self._first.duration] += self._paces(x)
-        for row, column, pace in self._pacers:
-            total[row, column] += pace * self._first.seconds(x)
+        first = self.layout.phases[0]
+        for row, column, pace in self._paces:
+            if first.duration >= 0:
+                total[row, first.duration] += pace * x[column] if column >= 0 else pace
+            if column >= 0:
+                total[row, column] += pace * first.seconds(x)
         return total
 
     def hessian(self, x: Array, multipliers: Array) -> Array:
@@ -240,9 +230,11 @@ class Linear:
                 total[at] += column
                 total[:, at] += column
                 total[at, at] += order * (order + 1) * float(multipliers @ (A @ x + b)) / T ** (order + 2)
-        for row, place, pace in self._pacers if self._first.duration >= 0 else ():
-            total[self._first.duration, place] += pace * multipliers[row]
-            total[place, self._first.duration] += pace * multipliers[row]
+        at = self.layout.phases[0].duration
+        for row, place, pace in self._paces:
+            if at >= 0 and place >= 0:
+                total[at, place] += pace * multipliers[row]
+                total[place, at] += pace * multipliers[row]
         return total
 
     @cached_property
@@ -254,6 +246,8 @@ class Linear:
             if at >= 0 and order:
                 seen = A.any(axis=0)
                 found[at, seen] = found[seen, at] = found[at, at] = True
-        for _, column, _ in self._pacers if self._first.duration >= 0 else ():
-            found[self._first.duration, column] = found[column, self._first.duration] = True
+        at = self.layout.phases[0].duration
+        for _, column, _ in self._paces:
+            if at >= 0 and column >= 0:
+                found[at, column] = found[column, at] = True
         return found
