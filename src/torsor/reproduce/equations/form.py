@@ -1,8 +1,9 @@
-"""Which equations are as printed, and which are corrected."""
+"""Which equations are as printed, which are corrected, and the vector product of all."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 # The numbers of all equations of the documents, to check citations. The Lie-algebra notes have sections only.
@@ -56,3 +57,9 @@ class Form:
 
 
 CORRECTED = Form()
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the vector product of vectors (3,) or of columns (3, n)."""
+    (x, y, z), (u, v, w) = a, b
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
