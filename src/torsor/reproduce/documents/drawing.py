@@ -76,16 +76,20 @@ def _triad(axes: Any, pose: Array, name: str) -> None:
     axes.text(*(origin + 0.03), name, fontsize=9)
 
 
-def _frames(figure: Any, robot: Robot, q: Array, title: str) -> None:
-    """Draw the frames of all links and the lines between them, x red, y green, z blue."""
-    axes, poses = figure.add_subplot(projection="3d"), robot.poses(q)
-    _triad(axes, np.eye(4), "0")
-    for k, parent in enumerate(robot.parents):
-        before = np.zeros(3) if parent < 0 else poses[parent, :3, 3]
-        axes.plot(*np.array([before, poses[k, :3, 3]]).T, color="0.5", linewidth=3, alpha=0.6)
-        _triad(axes, poses[k], str(k + 1))
-    _cube(axes, np.vstack([poses[:, :3, 3], np.zeros((1, 3))]), TRIAD)
-    axes.set_title(title, fontsize=10)
+def frames(robot: Robot, q: Array, title: str) -> Outcome:
+    """Return a figure of the frames of all links and the lines between them, x red, y green, z blue."""
+
+    def draw(figure: Any) -> None:
+        axes, poses = figure.add_subplot(projection="3d"), robot.poses(q)
+        _triad(axes, np.eye(4), "0")
+        for k, parent in enumerate(robot.parents):
+            before = np.zeros(3) if parent < 0 else poses[parent, :3, 3]
+            axes.plot(*np.array([before, poses[k, :3, 3]]).T, color="0.5", linewidth=3, alpha=0.6)
+            _triad(axes, poses[k], str(k + 1))
+        _cube(axes, np.vstack([poses[:, :3, 3], np.zeros((1, 3))]), TRIAD)
+        axes.set_title(title, fontsize=10)
+
+    return Outcome([], draw, (6.5, 6.0))
 
 
 def _cube(axes: Any, corners: Array, room: float) -> None:
@@ -97,23 +101,18 @@ def _cube(axes: Any, corners: Array, room: float) -> None:
 
 def standard_frames() -> Outcome:
     """Figure 2.2 of Barman 2020: frame j is at the far end of link j."""
-    _, robot, (q, _, _), *_ = standard()
     title = "Figure 2.2: standard Denavit-Hartenberg frames of a random arm"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(standard().robot, standard().state[0], title)
 
 
 def modified_frames() -> Outcome:
     """Fig. 1 of Guarino Lo Bianco 2009: frame i is on the axis of joint i."""
-    _, robot, (q, *_) = modified()
-    title = "Fig. 1: modified Denavit-Hartenberg frames of a random arm"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(modified().robot, modified().motion[0], "Fig. 1: modified Denavit-Hartenberg frames of a random arm")
 
 
 def tree_frames() -> Outcome:
     """Figure 1 of Khalil 2010: six parameters, for branches."""
-    _, robot, (q, _, _), *_ = tree()
-    title = "Figure 1: frames of a random tree in six parameters"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(tree().robot, tree().state[0], "Figure 1: frames of a random tree in six parameters")
 
 
 def free_body(link: int = 1) -> Outcome:

@@ -8,49 +8,44 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import BARMAN, Form
-from torsor.reproduce.errata.erratum import Decision, decide, error, words
+from torsor.reproduce.errata.erratum import Decision, compare, decide, words
 from torsor.reproduce.samples import standard
 
 STEP = 1e-30  # of complex steps
 
 
 @cache
-def by_complex_steps() -> list[list[Array]]:
-    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone."""
+def by_complex_steps() -> tuple[Array, ...]:
+    """Return the derivatives of tau by q, qd and qdd, of Fp and of Tp, of the sample, from its forces alone."""
     data, _, state, load, _ = standard()
-    found: list[list[list[Array]]] = [[[] for _ in range(3)] for _ in range(3)]
-    for which in range(3):
-        for i in range(len(data.m)):
-            moved = np.array(state, complex)
-            moved[which, i] += 1j * STEP
-            q, qd, qdd = moved
-            for rows, value in zip(found, barman.inverse_dynamics(data, q, qd, qdd, load), strict=True):
-                rows[which].append(value.imag / STEP)
-    return [[np.moveaxis(np.array(each), 0, -1) for each in rows] for rows in found]
+    columns = []
+    for step in STEP * np.eye(3 * len(data.m)):
+        q, qd, qdd = np.array(state) + 1j * step.reshape(3, -1)
+        columns.append([each.imag / STEP for each in barman.inverse_dynamics(data, q, qd, qdd, load)])
+    whole = (np.moveaxis(np.array(each), 0, -1) for each in zip(*columns, strict=True))
+    return tuple(part for each in whole for part in np.split(each, 3, axis=-1))
+
+
+def sensitivities(form: Form) -> tuple[Array, ...]:
+    """Return the same by the equations of the document."""
+    data, _, state, load, _ = standard()
+    return tuple(part for each in barman.sensitivities(data, *state, load, form) for part in each[1:])
 
 
 def _sensitivities(place: str) -> Decision:
-    """Compare all sensitivities of forces and reactions, as printed in one place and corrected."""
-    data, _, state, load, _ = standard()
-    errors = []
-    for form in (Form(), Form([place])):
-        found = barman.sensitivities(data, *state, load, form)
-        parts = zip((found.tau, found.Fp, found.Tp), by_complex_steps(), strict=True)
-        errors.append(max(error(a, b) for part, rows in parts for a, b in zip(part[1:], rows, strict=True)))
-    return Decision(*errors)
+    return compare(place, by_complex_steps(), sensitivities)
 
 
 def _forces(place: str) -> Decision:
     data, robot, state, load, external = standard()
-    corrected, printed = (barman.sensitivities(data, *state, load, form).tau.x for form in (Form(), Form([place])))
-    return decide(robot.inverse_dynamics(*state, external=external), corrected, printed)
+    truth = robot.inverse_dynamics(*state, external=external)
+    return compare(place, truth, lambda form: barman.sensitivities(data, *state, load, form).tau.x)
 
 
 def _velocities() -> Decision:
     data, robot, (q, qd, _), *_ = standard()
     truth = np.array([robot.jacobian(q, link)[3:] for link in range(robot.nv)])
-    corrected, printed = (barman.velocities(data, q, qd, form)[1] for form in (Form(), Form(["3.40"])))
-    return decide(truth, corrected, printed)
+    return compare("3.40", truth, lambda form: barman.velocities(data, q, qd, form)[1])
 
 
 def _axes() -> Decision:

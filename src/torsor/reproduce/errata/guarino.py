@@ -6,21 +6,20 @@ import numpy as np
 
 from torsor import library
 from torsor.reproduce.equations import guarino
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide, words
+from torsor.reproduce.errata.erratum import Decision, compare, decide, words
 from torsor.reproduce.samples import modified
 
 
 def _rates(place: str) -> Decision:
     data, robot, motion = modified()
-    corrected, printed = (guarino.force_rates(data, *motion, form=form).tau_rate for form in (Form(), Form([place])))
-    return decide(robot.force_rate(*motion)[1], corrected, printed)
+    truth = robot.force_rate(*motion)[1]
+    return compare(place, truth, lambda form: guarino.force_rates(data, *motion, form=form).tau_rate)
 
 
 def _forces() -> Decision:
     data, robot, motion = modified()
-    corrected, printed = (guarino.force_rates(data, *motion, form=form).tau for form in (Form(), Form(["19"])))
-    return decide(robot.inverse_dynamics(*motion[:3]), corrected, printed)
+    truth = robot.inverse_dynamics(*motion[:3])
+    return compare("19", truth, lambda form: guarino.force_rates(data, *motion, form=form).tau)
 
 
 def _rotation() -> Decision:

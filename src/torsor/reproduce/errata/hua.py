@@ -7,8 +7,7 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import hua
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide, words
+from torsor.reproduce.errata.erratum import Decision, compare, decide, words
 from torsor.reproduce.samples import mixed
 
 JOINTS = 4  # of the sample
@@ -23,10 +22,9 @@ def library_rows(external: Array | None = None) -> Array:
 
 def _rows(place: str) -> Decision:
     data, _, joints, motors = mixed()
-    corrected, printed = (
-        hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, form=form)) for form in (Form(), Form([place]))
+    return compare(
+        place, library_rows(), lambda form: hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, form=form))
     )
-    return decide(library_rows(), corrected, printed)
 
 
 def _crosses() -> Decision:
@@ -78,10 +76,8 @@ def _coriolis() -> Decision:
 
 def _column() -> Decision:
     data, robot, (q, v, _), (theta, w, _) = mixed()
-    corrected, printed = (
-        hua.forward_dynamics(data, q, v, theta, w, np.zeros(JOINTS), form)[0] for form in (Form(), Form(["column"]))
-    )
-    return decide(robot.mass_matrix(mixed().state[0]), corrected, printed)
+    truth, none = robot.mass_matrix(mixed().state[0]), np.zeros(JOINTS)
+    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form)[0])
 
 
 def _lyapunov() -> Decision:
@@ -105,10 +101,7 @@ def _springs() -> Decision:
     tau = np.array([3.0, -1.0, 2.0, 0.5])
     given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], given)
-    corrected, printed = (
-        hua.forward_dynamics(data, q, v, theta, w, tau, form)[2] for form in (Form(), Form(["algorithm 2"]))
-    )
-    return decide(truth, corrected, printed)
+    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form)[2])
 
 
 def _stiffness() -> Decision:
