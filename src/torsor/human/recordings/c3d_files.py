@@ -233,9 +233,7 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
         positions[(points[:, :, 3] < 0) | (points[:, :, :3] == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)] = (
             np.nan
         )
-        names, messages = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
-        for message in messages:
-            warn(message)
+        names = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
         markers = Markers(names, times, positions, found.rate, "", unit, path.name)
         above = None if np.isnan(positions).all() else np.nanmean(positions, axis=(0, 1))
     plates = _plates(path, found, analog, unit)

@@ -107,9 +107,10 @@ def _names(stems: Sequence[str]) -> tuple[str, ...]:
 MOT_KIND = "a .mot or .sto file (a table over time)"
 MAX_MOT_HEADER_LINES = 1000  # within which the table must begin
 _SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # of the header of SIMM, "key value"
-# Types of columns whose fields hold several numbers, x,y,z.
-_PARTS = {"vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3}
-_LETTERS = {3: "xyz"}
+# How many numbers a field of a type of columns holds, separated by commas.
+_PARTS = dict.fromkeys(("double", "float", ""), 1) | {
+    "vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3,
+}  # fmt: skip
 
 
 class _MotHeader(NamedTuple):
@@ -130,12 +131,17 @@ def read_mot(path: str | Path) -> MotionTable:
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
     header = _mot_header(path, rows)
-    parts = _parts(path, header)
+    kind = header.values.get("datatype", "double").lower()
+    if kind not in _PARTS:
+        allowed = f"double, {', '.join(name for name, parts in _PARTS.items() if parts > 1)}"
+        raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=allowed)
+    parts = _PARTS[kind]
     names = _fields(rows[header.names_at])
     while names and not names[-1]:
         names.pop()
     table = _mot_numbers(path, rows[header.names_at + 1 :], names, parts)
-    _compare_rows(path, header.values, len(table))
+    declared = header.values.get("nrows", header.values.get("datarows", ""))
+    _compare_count(path, declared, len(table), "rows")
     at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
     if at is None:
         times = _times_of_range(path, header, len(table))
@@ -144,14 +150,12 @@ def read_mot(path: str | Path) -> MotionTable:
         del names[at]
     if not names:
         raise ModelError("there is no column but time", where=path.name, allowed=MOT_KIND)
-    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in _suffixes(parts)]
-    unique, messages = unique_names(full, path, "column")
+    suffixes = "xyz" if parts == 3 else range(1, parts + 1)
+    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in suffixes]
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     in_degrees = degrees.get(header.values.get("indegrees", "").lower())
-    found = MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, header.title, path.name)
-    for message in messages:
-        warn(message)
-    return found
+    unique = unique_names(full, path, "column")
+    return MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, header.title, path.name)
 
 
 def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
@@ -179,29 +183,10 @@ def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
     raise ModelError("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
 
 
-def _parts(path: Path, header: _MotHeader) -> int:
-    """Return how many numbers a field holds."""
-    kind = header.values.get("datatype", "double").lower()
-    if kind in ("double", "float", ""):
-        return 1
-    if kind not in _PARTS:
-        raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=f"double, {', '.join(_PARTS)}")
-    return _PARTS[kind]
-
-
-def _suffixes(parts: int) -> Sequence[str]:
-    return _LETTERS.get(parts) or [str(k) for k in range(1, parts + 1)]
-
-
 def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) -> Array:
     """Return the numbers (K, columns, parts); a time has only the first part."""
     check_size(len(rows), len(names) * parts, path.name)
-    if rows and len(_fields(rows[-1])) < len(names):
-        fix = "copy or export it again; the rows before it are used"
-        warn("the file ends within this row", where=f"{path.name}: line {rows[-1].line}", fix=fix)
-        rows = rows[:-1]
-    if not rows:
-        raise ModelError("there are no rows", where=path.name, allowed=MOT_KIND)
+    rows = _whole_rows(path, rows, bool(rows) and len(_fields(rows[-1])) < len(names), "row", MOT_KIND)
     if parts > 1:
         rows = [Row(row.line, "\t".join(_all_parts(path, row, names, parts))) for row in rows]
         names = [name for name in names for _ in range(parts)]
@@ -221,12 +206,25 @@ def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[s
     return found
 
 
-def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
-    declared = values.get("nrows", values.get("datarows", ""))
-    # More rows than declared are no loss; wrong numbers of columns are so common that they say nothing.
-    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) > rows:
-        text = f"the header says {declared} rows, the table has {rows}, which are used"
-        warn(text, where=path.name, fix="copy or export the file again if rows are missing")
+def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
+    """Warn if a header says another number of rows or frames than the table has."""
+    given = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
+    # More rows of a .mot file than declared are no loss; wrong numbers of columns are so common that they say nothing.
+    if given > count or (given < count and what == "frames"):
+        text = f"the header says {declared} {what}, the table has {count}, which are used"
+        fix = f"copy or export the file again if {what} are missing" if given > count else ""
+        warn(text, where=path.name, fix=fix)
+
+
+def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str) -> list[Row]:
+    """Return the rows without the last one if the file was cut off within it; there must be one."""
+    if is_cut:
+        fix = f"copy or export it again; the {what}s before it are used"
+        warn(f"the file ends within this {what}", where=f"{path.name}: line {rows[-1].line}", fix=fix)
+        rows = rows[:-1]
+    if not rows:
+        raise ModelError(f"there are no {what}s", where=path.name, allowed=kind)
+    return rows
 
 
 def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
@@ -258,8 +256,12 @@ def write_mot(table: MotionTable, path: str | Path) -> None:
         "\t".join(map(text_of, [time, *row]))
         for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True)
     )
+    _write_lines(path, [*head, *rows])
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
     with replacing(path) as part:
-        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+        part.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
 
 
 # Marker files (.trc): places of markers over time, as motion capture programs and OpenSim exchange them.
@@ -297,11 +299,8 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
     times, positions = _trc_numbers(path, rows[header.first :], header, POWERS[unit])
     times = checked_times(times, path.name)
-    names, messages = unique_names(header.names, path, "marker")
-    markers = Markers(names, times, positions, _rate(path, header.values, times), axes, unit, path.name)
-    for message in messages:
-        warn(message)
-    return markers
+    rate = _rate(path, header.values, times)
+    return Markers(unique_names(header.names, path, "marker"), times, positions, rate, axes, unit, path.name)
 
 
 def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
@@ -345,28 +344,16 @@ def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) ->
             raise ModelError(text, where=f"{path.name}: line {row.line}", fix=fix)
     last = len(_fields(rows[-1])) if rows else width
     # A line that ends within a marker is the end of a file that was cut off.
-    if last < width and ("\t" not in rows[-1].text or last % 3 != 2):
-        fix = "copy or export it again; the frames before it are used"
-        warn("the file ends within this frame", where=f"{path.name}: line {rows[-1].line}", fix=fix)
-        rows = rows[:-1]
-    if not rows:
-        raise ModelError("there are no frames", where=path.name, allowed=TRC_KIND)
+    is_cut = last < width and ("\t" not in rows[-1].text or last % 3 != 2)
+    rows = _whole_rows(path, rows, is_cut, "frame", TRC_KIND)
     powers = [0] + [power] * (width - 2)
     table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
     numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
-    _compare_frames(path, header.values, len(rows))
+    _compare_count(path, header.values.get("numframes", ""), len(rows), "frames")
     positions = numbers[:, 1:].reshape(len(rows), -1, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
     return numbers[:, 0], positions
-
-
-def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
-    declared = values.get("numframes", "")
-    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) != frames:
-        text = f"the header says {declared} frames, the table has {frames}, which are used"
-        fix = "copy or export the file again if frames are missing" if int(declared) > frames else ""
-        warn(text, where=path.name, fix=fix)
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
@@ -411,8 +398,7 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
             zip(markers.times.tolist(), markers.positions.reshape(len(markers), -1).tolist(), strict=True), start=1
         )
     )
-    with replacing(path) as part:
-        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+    _write_lines(path, [*head, *rows])
 
 
 CSV_KIND = "a .csv file with a line of names"
@@ -436,10 +422,7 @@ def read_csv(
     """
     path = Path(path)
     cells = csv_table(path)
-    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
-    # Checked before the unit of each column is known: a marker's numbers are converted without a rounding error.
-    for message in messages:
-        warn(message)
+    names = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
     wanted = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
     at = indices_of(list(wanted), names, path.name, "column")
     new = list(checked_names(list(wanted.values()), path.name, "column"))
