@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from torsor.base.number_tables import check_size
 from torsor.human.recordings.guesses import likely_axes
 from torsor.human.recordings.recording import MAX_BYTES, UNITS, Event, GroundForces, Markers, Recording, unique_names
 
-MOST_RATE = 1e6  # Hz
+MAX_RATE = 1e6  # Hz
 
 
 class Parameters:
@@ -32,8 +33,8 @@ class Parameters:
         self.first_frame = max(1, int(reader.header.first_frame))
         self.frames = self._frames()
         for value, what in ((self.rate, "POINT:RATE"), (abs(self.scale), "POINT:SCALE")):
-            if not 0 < value < MOST_RATE:
-                allowed = f"above 0, below {MOST_RATE:g}"
+            if not 0 < value < MAX_RATE:
+                allowed = f"above 0, below {MAX_RATE:g}"
                 raise ModelError(f"is {value:g}", argument=what, value=value, where=source, allowed=allowed)
         self.samples_per_frame = self._samples_per_frame() if self.channels else 0
         self.unsigned = bool(reader.analog_format_unsigned)
@@ -61,15 +62,11 @@ class Parameters:
     def floats(self, name: str) -> Array:
         """Return the numbers of a parameter (n,), none where it is absent or damaged."""
         found = self.reader.get(name)
-        if found is None or found.bytes_per_element not in (1, 2, 4):
+        size = 0 if found is None else found.bytes_per_element
+        if size not in (1, 2, 4):
             return np.zeros(0)
-        data = bytes(found.bytes)[: 4 * (len(found.bytes) // 4)] if found.bytes_per_element == 4 else bytes(found.bytes)
-        if found.bytes_per_element == 4:
-            numbers = self._floats(data)
-        elif found.bytes_per_element == 2:
-            numbers = np.frombuffer(data[: 2 * (len(data) // 2)], dtype=f"{self._order}i2")
-        else:
-            numbers = np.frombuffer(data, dtype=np.int8)
+        data = bytes(found.bytes)[: size * (len(found.bytes) // size)]
+        numbers = self._floats(data) if size == 4 else np.frombuffer(data, dtype=f"{self._order}i{size}")
         return np.array(numbers, dtype=float)
 
     def words(self, name: str) -> list[str]:
@@ -162,6 +159,13 @@ def plate_axes(plate: Plate, where: str) -> Array:
     return R
 
 
+def upward(plate: Plate, where: str, above: Array | None) -> Array:
+    """Return the normal (3,) of a plate on the side of a point ``above`` it; without one, against its z axis."""
+    normal = plate_axes(plate, where)[:, 2]
+    side = -1.0 if above is None else np.sign((above - plate.corners.mean(axis=0)) @ normal)
+    return np.asarray(normal * side)
+
+
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
     """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
 
@@ -175,12 +179,10 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
         >>> [each.round(9).tolist() for each in ground_reaction(plate, "walk.c3d")[:2]]
         [[[0.0, 0.0, 700.0]], [[0.2, 0.2, 0.0]]]
     """
-    R, center = plate_axes(plate, where), plate.corners.mean(axis=0)
-    force, pressed, free = _in_plate_axes(plate)
-    up = -R[:, 2] if above is None else R[:, 2] * np.sign((above - center) @ R[:, 2])
-    upward = force @ R.T @ up
-    sign = 1.0 if upward[np.argmax(np.abs(upward))] >= 0 else -1.0
-    return sign * force @ R.T + 0.0, center + pressed @ R.T, sign * free @ R.T + 0.0
+    R, (force, pressed, free) = plate_axes(plate, where), _in_plate_axes(plate)
+    pushed = force @ R.T @ upward(plate, where, above)
+    sign = 1.0 if pushed[np.argmax(np.abs(pushed))] >= 0 else -1.0
+    return sign * force @ R.T + 0.0, plate.corners.mean(axis=0) + pressed @ R.T, sign * free @ R.T + 0.0
 
 
 def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
@@ -230,18 +232,16 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     markers, above = None, None
     if points.shape[1]:
         positions = points[:, :, :3] * TO_METRES[unit]
-        positions[(points[:, :, 3] < 0) | (points[:, :, :3] == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)] = (
-            np.nan
-        )
+        absent = (points[:, :, 3] < 0) | (positions == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)
+        positions[absent] = np.nan
         names = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
         markers = Markers(names, times, positions, found.rate, "", unit, path.name)
         above = None if np.isnan(positions).all() else np.nanmean(positions, axis=(0, 1))
     plates = _plates(path, found, analog, unit)
-    up = None if not plates else _upward(plates[0], path, above)
-    axes = likely_axes(markers, up) if axes is None else axes
+    if axes is None:
+        axes = likely_axes(markers, upward(plates[0], path.name, above) if plates else None)
     forces = _forces(path, found, plates, above, axes)
-    if markers is not None:
-        markers = Markers(markers.names, times, markers.positions, found.rate, axes, unit, path.name)
+    markers = None if markers is None else replace(markers, axes=axes)
     return Recording(path.name, markers, forces, None, _events(found))
 
 
@@ -378,14 +378,6 @@ def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, 
 def _length(word: str, unit: str) -> float:
     """Return the metres in the unit of length of a moment (Nmm, N.m, ...) or a place."""
     return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
-
-
-def _upward(plate: Plate, path: Path, above: Array | None) -> Array:
-    normal = plate_axes(plate, path.name)[:, 2]
-    if above is None:
-        return -normal
-    up: Array = normal * np.sign((above - plate.corners.mean(axis=0)) @ normal)
-    return up
 
 
 def _forces(path: Path, found: Parameters, plates: list[Plate], above: Array | None, axes: str) -> GroundForces | None:

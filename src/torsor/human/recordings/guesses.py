@@ -86,12 +86,16 @@ FARTHEST = 0.35  # m: a centre of pressure that is farther from the middle of a 
 
 
 class Contact(NamedTuple):
-    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot."""
+    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot.
+
+    ``ways`` (K, 2) are the horizontal distances of the feet from the centre of pressure at each sample.
+    """
 
     plate: int
     first: int
     last: int
     distances: dict[str, float]
+    ways: Array
 
     @property
     def side(self) -> str:
@@ -134,24 +138,19 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
             if last - first + 1 < shortest:
                 continue
             own = slice(first, last + 1)
-            weights = forces.vertical[own, plate]
-            distances = {}
+            weights, distances, ways = forces.vertical[own, plate], dict[str, float](), list[Array]()
             for side in SIDES:
                 apart = np.linalg.norm((forces.centers[own, plate] - places[side][own])[:, level], axis=1)
                 known = np.isfinite(apart)
                 distances[side] = float(np.average(apart[known], weights=weights[known])) if known.any() else np.inf
-            found.append(Contact(plate, first, last, distances))
+                ways.append(apart)
+            found.append(Contact(plate, first, last, distances, np.stack(ways, axis=1)))
     return found
 
 
-def foot_distances(forces: GroundForces, markers: Markers, contact: Contact) -> Array:
-    """Return how far (K, 2) the right and the left foot are from the centre of pressure of a contact, horizontally."""
-    given, up = foot_markers(markers.names), up_axis(forces.axes)
-    level = [k for k in range(3) if up is None or k != up[0]]
-    own = slice(contact.first, contact.last + 1)
-    places = [_place(markers.only(given[side]), forces.times[own]) for side in SIDES]
-    ways = [(forces.centers[own, contact.plate] - place)[:, level] for place in places]
-    return np.stack([np.linalg.norm(each, axis=1) for each in ways], axis=1)
+def span_of(forces: GroundForces, contact: Contact) -> str:
+    """Return the times of a contact in words."""
+    return f"{forces.times[contact.first]:g} to {forces.times[contact.last]:g} s"
 
 
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
@@ -172,24 +171,18 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     wrench = forces.wrench()
     for contact in contacts(forces, markers, feet):
         if contact.distances[contact.side] > FARTHEST:
-            warn(_far(forces, contact), where=forces.source, fix="check the corners and axes of the plate")
+            far = f"{span_of(forces, contact)} is {contact.distances[contact.side]:.2f} m from the nearer foot"
+            text = f"{forces.names[contact.plate]}: its contact from {far}; it is left out"
+            warn(text, where=forces.source, fix="check the corners and axes of the plate")
             continue
         own = slice(contact.first, contact.last + 1)
         found[own, SIDES.index(contact.side)] += wrench[own, contact.plate]
-    zeros = np.zeros((len(forces), 2, 3))
-    height = np.zeros((len(forces), 2, 3))
+    zeros, height = np.zeros((2, len(forces), 2, 3))
     up = up_axis(forces.axes)
     if up is not None and forces.loaded().any():
         height[:, :, up[0]] = np.nanmedian(forces.centers[forces.loaded()][:, up[0]])
     empty = replace(forces, names=SIDES, forces=zeros, centers=height, moments=zeros, corners=None)
     return empty.with_wrench(found)
-
-
-def _far(forces: GroundForces, contact: Contact) -> str:
-    start, end = forces.times[contact.first], forces.times[contact.last]
-    near = contact.distances[contact.side]
-    name = forces.names[contact.plate]
-    return f"{name}: its contact from {start:g} to {end:g} s is {near:.2f} m from the nearer foot; it is left out"
 
 
 def _place(markers: Markers, times: Array) -> Array:
