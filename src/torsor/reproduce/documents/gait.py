@@ -81,22 +81,20 @@ def _draw_model(figure: Any) -> None:
     tidy(axes, "Figure 5.1: the skeleton with 55 degrees of freedom", "x, left (m)", "y, up (m)")
 
 
-def _numbers() -> Outcome:
+def _numbers() -> list[Row]:
     found = stride().result
     body, problem = library.human(), found.problem
     points = VERSIONS["thesis"].points
-    return Outcome(
-        [
-            number("design variables, 55 x 6", "330", body.nv * points),
-            only("of these not frozen", f"{problem.program.n}"),
-            number("constraints", "1726", problem.program.m, explained=0.3),
-            number("active constraints", "244", len(found.active), explained=1.0),
-            number("walking velocity", "1.2", stride().step.speed, "m/s"),
-            number("step length", "0.6", stride().step.length, "m"),
-            number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
-            only("iterations", f"{found.iterations}, {found.status}"),
-        ]
-    )
+    return [
+        number("design variables, 55 x 6", "330", body.nv * points),
+        only("of these not frozen", f"{problem.program.n}"),
+        number("constraints", "1726", problem.program.m, explained=0.3),
+        number("active constraints", "244", len(found.active), explained=1.0),
+        number("walking velocity", "1.2", stride().step.speed, "m/s"),
+        number("step length", "0.6", stride().step.length, "m"),
+        number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
+        only("iterations", f"{found.iterations}, {found.status}"),
+    ]
 
 
 def _snapshots() -> Outcome:
@@ -213,7 +211,7 @@ COUNTED = (
     "which rows the thesis counts is not known; ours bound friction and slip of each foot as well, at more instants. "
     "Computer and solver (SNOPT) differ"
 )
-F, N = Kind.FIGURE, Kind.NUMBER
+A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 6.0, "first": 60.0}
 ITEMS = [
     Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
@@ -229,16 +227,7 @@ DIFFERENT = (
     "between 0.001 and 0.0014. Times of contacts and of the nodes, limits and the body are not printed"
 )
 ITEMS.append(
-    Item(
-        "barman/gait-printed",
-        "the walk of eqs. 5.1 to 5.10 alone",
-        Kind.ALGORITHM,
-        "eqs. 5.1 to 5.10",
-        _printed,
-        DIFFERENT,
-        seconds=170.0,
-        first=200.0,
-    )
+    Item("barman/gait-printed", "the walk of eqs. 5.1 to 5.10 alone", A, PLACE, _printed, DIFFERENT, "", 170.0, 200.0)
 )
 
 
@@ -246,7 +235,7 @@ ITEMS.append(
 TIGHT = 1e-4  # scaled violation below which a constraint holds, as the solver has it
 
 
-def _equations() -> Outcome:
+def _equations() -> list[Row]:
     walk = stride()
     result, body = walk.result, walk.body
     torques, q = joint_torques(result), result.at(result.times).q
@@ -281,7 +270,7 @@ def _equations() -> Outcome:
     rows.append(claim("5.6: left arm and right leg swing together", "always", words, together == 1, is_explained=True))
     hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1) for side in ("right", "left")]
     rows.append(only("5.7: least distance of a wrist from its hip", f"{np.min(hips):.3f} m"))
-    return Outcome([*rows, *_ends()])
+    return [*rows, *_ends()]
 
 
 def _limits(q: Array, lower: Array, upper: Array) -> Row:
@@ -328,14 +317,5 @@ BANDS = (
     "in a band. The objective has a weight of relaxed postures besides eq. 5.1"
 )
 EQUATION_ITEMS = [
-    Item(
-        "barman/gait-equations",
-        "objective and constraints of the walk",
-        Kind.ALGORITHM,
-        "eqs. 5.1 to 5.10",
-        _equations,
-        BANDS,
-        seconds=6.0,
-        first=60.0,
-    )
+    Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, BANDS, **LONG)
 ]

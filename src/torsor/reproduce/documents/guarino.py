@@ -70,25 +70,23 @@ def differences_of(robot: Robot, period: float) -> tuple[Array, Array]:
     return t[1:], np.asarray(np.abs(rate[1:] - np.diff(tau, axis=0) / period))
 
 
-def _recursion() -> Outcome:
+def _recursion() -> list[Row]:
     data, robot, motion = modified()
     found, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
     w = robot.velocities(*motion[:2])[:, :3]
     wrench, rate = robot.joint_wrench_rates(*motion)
     turned = [rate[:, part] + np.cross(w, wrench[:, part]) for part in (slice(3, 6), slice(0, 3))]  # seen at rest
-    return Outcome(
-        [
-            same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
-            same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
-            same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
-            same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
-            same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
-            same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
-        ]
-    )
+    return [
+        same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
+        same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
+        same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
+        same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
+        same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
+        same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
+    ]
 
 
-def _geometry() -> Outcome:
+def _geometry() -> list[Row]:
     rows = list[Row]()
     for i, (joint, (alpha, d, theta)) in enumerate(zip(arm().joints, GEOMETRY, strict=True)):
         place = joint.placement
@@ -98,10 +96,10 @@ def _geometry() -> Outcome:
         printed = f"0, {WORDS[alpha]}, {d}, {WORDS[theta]}"
         what = f"a_{i}, α_{i}, d_{i + 1}, θ_{i + 1}"
         rows.append(claim(what, printed, ", ".join(f"{each:.5g}" for each in found), bool(held)))
-    return Outcome(rows)
+    return rows
 
 
-def _masses() -> Outcome:
+def _masses() -> list[Row]:
     rows = list[Row]()
     for k, link in enumerate(arm().links):
         rows.append(numbers(f"link {k + 1}: mass, x, y, z", [MASSES[k], *CENTRES[k]], [link.mass, *link.com], "kg, m"))
@@ -110,7 +108,7 @@ def _masses() -> Outcome:
         printed = ", ".join(f"{each:g}" for each in PRINTED[k])
         ours = ", ".join(f"{each:g}" for each in moments)
         rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", found))
-    return Outcome(rows)
+    return rows
 
 
 def _ends() -> Outcome:
@@ -197,7 +195,7 @@ def _general(n: int) -> Robot:
     return from_mdh(links, name="general")
 
 
-def _counts() -> Outcome:
+def _counts() -> list[Row]:
     n, rows = 6, list[Row]()
     robot = _general(n)
     both = robot.operation_count("force_rate", external=True)
@@ -213,7 +211,7 @@ def _counts() -> Outcome:
     rows.append(claim("forces and rates to forces alone", "approximately doubles", f"{ratio:.2f}", 1.6 < ratio < 2.6))
     own = arm().operation_count("force_rate")
     rows.append(only("Stanford arm, multiplications and additions", f"{own.multiplications}, {own.additions}"))
-    return Outcome(rows)
+    return rows
 
 
 def _per_call(call: Callable[[], Any]) -> float:
@@ -267,21 +265,14 @@ SIGNS = (
 COUNTED = "the library folds constants and shares terms that the paper computes anew; it counts less"
 COMPUTER = "another computer and another language; the paper's ran in Matlab on a Pentium of 1.4 GHz in 2009"
 QUINTIC = "no quintic has zero velocity, acceleration and jerk at both ends; the numbers are those of zero acceleration"
+N = Kind.NUMBER
 ITEMS = [
     Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", modified_frames),
     Item("guarino/force-rates", "forces and their rates", Kind.ALGORITHM, "section III, eqs. 3 to 21", _recursion),
     Item("guarino/table-1", "geometry of the Stanford arm", Kind.TABLE, "Table I", _geometry),
     Item("guarino/table-2", "masses of the Stanford arm", Kind.TABLE, "Table II", _masses),
     Item("guarino/table-3", "ends of the move", Kind.TABLE, "Table III", _ends, reason=QUINTIC),
-    Item(
-        "guarino/accuracy",
-        "rates and backward differences",
-        Kind.NUMBER,
-        "section V, eq. 36",
-        _accuracy,
-        SIGNS,
-        first=3,
-    ),
-    Item("guarino/operations", "operation counts", Kind.NUMBER, "section V", _counts, COUNTED),
-    Item("guarino/cpu-times", "times of one evaluation", Kind.NUMBER, "section V", _times, COMPUTER, seconds=1),
+    Item("guarino/accuracy", "rates and backward differences", N, "section V, eq. 36", _accuracy, SIGNS, first=3),
+    Item("guarino/operations", "operation counts", N, "section V", _counts, COUNTED),
+    Item("guarino/cpu-times", "times of one evaluation", N, "section V", _times, COMPUTER, seconds=1),
 ]

@@ -5,30 +5,28 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
 from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, same
+from torsor.reproduce.item import Item, Kind, Row, claim, same
 from torsor.reproduce.samples import screws
 from torsor.robot.load import from_screws
 
 
-def _operators() -> Outcome:
+def _operators() -> list[Row]:
     rng, data = np.random.default_rng(1), screws().data
     T1, T2, V = data.M[0], data.M[1], rng.normal(size=6)
     a, b, c = rng.normal(size=(3, 3))
     R, S = T1[:3, :3], lie.skew
     moving, now = T1 @ lie.exp(V, 1j * STEP), lie.Ad(T1)  # along the body velocity V, at t = 0
     transposed = np.block([[-S(V[:3]), -S(V[3:])], [np.zeros((3, 3)), -S(V[:3])]])
-    return Outcome(
-        [
-            same("[Ad_T]⁻¹ = [Ad_{T⁻¹}] (3.1)", np.linalg.inv(now), lie.Ad(lie.inverse(T1))),
-            same("[ad_V]ᵀ (3.3)", transposed, lie.ad(V).T),
-            same("Ad_{T1 T2} = Ad_{T1} Ad_{T2}", lie.Ad(T1) @ lie.Ad(T2), lie.Ad(T1 @ T2)),
-            same("[a] b = -[b] a", -S(b) @ a, S(a) @ b),
-            same("S(a) S(b) = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
-            same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, S(R @ a)),
-            same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ S(b) @ c]),
-            same("d/dt Ad_T = Ad_T ad_V", now @ lie.ad(V), lie.Ad(moving).imag / STEP),
-        ]
-    )
+    return [
+        same("[Ad_T]⁻¹ = [Ad_{T⁻¹}] (3.1)", np.linalg.inv(now), lie.Ad(lie.inverse(T1))),
+        same("[ad_V]ᵀ (3.3)", transposed, lie.ad(V).T),
+        same("Ad_{T1 T2} = Ad_{T1} Ad_{T2}", lie.Ad(T1) @ lie.Ad(T2), lie.Ad(T1 @ T2)),
+        same("[a] b = -[b] a", -S(b) @ a, S(a) @ b),
+        same("S(a) S(b) = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
+        same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, S(R @ a)),
+        same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ S(b) @ c]),
+        same("d/dt Ad_T = Ad_T ad_V", now @ lie.ad(V), lie.Ad(moving).imag / STEP),
+    ]
 
 
 def _against_library(found: lie.Motion) -> list[Row]:
@@ -45,26 +43,26 @@ def _against_library(found: lie.Motion) -> list[Row]:
     ]
 
 
-def _compact() -> Outcome:
+def _compact() -> list[Row]:
     data, _, state = screws()
-    return Outcome(_against_library(lie.compact(data, *state)))
+    return _against_library(lie.compact(data, *state))
 
 
-def _components() -> Outcome:
+def _components() -> list[Row]:
     data, _, state = screws()
-    return Outcome(_against_library(lie.components(data, *state)))
+    return _against_library(lie.components(data, *state))
 
 
-def _two_link() -> Outcome:
+def _two_link() -> list[Row]:
     data, state = planar()
     inertia = np.diag([0.01, 0.08, 0.08, 1.0, 1.0, 1.0])
     robot = from_screws(list(data.M), list(data.S), [inertia, inertia], gravity=data.g).to(device="casadi")
     ours = robot.inverse_dynamics(*state)
     found = lie.components(data, *state).tau
-    return Outcome([same("τ by 8.1 and 8.2", found, ours), same("τ of the Lagrangian", lagrange(state), ours)])
+    return [same("τ by 8.1 and 8.2", found, ours), same("τ of the Lagrangian", lagrange(state), ours)]
 
 
-def _orders() -> Outcome:
+def _orders() -> list[Row]:
     data, _, (theta, dtheta, _) = screws()
     data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
     rest = np.zeros(2)
@@ -81,10 +79,10 @@ def _orders() -> Outcome:
         what, words = f"order of {name} in θ'", "0 (no accelerations)"
         shown = words if is_zero else f"{order:g}"
         rows.append(claim(what, str(printed or words), shown, order == printed, is_explained=name == "ω'_2"))
-    return Outcome(rows)
+    return rows
 
 
-def _expanded() -> Outcome:
+def _expanded() -> list[Row]:
     """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
     data, _, (theta, dtheta, _) = screws()
     data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
@@ -111,24 +109,22 @@ def _expanded() -> Outcome:
     f2 = m2 * (two * (side + turned) + sum(factors[name] * power for name, power in powers.items()))
     rate = two * cross(w2, x.z2)  # ω'_2, which the notes leave out
     vanishing = [x.z1 @ cross(w1, I1 @ w1), x.b1 @ cross(x.z1, x.b1)]
-    return Outcome(
-        [
-            same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, cross(w2, I2 @ w2)),
-            same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
-            same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
-            *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
-            same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
-            claim(
-                "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
-                "0, 0 (the second often)",
-                ", ".join(f"{abs(each):.0e}" for each in vanishing),
-                bool(np.abs(vanishing).max() < 1e-12),
-            ),
-        ]
-    )
+    return [
+        same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, cross(w2, I2 @ w2)),
+        same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
+        same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
+        *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
+        same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
+        claim(
+            "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
+            "0, 0 (the second often)",
+            ", ".join(f"{abs(each):.0e}" for each in vanishing),
+            bool(np.abs(vanishing).max() < 1e-12),
+        ),
+    ]
 
 
-def _structure() -> Outcome:
+def _structure() -> list[Row]:
     _, robot, (q, v, a) = screws()
     M, C, tau = robot.mass_matrix(q), robot.coriolis_matrix(q, v), robot.inverse_dynamics(q, v, a)
     h = 1e-4
@@ -144,16 +140,14 @@ def _structure() -> Outcome:
         moved = q + v * t + a * t * t / 2
         return float(robot.kinetic_energy(moved, v + a * t) + robot.potential_energy(moved))
 
-    return Outcome(
-        [
-            same("M = Mᵀ", M.T, M),
-            same("M θ'' + C θ' + g = τ", M @ a + C @ v + robot.gravity_force(q), tau),
-            same("M' = C + Cᵀ", C + C.T, rate, 1e-9),
-            same("M' - 2C is skew", -skew.T, skew, 1e-8),
-            claim("θ'ᵀ (M' - 2C) θ' = 0", "0", f"{float(v @ skew @ v):.1e}", abs(float(v @ skew @ v)) < 1e-9),
-            same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, central(energy), 1e-8, "W"),
-        ]
-    )
+    return [
+        same("M = Mᵀ", M.T, M),
+        same("M θ'' + C θ' + g = τ", M @ a + C @ v + robot.gravity_force(q), tau),
+        same("M' = C + Cᵀ", C + C.T, rate, 1e-9),
+        same("M' - 2C is skew", -skew.T, skew, 1e-8),
+        claim("θ'ᵀ (M' - 2C) θ' = 0", "0", f"{float(v @ skew @ v):.1e}", abs(float(v @ skew @ v)) < 1e-9),
+        same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, central(energy), 1e-8, "W"),
+    ]
 
 
 TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
