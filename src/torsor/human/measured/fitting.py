@@ -48,16 +48,6 @@ def kernels() -> Kernels:
     return Kernels(Target(), lambda: source_hash(*SOURCES))
 
 
-def _identity(robot: Robot, layout: Layout) -> str:
-    """Return a hash of what the equations depend on besides their inputs."""
-    digest = sha256(repr(layout).encode())
-    for joint, parent in zip(robot.joints, robot.parents, strict=True):
-        digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
-        for each in (joint.placement[:3, :3], joint.axis, joint.point):
-            digest.update(np.ascontiguousarray(each).tobytes())
-    return digest.hexdigest()
-
-
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A robot with markers, ready to be fitted: ``offsets`` (links, 3) of its joints, ``local`` (M, 3) of its markers.
@@ -87,18 +77,21 @@ class Fit:
     @cached_property
     def identity(self) -> str:
         """A hash of what the kernels depend on besides their inputs."""
-        return _identity(self.robot, self.layout)
+        digest = sha256(repr(self.layout).encode())
+        for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
+            digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
+            for each in (joint.placement[:3, :3], joint.axis, joint.point):
+                digest.update(np.ascontiguousarray(each).tobytes())
+        return digest.hexdigest()
 
     def _kernel(self, name: str, trace: Callable[[Equations], dict[str, Any]]) -> AnyKernel:
-        key = name, self.identity
-
         def traced() -> ca.Function:
             made = equations(self.robot, self.layout)
             outputs = trace(made)
             results = ca.cse([ca.densify(ca.SX(each)) for each in outputs.values()])
             return ca.Function(name, list(made.inputs.values()), results, list(made.inputs), list(outputs))
 
-        return kernels().kernel(key, traced)
+        return kernels().kernel((name, self.identity), traced)
 
     @property
     def step(self) -> AnyKernel:
@@ -120,13 +113,8 @@ class Fit:
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
                 right[k] = inputs["held"][k] * stiff * inputs["goal"][k] - made.gradient[k]
             change, pivot = solve(hessian, right)
-            largest = ca.mmax(ca.fabs(change))
-            return {
-                "cost": made.cost,
-                "next": y + change,
-                "change": largest,
-                "pivot": pivot / (ca.mmax(inputs["weights"]) + 1e-30),
-            }
+            largest, pivot = ca.mmax(ca.fabs(change)), pivot / (ca.mmax(inputs["weights"]) + 1e-30)
+            return {"cost": made.cost, "next": y + change, "change": largest, "pivot": pivot}
 
         return self._kernel("step", trace)
 
@@ -152,6 +140,13 @@ class Fitted:
     cost: Array
     converged: Mask
     determined: Mask
+
+    def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Mask) -> "Fitted":
+        """Return the fit with the ``chosen`` ones of other fits of some ``frames``."""
+        parts = [each.copy() for each in vars(self).values()]
+        for part, other in zip(parts, vars(others).values(), strict=True):
+            part[frames[chosen]] = other[chosen]
+        return Fitted(*parts)
 
 
 # m^2, of the largest weight: below a lever of 10 mm, the usual error of a marker turns a joint by half a radian.
@@ -421,8 +416,7 @@ def prepared(
         variables.append(number_of.setdefault(leader, len(number_of)))
     _check_open(number_of)
     held = tuple(0.0 if variable >= 0 else float(value) for variable, value in zip(variables, values, strict=True))
-    factors = tuple(1.0 if variable >= 0 else 0.0 for variable in variables)
-    layout = Layout(links, tuple(variables), factors, held)
+    layout = Layout(links, tuple(variables), held)
     lower, upper, standing = np.full(layout.count, -np.inf), np.full(layout.count, np.inf), np.zeros(layout.count)
     for k, variable in reversed(list(enumerate(variables))):
         if variable >= 0:
@@ -471,8 +465,7 @@ def _of_skeleton(
             curves.append(chain)
             held.append(0.0)
     _check_open(number_of)
-    factors = tuple(1.0 if variable >= 0 else 0.0 for variable in variables)
-    layout = Layout(links, tuple(variables), factors, tuple(held), tuple(curves))
+    layout = Layout(links, tuple(variables), tuple(held), tuple(curves))
     known = [body.coordinates[name] for name in number_of]
     lower = np.array([each.lower if ranges and each.clamped else -np.inf for each in known])
     upper = np.array([each.upper if ranges and each.clamped else np.inf for each in known])

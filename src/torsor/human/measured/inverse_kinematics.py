@@ -24,7 +24,7 @@ from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.recordings import Markers
 from torsor.human.recordings.axes import HUMAN, OPENSIM, up_axis
-from torsor.human.recordings.recording import runs
+from torsor.human.recordings.recording import checked_markers, runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 
@@ -298,9 +298,7 @@ def inverse_kinematics(
 def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
     """Return the markers that a recording has, its times (K,) and their positions (K, M, 3) in m."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    instance_of(
-        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(recording, WHERE, "recording")
     names, times, positions = list(recording.names), recording.times, recording.positions
     if not len(times):
         raise ModelError("the recording has no frame", where=recording.source)
@@ -368,12 +366,7 @@ def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array
         return found
     start = np.stack([np.interp(open_, good, column) for column in found.y[good].T], axis=1)
     again = fit_frames(fit, start, measured[open_], weights[open_], tolerance)
-    fits = again.cost <= found.cost[open_] / BETTER
-    y, cost, converged, determined = (each.copy() for each in vars(found).values())
-    chosen = open_[fits]
-    y[chosen], cost[chosen], converged[chosen] = again.y[fits], again.cost[fits], again.converged[fits]
-    determined[chosen] = again.determined[fits]
-    return Fitted(y, cost, converged, determined)
+    return found.replaced(open_, again, again.cost <= found.cost[open_] / BETTER)
 
 
 def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
@@ -386,14 +379,10 @@ def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, t
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)
     if not len(good) or not len(bad):
         return None
-    y, cost, converged, determined = (each.copy() for each in vars(found).values())
-    after = np.searchsorted(good, bad)
-    improved = False
+    after, best = np.searchsorted(good, bad), found
     for nearest in (good[np.minimum(after, len(good) - 1)], good[np.maximum(after - 1, 0)]):
         again = fit_frames(fit, found.y[nearest], measured[bad], weights[bad], tolerance)
-        better = again.cost < cost[bad] * BETTER
-        improved |= bool(better.any())
-        chosen = bad[better]
-        y[chosen], cost[chosen] = again.y[better], again.cost[better]
-        converged[chosen], determined[chosen] = again.converged[better], again.determined[better]
-    return Fitted(y, cost, converged, determined) if improved else None
+        better = again.cost < best.cost[bad] * BETTER
+        if better.any():
+            best = best.replaced(bad, again, better)
+    return None if best is found else best

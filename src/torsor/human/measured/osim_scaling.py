@@ -21,6 +21,7 @@ from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Markers, OsimModel
+from torsor.human.recordings.recording import checked_markers
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
@@ -112,9 +113,7 @@ def scaled_skeleton(
     The skeleton takes the posture that fits its fixed markers; those that the file calls movable (clusters on thighs
     and shanks) are then put where they were measured.
     """
-    instance_of(
-        standing, Markers, WHERE, "standing", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(standing, WHERE, "standing")
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
     body = skeleton(scaled)
     known = [name for name in body.markers.names if name in standing.names]

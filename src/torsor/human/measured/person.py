@@ -24,6 +24,7 @@ from torsor.human.measured.marker_set import (
 )
 from torsor.human.measured.normal_equations import moved_places
 from torsor.human.recordings import Markers
+from torsor.human.recordings.recording import checked_markers
 from torsor.library.human import human
 from torsor.robot.robot import Robot
 
@@ -253,9 +254,7 @@ def scaled_person(
         0.44
     """
     mass = number(mass, WHERE, "mass (kg)", above=0.0)
-    instance_of(
-        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(recording, WHERE, "recording")
     body = human(height, mass, sex)
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)

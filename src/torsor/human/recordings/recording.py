@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
+from torsor.base.checks import indices_of, instance_of, name_of, number, one_of, real_array, rows, table
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
@@ -238,6 +238,12 @@ class Markers(TimedData):
                 ends = self.times[min(last + 1, final)], self.times[max(first - 1, 0)]
                 found.append(Gap(name, first, last, round(float(ends[0] - ends[1]), 9)))
         return found
+
+
+def checked_markers(value: object, where: str, what: str) -> Markers:
+    """Return an argument that must be markers."""
+    allowed = "Markers, such as torsor.human.recordings.load(path).markers"
+    return instance_of(value, Markers, where, what, allowed=allowed)
 
 
 def runs(flags: Flags) -> list[tuple[int, int]]:
