@@ -6,7 +6,7 @@ forward and medial.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from torsor.base.checks import name_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.comparison.signals import (
     COORDINATES,
+    DEGREES,
     DIRECT,
     SHORT,
     G,
@@ -42,20 +43,20 @@ def of_measured(measured: Any, side: str) -> Signals | None:
     """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
     from torsor.human.measured import MeasuredDynamics, MeasuredMotion
 
-    if isinstance(measured, MeasuredMotion):
-        at, times = places(measured.body.coordinate_names, side), measured.times
-        return Signals(angles={name: Signal(times, np.degrees(measured.q[:, k])) for name, k in at.items()})
-    if not isinstance(measured, MeasuredDynamics):
+    if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
         return None
-    at, times = places(measured.names, side), measured.times
-    found = Signals(mass=measured.weight / G)
-    for name, k in at.items():
-        found.angles[name] = Signal(times, np.degrees(measured.q[:, k]))
-        found.rates[name] = Signal(times, measured.v[:, k])
-        found.moments[name] = Signal(times, measured.forces[:, k])
-    found.scales["moment"] = Scale("moment", 1.0, absolute=True)
-    if measured.ground is not None:
-        found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
+    names = measured.body.coordinate_names if isinstance(measured, MeasuredMotion) else measured.names
+
+    def signals(values: Array) -> dict[str, Signal]:
+        return {name: Signal(measured.times, values[:, k]) for name, k in places(names, side).items()}
+
+    found = Signals(angles=signals(np.degrees(measured.q)))
+    if isinstance(measured, MeasuredDynamics):
+        found.mass = measured.weight / G
+        found.rates, found.moments = signals(measured.v), signals(measured.forces)
+        found.scales["moment"] = Scale("moment", 1.0, absolute=True)
+        if measured.ground is not None:
+            found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
     return found
 
 
@@ -84,30 +85,28 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
         total = np.zeros(len(times))
         for axis in axes:
             if axis in signals.moments and axis in signals.angles:
-                rate = _rate(axis, signals.angles, signals.rates, spans)
+                rate = signals.rates.get(axis) or _rate(signals.angles[axis], spans)
                 moment = np.interp(times, *signals.moments[axis])
                 total += moment * np.interp(times, *rate, left=np.nan, right=np.nan)
         found[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
     return found
 
 
-def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], spans: Sequence[Span]) -> Signal:
+def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
     """Return the rate (rad/s) of an angle, NaN where the angle is missing.
 
     One whole stride that ends as it began is periodic; other recordings pass a filter of 6 Hz.
     """
     from torsor.identification.differentiation import differentiate  # not needed by most who import the human
 
-    if axis in rates:
-        return rates[axis]
-    times, angle = angles[axis]
+    times, angle = signal
     known = np.isfinite(angle)
     if known.sum() < FEWEST:
         return Signal(times, np.full(len(times), np.nan))
     t = np.linspace(times[0], times[-1], len(times))
     x = np.radians(np.interp(t, times[known], angle[known]))
     nyquist = 0.5 * (len(t) - 1) / float(t[-1] - t[0])
-    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and angles[axis].is_closed:
+    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and signal.is_closed:
         found = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
         rate = np.append(found, found[0])
     else:
@@ -175,7 +174,10 @@ def _of_csv(path: Path, side: str) -> Signals:
     own = MotionTable(tuple(_own(each) for each in table.names), table.times, table.values, None, "", path.name)
     known = {_own(names[head]): unit for head, unit in units.items()}
     found = of_recording(Recording(path.name, None, recording.found_forces, own), side, known)
-    _check_bands(found, own)
+    for name in own.names:  # columns that end with _sd are the bands of curves over a stride
+        curve = name.removesuffix("_sd")
+        if curve != name and (curve in found.curves or curve in found.angles):
+            found.bands[curve] = own.column(name)
     if shares:
         found.span = ends
         if not bare:
@@ -202,14 +204,6 @@ def _own(name: str) -> str:
     if not matched:
         return name
     return f"{matched[2]}_power" if matched[1] == "power" else matched[2]
-
-
-def _check_bands(found: Signals, table: MotionTable) -> None:
-    """Take columns that end with _sd as the bands of curves over a stride."""
-    for name in table.names:
-        curve = name.removesuffix("_sd")
-        if curve != name and (curve in found.curves or curve in found.angles):
-            found.bands[curve] = table.column(name)
 
 
 # Moments in the directions of comparisons, with the coordinates that they are against.
@@ -275,12 +269,14 @@ def recorded_walk(
         signals = signals.with_more(_signals(source, side), _title(source))
     _turn_knee(signals)
     spans = _spans(signals, side, strikes, title)
-    notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {_lengths(spans)} s"]
+    lengths = [last - first for first, last in spans]
+    low, high = min(lengths), max(lengths)
+    words = f"{low:.3g}" if high - low < 5e-3 else f"{low:.3g} to {high:.3g}"
+    notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {words} s"]
     person = _mass(signals, mass, spans, title)
     if person is not None:
-        notes.append(
-            f"{title}: {person:.1f} kg" + ("" if mass is not None or signals.mass else ", by the ground forces")
-        )
+        how = "" if mass is not None or signals.mass else ", by the ground forces"
+        notes.append(f"{title}: {person:.1f} kg{how}")
     _check_feet(signals, spans, side, title)
     curves, more = _curves(signals, spans, person, title)
     return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes + more))
@@ -338,12 +334,6 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
 
 
-def _lengths(spans: Sequence[Span]) -> str:
-    lengths = [last - first for first, last in spans]
-    low, high = min(lengths), max(lengths)
-    return f"{low:.3g}" if high - low < 5e-3 else f"{low:.3g} to {high:.3g}"
-
-
 def _mass(signals: Signals, given: float | None, spans: Sequence[Span], where: str) -> float | None:
     """Return the mass: as given, as of the measured person, or as the ground carries; they may not contradict."""
     carried = _carried(signals, spans)
@@ -391,8 +381,7 @@ def _curves(
 ) -> tuple[dict[str, Reference], list[str]]:
     """Return the curves that are known in at least one stride, and notes about the others."""
     found, lost, joined = dict[str, Reference](), list[str](), list[str]()
-    degrees = Scale("angle", 1.0)
-    named: dict[str, tuple[Signal, Scale]] = {name: (each, degrees) for name, each in signals.angles.items()}
+    named: dict[str, tuple[Signal, Scale]] = {name: (each, DEGREES) for name, each in signals.angles.items()}
     for name, coordinate in MOMENTS.items():
         if coordinate in signals.moments:
             times, values = signals.moments[coordinate]
@@ -407,7 +396,11 @@ def _curves(
             continue
         if not any(map(signal.covers, spans)):
             joined.append(name)
-        factor = scale.factor / (_needed(mass, name, where) if scale.absolute else 1.0)
+        if scale.absolute and mass is None:
+            text = "is not divided by the mass, which is not known"
+            fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
+            raise ModelError(text, argument=name, where=where, fix=fix)
+        factor = scale.factor / (mass if scale.absolute and mass else 1.0)
         found[name] = _reference(name, factor * rows, where, signals.bands.get(name), factor)
     if not found:
         ends = ", ".join(f"{first:.3g} to {last:.3g} s" for first, last in spans)
@@ -420,14 +413,6 @@ def _curves(
     if joined:
         notes.append(f"{where}: no heel strike to heel strike, joined where the file ends: {listing(joined, most=3)}")
     return found, notes
-
-
-def _needed(mass: float | None, name: str, where: str) -> float:
-    if mass is None:
-        text = "is not divided by the mass, which is not known"
-        fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
-        raise ModelError(text, argument=name, where=where, fix=fix)
-    return mass
 
 
 def _reference(name: str, rows: Array, label: str, band: Array | None, factor: float) -> Reference:

@@ -277,13 +277,13 @@ def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
     for own, other in COORDINATES.items():
         # Without a side, a name of a moment would be one of comparisons with another sign.
         ways = [f"{other}_{letter}", f"{side}_{own}", f"{own}_{letter}", *([] if ending else [own])]
-        at = _first(names, [f"{way}{ending}" for way in ways])
+        at = _first(names, *(f"{way}{ending}" for way in ways))
         if at is not None:
             found[own] = at
     return found
 
 
-def _first(names: Sequence[str], ways: Sequence[str]) -> int | None:
+def _first(names: Sequence[str], *ways: str) -> int | None:
     return next((names.index(way) for way in ways if way in names), None)
 
 
@@ -302,14 +302,11 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
         together = np.concatenate([each.values for each in found.moments.values()])
         found.scales["moment"] = guessed(together, "moment", table.source)
     for kind, curves in DIRECT.items():
-        hits = dict[str, tuple[str, Signal]]()
-        for name in curves:
-            k = _first(names, [f"{name}_{letter}", f"{side}_{name}", name])
-            if k is not None:
-                hits[name] = table.names[k], signal(k)
+        ways = {name: _first(names, f"{name}_{letter}", f"{side}_{name}", name) for name in curves}
+        hits = {name: (table.names[k], signal(k)) for name, k in ways.items() if k is not None}
         if hits:
             _direct(found, kind, hits, known, table.source)
-    k = _first(names, [f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical"])
+    k = _first(names, f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical")
     if k is not None:
         found.other["vertical"] = signal(k)
     return found
@@ -356,7 +353,9 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
     turned = forces.in_axes(HUMAN)
     medial, vertical, forward = turned.forces[:, turned.index(side)].T
     sign = 1.0 if side == "right" else -1.0  # x is to the left
-    if len(forces) > 1 and _pushes_first(vertical, forward):
+    # People brake while the load of a foot grows, and push forward while it falls.
+    loading = np.gradient(np.nan_to_num(vertical)) if len(forces) > 1 else np.zeros(1)
+    if np.nansum(loading * forward) > 0:
         text = f"the fore-aft force of the {side} foot pushes before it brakes: the person goes backwards in these axes"
         fix = 'they are turned about the vertical; load(path, axes="back up left") says so'
         warn(text, where=forces.source, fix=fix)
@@ -367,10 +366,3 @@ def of_forces(forces: GroundForces, side: str) -> Signals:
     if OTHER[side] in forces.names:
         found.other["vertical"] = Signal(forces.times, turned.forces[:, turned.index(OTHER[side]), 1])
     return found
-
-
-def _pushes_first(vertical: Array, forward: Array) -> bool:
-    """Whether a foot pushes forward while its load grows, and brakes while it falls: people do the opposite."""
-    with np.errstate(invalid="ignore"):
-        loading = np.gradient(np.nan_to_num(vertical))
-        return bool(np.nansum(loading * forward) > 0)
