@@ -121,7 +121,8 @@ def _bar(text: str) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table in Markdown, after an empty one."""
-    return ["", *(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows))]
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return ["", lines[0], f"|{'---|' * len(head)}", *lines[1:]]
 
 
 def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -> str:
