@@ -105,8 +105,8 @@ def number(
         found = Verdict.AGREES
     elif abs(difference) <= explained * abs(value):
         found = Verdict.DIFFERS
-    relative = f"{difference / value:+.2g}" if value else f"{difference:+.2g}"
-    shown = "0" if not difference else f"{100 * difference / value:+.2g} %" if value else relative
+    relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
+    shown = relative if difference else "0"
     return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, found)
 
 

@@ -67,6 +67,7 @@ def peaks(values: Array, least: float) -> int:
 
 COLOURS = ("#c1403d", "#2c8c4a", "#2f6db3")  # of the axes x, y, z
 TRIAD = 0.16  # m, length of a drawn axis
+AXES = {"xlabel": "x (m)", "ylabel": "y (m)", "zlabel": "z (m)"}
 
 
 def _triad(axes: Any, pose: Array, name: str) -> None:
@@ -96,7 +97,7 @@ def _cube(axes: Any, corners: Array, room: float) -> None:
     """Set equal scales around points (n, 3), and labels."""
     middle, half = (corners.max(axis=0) + corners.min(axis=0)) / 2, np.ptp(corners, axis=0).max() / 2 + room
     axes.set(**{f"{axis}lim": (m - half, m + half) for axis, m in zip("xyz", middle, strict=True)})
-    axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", box_aspect=(1, 1, 1))
+    axes.set(box_aspect=(1, 1, 1), **AXES)
 
 
 def standard_frames() -> Outcome:

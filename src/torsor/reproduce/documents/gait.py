@@ -73,9 +73,8 @@ def _draw_model(figure: Any) -> None:
         label, arrow = (0.62 * side, place[1] + 0.12), {"arrowstyle": "-", "color": MARK}
         axes.annotate(name, place, label, ha="left" if side > 0 else "right", va="center", fontsize=9, arrowprops=arrow)
     dots = np.array([points[each] for each in ACTIVE])
-    axes.plot(
-        dots[:, 0], dots[:, 1], "o", color="#2c8c4a", markersize=6, zorder=21, label="joints with active coordinates"
-    )
+    style = {"color": "#2c8c4a", "markersize": 6, "zorder": 21, "label": "joints with active coordinates"}
+    axes.plot(dots[:, 0], dots[:, 1], "o", **style)
     axes.plot([], [], "--", color=MARK, label="frozen for walking")
     axes.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-0.1, 2.05))
     tidy(axes, "Figure 5.1: the skeleton with 55 degrees of freedom", "x, left (m)", "y, up (m)")
@@ -245,20 +244,17 @@ def _equations() -> list[Row]:
     effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
     parts = {each.title: each.weighted for each in result.parts}
     version = VERSIONS["thesis"]
+    outside = float(np.maximum(body.lower - q, q - body.upper).max())
+    within = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
+    bands = f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s"
     rows = [
         only("5.1: integral of the squared torques over their limits", f"{parts['effort']:.4f}"),
         only("the same with the torques that hold the frozen joints", f"{effort:.4f}"),
         only("posture, which eq. 5.1 does not have", f"{parts['posture']:.4f}"),
         only("objective of the walk, the first and the third", f"{result.objective:.4f}"),
-        _limits(q, np.asarray(body.lower), np.asarray(body.upper)),
+        claim("5.2: coordinates within their limits", "all", within, outside <= 1e-6),
         claim("5.3: torques within their limits", "yes", f"at most {100 * used.max():.0f} %", bool(used.max() <= 1)),
-        claim(
-            "5.4: height and velocity of contacting points",
-            "0, 0",
-            f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s",
-            False,
-            is_explained=True,
-        ),
+        claim("5.4: height and velocity of contacting points", "0, 0", bands, False, is_explained=True),
         _family("5.4: other points above the ground", "above the ground"),
         _family("5.5: zero-moment point within the support", "balance"),
     ]
@@ -271,12 +267,6 @@ def _equations() -> list[Row]:
     hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1) for side in ("right", "left")]
     rows.append(only("5.7: least distance of a wrist from its hip", f"{np.min(hips):.3f} m"))
     return [*rows, *_ends()]
-
-
-def _limits(q: Array, lower: Array, upper: Array) -> Row:
-    outside = float(np.maximum(lower - q, q - upper).max())
-    words = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
-    return claim("5.2: coordinates within their limits", "all", words, outside <= 1e-6)
 
 
 def _family(what: str, title: str) -> Row:
@@ -297,7 +287,8 @@ def _ends() -> list[Row]:
     apart = [float(np.abs(ends.q[1][order] * signs - ends.q[0] - ahead).max())]
     apart.append(float(np.abs(ends.v[1][order] * signs - ends.v[0]).max()))
     words = ", ".join(f"{each:.0e}" for each in apart)
-    knee = float(np.degrees(np.interp(walk.step.knee * result.T, result.times, _left_knee())))
+    flexion = result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")]
+    knee = float(np.degrees(np.interp(walk.step.knee * result.T, result.times, flexion)))
     feet = landmarks(walk.body, ends.q)
     step = float(feet["left_heel"][1, 2] - feet["right_heel"][0, 2])
     return [
@@ -305,11 +296,6 @@ def _ends() -> list[Row]:
         claim("5.9: knee at mid-swing", "60 ± 5 degrees", f"{knee:.1f} degrees", 54.99 <= knee <= 65.01),
         number("5.10: from heel strike to heel strike", "0.6", step, "m", 0.01),
     ]
-
-
-def _left_knee() -> Array:
-    result = stride().result
-    return np.asarray(result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")])
 
 
 BANDS = (

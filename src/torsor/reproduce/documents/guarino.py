@@ -1,7 +1,7 @@
 """Guarino Lo Bianco 2009: force rates, the Stanford arm, its accuracy, operation counts and times."""
 
 import math
-import time
+import timeit
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -127,13 +127,8 @@ def _ends() -> Outcome:
         axes = figure.subplots(1, 2)
         for axis, values, title in zip(axes, move(t)[:2], ("positions", "velocities"), strict=True):
             curves(axis, t, values, arm().coordinate_names if title == "velocities" else ("",) * 6)
-            tidy(
-                axis,
-                f"{title} of the move of Table III",
-                "s",
-                "rad, m" if title == "positions" else "rad/s, m/s",
-                title == "velocities",
-            )
+            unit = "rad, m" if title == "positions" else "rad/s, m/s"
+            tidy(axis, f"{title} of the move of Table III", "s", unit, title == "velocities")
 
     return Outcome(rows, draw, (9.0, 3.6))
 
@@ -169,19 +164,11 @@ def _accuracy() -> Outcome:
 
 def _with_other_sign() -> float:
     """Return the largest difference of joint 1 every 1e-4 s, with theta_3 = pi/2."""
-    links = [
-        MDHLink(
-            k - 1,
-            alpha=alpha * QUARTER,
-            theta=-theta * QUARTER,
-            r=float(d),
-            joint="prismatic" if k == 2 else "revolute",
-            mass=link.mass,
-            com=link.com,
-            inertia=link.inertia,
-        )
-        for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True))
-    ]
+    links = []
+    for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True)):
+        body: dict[str, Any] = {"mass": link.mass, "com": link.com, "inertia": link.inertia}
+        kind, angles = "prismatic" if k == 2 else "revolute", {"alpha": alpha * QUARTER, "theta": -theta * QUARTER}
+        links.append(MDHLink(k - 1, r=float(d), joint=kind, **angles, **body))
     return float(differences_of(from_mdh(links), 1e-4)[1][:, 0].max())
 
 
@@ -197,14 +184,11 @@ def _general(n: int) -> Robot:
 
 def _counts() -> list[Row]:
     n, rows = 6, list[Row]()
-    robot = _general(n)
-    both = robot.operation_count("force_rate", external=True)
-    alone = robot.operation_count("inverse_dynamics", external=True)
-    for name, printed, older, ours in (
-        ("multiplications", 309 * n - 162, 327 * n - 81, both.multiplications),
-        ("additions", 268 * n - 138, 274 * n - 72, both.additions),
+    both, alone = (_general(n).operation_count(name, external=True) for name in ("force_rate", "inverse_dynamics"))
+    for name, slope, printed, older, ours in (
+        ("multiplications", "309N-162", 309 * n - 162, 327 * n - 81, both.multiplications),
+        ("additions", "268N-138", 268 * n - 138, 274 * n - 72, both.additions),
     ):
-        slope = "309N-162" if name == "multiplications" else "268N-138"
         rows.append(number(f"{name}, {slope} for N = 6", str(printed), ours, explained=0.6))
         rows.append(number(f"{name} of the standard convention", str(older), ours, explained=0.6))
     ratio = both.arithmetic / alone.arithmetic
@@ -214,22 +198,16 @@ def _counts() -> list[Row]:
     return rows
 
 
-def _per_call(call: Callable[[], Any]) -> float:
-    """Return the least mean time (s) of a call over some batches."""
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(200):
-            call()
-        best = min(best, (time.perf_counter() - start) / 200)
-    return best
+def _per_call(call: Callable[[], Any], count: int = 200) -> float:
+    """Return the least mean time (s) of so many calls, of five."""
+    return min(timeit.repeat(call, repeat=5, number=count)) / count
 
 
 def _times() -> Outcome:
     robot, state = arm(), [each[0] for each in move(np.array([0.7]))]
     both, alone = _per_call(lambda: robot.force_rate(*state)), _per_call(lambda: robot.inverse_dynamics(*state[:3]))
     q, v, a, j = (np.tile(each, (4096, 1)) for each in state)
-    batch = min(_once(lambda: robot.force_rate(q, v, a, j)) for _ in range(5)) / 4096
+    batch = _per_call(lambda: robot.force_rate(q, v, a, j), 1) / 4096
     printed = {"τ and τ'": 5.255e-5, "τ alone": 2.399e-5}
     rows = [
         number("τ and τ'", "5.255e-5", both, "s", explained=math.inf),
@@ -250,12 +228,6 @@ def _times() -> Outcome:
         tidy(axes, "time for one state of the Stanford arm", "µs")
 
     return Outcome(rows, draw, (7.0, 3.0))
-
-
-def _once(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 SIGNS = (

@@ -19,12 +19,8 @@ from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 # Hua et al. 2022, section IV: the controller, its error equations, and the Lyapunov function along the closed loop.
-GAINS: dict[str, Any] = {
-    "K_D": (38.0, 33.5, 16.0),
-    "Lambda": (10.8, 10.2, 7.05),
-    "K_D_motor": 20.0,
-    "Lambda_motor": 40.0,
-}
+GAINS: dict[str, Any] = {"K_D": (38.0, 33.5, 16.0), "Lambda": (10.8, 10.2, 7.05)}
+GAINS |= {"K_D_motor": 20.0, "Lambda_motor": 40.0}
 N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (N m/rad)
 
 
@@ -187,6 +183,7 @@ def _settings() -> list[Row]:
     robot, reference = law().robot, law().reference
     assert reference is not None
     carriers = ["" if each.motor is None else each.motor.carrier for each in robot.joints]
+    is_held = carriers == ["base", "link1", "link1"]
     soft = robot.elastic[0].motor
     assert soft is not None and not isinstance(soft.stiffness, str | None)
     times = np.array([0.4, 1.7, 3.0])
@@ -195,12 +192,7 @@ def _settings() -> list[Row]:
         number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
         claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
-        claim(
-            "motors 1, 2, 3 are on",
-            "the base, link 1, link 1",
-            ", ".join(carriers),
-            carriers == ["base", "link1", "link1"],
-        ),
+        claim("motors 1, 2, 3 are on", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
         numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
         number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
@@ -251,26 +243,14 @@ def _torques(case: str, name: str) -> Outcome:
     early, late = motion.times < 0.5, motion.times > 2.0
     tau = motion.tau[k][:, [0, 1, 3]]
     first, then = float(np.abs(tau[early, 2]).max()), float(np.abs(tau[late, 2]).max())
-    rows = [
-        claim(
-            "torque of motor 3 at the beginning",
-            "large oscillation",
-            f"{first:.0f} N m, later {then:.1f} N m",
-            first > 3 * then,
-        )
-    ]
+    words = f"{first:.0f} N m, later {then:.1f} N m"
+    rows = [claim("torque of motor 3 at the beginning", "large oscillation", words, first > 3 * then)]
     if case == "payload":
         at = int(np.argmin(np.abs(motion.times - 3.0)))
         bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
         words = f"{abs(tau[at, 1]):.2f} N m, without {abs(bare):.2f} N m (as a weight {abs(weight):.2f} N m)"
-        rows.append(
-            claim(
-                "torque of motor 2 at 3 s, lowest position",
-                "lower with the payload",
-                words,
-                abs(tau[at, 1]) < abs(bare),
-            )
-        )
+        what, printed = "torque of motor 2 at 3 s, lowest position", "lower with the payload"
+        rows.append(claim(what, printed, words, abs(tau[at, 1]) < abs(bare)))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()

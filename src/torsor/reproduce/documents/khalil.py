@@ -5,7 +5,7 @@ The paper prints equations and no numbers: they are evaluated as printed (correc
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from torsor.base.arrays import Array
 from torsor.formats import MDHLink
 from torsor.mechanism import Link
 from torsor.reproduce.documents import drawing
-from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.documents.drawing import AXES, curves, tidy
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.khalil import hat, spatial_inertia, velocity_wrench
 from torsor.reproduce.errata.khalil import BENT, ELASTIC, elastic_case, free_base
@@ -24,7 +24,7 @@ from torsor.reproduce.samples import about_origin, tree
 from torsor.robot.load import from_mdh
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.spatial import from_quaternion
+from torsor.spatial import from_quaternion, make_pose
 
 # Khalil 2010, sections 6 and 7: elastic joints, and a base that moves.
 
@@ -178,14 +178,6 @@ ACCELERATION = np.array([-0.6, 0.9, 0.7, 1.0, 0.5, -0.8])
 SHIFT = np.array([0.05, -0.04, 0.06, 0.1, -0.05, 0.08])  # pose, from home
 
 
-class Parallel(NamedTuple):
-    """What eqs. 59 to 66 give: forces of the drives, the wrench on the platform, and the Jacobian J_p."""
-
-    Gamma: Array
-    F: Array
-    J_p: Array
-
-
 @cache
 def platform() -> ParallelRobot:
     """Return the robot of the library."""
@@ -196,8 +188,8 @@ def _rotation(pose: Array) -> Array:
     return np.asarray(from_quaternion(pose[3:]), dtype=float)
 
 
-def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> Parallel:
-    """Evaluate eqs. 59 to 66 in world axes, leg by leg; twists are (V, w), wrenches (f, m)."""
+def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> tuple[Array, Array]:
+    """Return the forces of the drives and J_p by eqs. 59 to 66 in world axes; twists are (V, w), wrenches (f, m)."""
     R, gravity = _rotation(pose), np.asarray(robot.gravity)
     w = R @ twist[:3]
     wd, Vd = R @ acceleration[:3], R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
@@ -221,18 +213,18 @@ def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Arr
         total = total + J_vi.T @ np.linalg.solve(J_i.T, Gamma_i)  # the bracket of (66)
         drives.append(np.linalg.solve(J_i, J_vi)[2])  # the leg stretches by its third joint
     J_p = np.linalg.inv(np.array(drives))  # (60)
-    return Parallel(J_p.T @ total, total, J_p)  # (66)
+    return J_p.T @ total, J_p  # (66)
 
 
 def _gough_stewart() -> Outcome:
     robot = platform()
     pose = robot.carriage.integrate(robot.home, SHIFT)
-    found = equations(robot, pose, TWIST, ACCELERATION)
+    Gamma, J_p = equations(robot, pose, TWIST, ACCELERATION)
     ours = robot.inverse_dynamics(pose, TWIST, ACCELERATION)
     R = _rotation(pose)
     jacobian = robot.jacobian(pose)  # (angular, linear) in the axes of the platform
     in_world = np.vstack([R @ jacobian[3:], R @ jacobian[:3]])
-    rows = [same("Γ, eq. 66", found.Gamma, ours, 1e-10, "N"), same("J_p, eq. 60", found.J_p, in_world, 1e-10)]
+    rows = [same("Γ, eq. 66", Gamma, ours, 1e-10, "N"), same("J_p, eq. 60", J_p, in_world, 1e-10)]
 
     def draw(figure: Any) -> None:
         picture, forces = figure.add_subplot(1, 2, 1, projection="3d"), figure.add_subplot(1, 2, 2)
@@ -275,9 +267,7 @@ def _draw(axes: Any, robot: ParallelRobot, pose: Array) -> None:
     for k, (foot, top) in enumerate(zip(feet, tops, strict=True)):
         axes.plot(*np.array([foot, top]).T, color=f"C{k}", linewidth=2)
         axes.scatter(*top, color="k", s=14)
-    axes.set(
-        title="Figure 4: legs and platform", xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", box_aspect=(1, 1, 0.7)
-    )
+    axes.set(title="Figure 4: legs and platform", box_aspect=(1, 1, 0.7), **AXES)
 
 
 PARALLEL_ITEMS = [
@@ -295,11 +285,8 @@ ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
 def _frames() -> list[Row]:
     data, robot, (q, _, _), *_ = tree()
     found: list[Array] = []
-    for j, (R, P) in enumerate(khalil.placements(data, q)):
-        step = np.eye(4)
-        step[:3, :3], step[:3, 3] = R, P
-        i = data.antecedent[j]
-        found.append(step if i < 0 else found[i] @ step)
+    for i, (R, P) in zip(data.antecedent, khalil.placements(data, q), strict=True):
+        found.append((np.eye(4) if i < 0 else found[i]) @ make_pose(R, P))
     return [same("⁰T_j of all links, eq. 1", found, robot.poses(q))]
 
 
@@ -364,11 +351,10 @@ def _cut_joint() -> list[Row]:
     """Describe the five-bar by the rows of a table, two for the cut joint, and compare it with that of the library."""
     robot = library.five_bar()
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    columns = zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
     rows = [
         MDHLink(parent, d=d, mass=link.mass, com=link.com, inertia=link.inertia, active=k % 2 == 0, rotor_inertia=rotor)
-        for k, (parent, d, link, rotor) in enumerate(
-            zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
-        )
+        for k, (parent, d, link, rotor) in enumerate(columns)
     ]
     rows += [MDHLink(1, d=0.4, joint=0, closes=5), MDHLink(3, d=0.4, joint=2)]  # frames k and k + B
     table = from_mdh(rows, gravity=robot.gravity).to(device="casadi")
@@ -376,22 +362,18 @@ def _cut_joint() -> list[Row]:
     ends = [table.poses(q)[k] @ frame for k in (1, 3)]
     rates = [_rates(table, q, k) for k in (1, 3)]
     v = robot.closed.velocities(q, [0.8, -0.5])
+    forces = (each.inverse_dynamics(q, v, 0 * v, loops="open") for each in (table, robot))
     return [
         same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
         same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
-        same(
-            "forces of table and library",
-            table.inverse_dynamics(q, v, 0 * v, loops="open"),
-            robot.inverse_dynamics(q, v, 0 * v, loops="open"),
-        ),
+        same("forces of table and library", *forces),
     ]
 
 
 def _rates(robot: Robot, q: Array, link: int) -> Array:
     """Return the Jacobian of the far end of a link (0.4 m along x), in base axes."""
     J, R = robot.jacobian(q, link), robot.poses(q)[link, :3, :3]
-    lever = np.array([0.4, 0.0, 0.0])
-    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, lever).T))
+    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, [0.4, 0.0, 0.0]).T))
 
 
 @cache
@@ -414,14 +396,13 @@ def _five_bar() -> Outcome:
     columns = [robot.closed.inverse_dynamics(q, v, unit) - still for unit in np.eye(2)]
     A_c = np.array(columns).T
     split = of_tree[drives] + G[passive].T @ of_tree[passive]
+    direct = robot.closed.forward_dynamics(q, v, ours)
     rows = [
         same("Γ_c = Gᵀ Γ_tr, eq. 55", G.T @ of_tree, ours, 1e-10, "N m"),
         same("Γ_c of eq. 57", split, ours, 1e-10, "N m"),
         same("Γ_c by Lagrange multipliers", truth, ours, 1e-10, "N m"),
         same("A_c q''_a + H_c, eq. 58", A_c @ a + still, ours, 1e-10, "N m"),
-        same(
-            "direct model, eq. 58", np.linalg.solve(A_c, ours - still), robot.closed.forward_dynamics(q, v, ours), 1e-9
-        ),
+        same("direct model, eq. 58", np.linalg.solve(A_c, ours - still), direct, 1e-9),
     ]
 
     def draw(figure: Any) -> None:
