@@ -16,7 +16,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import flag, frozen_array, known_name, number, table, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
-from torsor.human.measured.skeleton import Skeleton
+from torsor.human.measured.skeleton import Skeleton, tree_of
 from torsor.human.recordings import GroundForces
 from torsor.human.recordings.recording import runs
 from torsor.identification.differentiation import differentiate
@@ -113,8 +113,7 @@ def inverse_dynamics(
         >>> bool(np.abs(found.residual_force).max() < 1e-9), round(float(found.moment("right_ankle_flexion")[9]), 2)
         (True, -10.11)
     """
-    tree = model.tree if isinstance(model, Skeleton) else model
-    names = model.names if isinstance(model, Skeleton) else model.coordinate_names
+    tree, names = tree_of(model), model.coordinate_names
     when = frozen_array(times, (np.size(times),), WHERE, "times")
     positions = frozen_array(q, (len(when), len(names)), WHERE, "q")
     x, v, a = _rates(when, positions, cutoff, order)
@@ -146,8 +145,7 @@ def _check_residual(found: MeasuredDynamics, edge: float) -> None:
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
     whole_number(order, WHERE, "order", most=12)
     if cutoff is None:
-        nyquist = 0.5 * (len(times) - 1) / float(times[-1] - times[0])
-        return differentiate(times, q, nyquist, order=12, ends="straight", where=WHERE)
+        cutoff, order = 0.5 * (len(times) - 1) / float(times[-1] - times[0]), 12  # half of the rate
     cutoff = number(cutoff, WHERE, "cutoff (Hz)", above=0.0)
     return differentiate(times, q, cutoff, order=order, ends="straight", where=WHERE)
 
@@ -169,8 +167,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
 def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
     """Return the wrenches (K, links, 6) of the ground on all links, in their axes at their origins."""
     on = ground.without_unloaded(NOTHING)
-    wrench = on.wrench()
-    poses = tree.poses(q)
+    wrench, poses = on.wrench(), tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
     for side, link in feet.items():
         if side not in on.names:

@@ -108,7 +108,7 @@ class TimedData:
         self._store(names=names, times=times)
         self._store(**{each: checked_values(getattr(self, each), full, self.source, each) for each in self._arrays})
 
-    def _changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
+    def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
         """Return the same data with other arrays (K, names, ...)."""
         found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
         return found
@@ -139,7 +139,7 @@ class TimedData:
         chosen = indices_of(names, self.names, self.source, self._noun)
         corners = getattr(self, "corners", None)
         others = {} if corners is None else {"corners": corners[chosen]}
-        return self._changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
+        return self.changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
 
     def renamed(self, names: Mapping[str, str]) -> Self:
         """Return the same data with other names, {old: new}; a pair that was swapped in all frames is {a: b, b: a}.
@@ -150,12 +150,12 @@ class TimedData:
         """
         new = table(names, self.source, "names")
         indices_of(list(new), self.names, self.source, self._noun)
-        return self._changed(np.asarray, names=tuple(new.get(name, name) for name in self.names))
+        return self.changed(np.asarray, names=tuple(new.get(name, name) for name in self.names))
 
     def between(self, first: float, last: float) -> Self:
         """Return the frames from time ``first`` to time ``last``, in s."""
         kept = (self.times >= first) & (self.times <= last)
-        return self._changed(lambda x: x[kept], times=self.times[kept])
+        return self.changed(lambda x: x[kept], times=self.times[kept])
 
 
 class Gap(NamedTuple):
@@ -302,7 +302,7 @@ class GroundForces(TimedData):
         """Return the forces in other axes of the same origin, such as "left up forward", those of Torsor's human."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
-        return self._changed(lambda x: x @ R.T, axes=axes, corners=corners)
+        return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOADED) -> "GroundForces":
         """Return forces and moments as 0, and centres of pressure as NaN, where no more than ``threshold`` N act.
