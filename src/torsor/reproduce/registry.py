@@ -52,19 +52,11 @@ ALIASES = {
     "lie-notes": "lie", "barman-2020": "barman", "khalil-2010": "khalil", "hua-2022": "hua",
     **dict.fromkeys(("guarino-2009", "guarino-lo-bianco", "guarino-lo-bianco-2009"), "guarino"),
 }  # fmt: skip
-ITEMS: tuple[Item, ...] = (
-    *lie.ITEMS,
-    *barman.ITEMS,
-    *barman.ARM_ITEMS,
-    *gait.ITEMS,
-    *gait.EQUATION_ITEMS,
-    *guarino.ITEMS,
-    *khalil.ITEMS,
-    *khalil.PARALLEL_ITEMS,
-    *khalil.BASE_ITEMS,
-    *hua.ITEMS,
-    *MISPRINTS,
-)
+_LISTS = (
+    lie.ITEMS, barman.ITEMS, barman.ARM_ITEMS, gait.ITEMS, gait.EQUATION_ITEMS, guarino.ITEMS, khalil.ITEMS,
+    khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
+)  # fmt: skip
+ITEMS = tuple(item for items in _LISTS for item in items)
 QUICK = 5.0  # s that an item of ``--quick`` takes at most
 
 

@@ -46,15 +46,10 @@ WORDS = {
     **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
 }
 # Largest values of walking people in each unit, from a child of 17 kg to a man of 200 kg who hurries.
-PEAKS: Mapping[str, tuple[tuple[float, float, Scale], ...]] = {
-    "moment": ((0.3, 5.0, WORDS["nm/kg"]), (8.0, 600.0, WORDS["nm"])),
-    "power": ((0.3, 15.0, WORDS["w/kg"]), (20.0, 1500.0, WORDS["w"])),
-    "force": (
-        (0.7, 2.5, WORDS["bw"]),
-        (7.0, 25.0, WORDS["n/kg"]),
-        (70.0, 200.0, WORDS["%bw"]),
-        (200.0, 5000.0, WORDS["n"]),
-    ),
+PEAKS: Mapping[str, tuple[tuple[float, float, str], ...]] = {
+    "moment": ((0.3, 5.0, "nm/kg"), (8.0, 600.0, "nm")),
+    "power": ((0.3, 15.0, "w/kg"), (20.0, 1500.0, "w")),
+    "force": ((0.7, 2.5, "bw"), (7.0, 25.0, "n/kg"), (70.0, 200.0, "%bw"), (200.0, 5000.0, "n")),
 }
 UNIT_NAMES = {"moment": "N m/kg or N m", "power": "W/kg or W", "force": "body weights, N/kg, % of weight or N"}
 SPAN = (15.0, 150.0)  # degrees that a knee or a hip moves through in a stride
@@ -72,9 +67,9 @@ def said(word: str, kind: str, where: str) -> Scale:
 def guessed(values: Array, kind: str, where: str) -> Scale:
     """Return the scale of moments, powers or forces by their largest value: only one unit fits a person."""
     peak = float(np.nanmax(np.abs(values), initial=0.0))
-    for low, high, scale in PEAKS[kind]:
+    for low, high, unit in PEAKS[kind]:
         if low <= peak < high:
-            return scale
+            return WORDS[unit]
     found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
     fix = "check the unit, or say it in brackets in the head of a .csv column"
     raise ModelError(found, where=where, allowed=UNIT_NAMES[kind], fix=fix)
@@ -120,9 +115,7 @@ class Signal(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last value is the first one, as of one whole stride."""
-        if not np.isfinite(self.values).all():
-            return False
+        """Whether the last value is the first one, as of one whole stride; not with a gap (NaN)."""
         return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:

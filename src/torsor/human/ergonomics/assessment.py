@@ -172,7 +172,12 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain values, in SI units."""
-        niosh = self.niosh
+        lift, niosh = self.niosh, dict[str, Any]()
+        if isinstance(lift, LiftingIndex):
+            ends = {"origin": lift.origin, "destination": lift.destination}
+            niosh = {name: None if each is None else each._asdict() for name, each in ends.items()}
+            niosh |= {"limit": lift.limit, "index": lift.index}
+        peaks = {side: {name: each.peak(name) for name in REACTION_JOINTS} for side, each in self.contacts.items()}
         return {
             "person": plain(vars(self.person)),
             "model": plain(vars(self.model)),
@@ -181,17 +186,8 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
             "capable": self.capable,
             "capabilities": [each._asdict() for each in self.capabilities],
-            "contact": {
-                side: {joint: each.peak(joint) for joint in REACTION_JOINTS} for side, each in self.contacts.items()
-            },
-            "niosh": niosh
-            if isinstance(niosh, str)
-            else {
-                "origin": niosh.origin._asdict(),
-                "destination": None if niosh.destination is None else niosh.destination._asdict(),
-                "limit": niosh.limit,
-                "index": niosh.index,
-            },
+            "contact": peaks,
+            "niosh": niosh or lift,
             "dose": self.dose._asdict(),
         }
 

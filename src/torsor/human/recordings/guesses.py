@@ -31,24 +31,22 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
         >>> likely_axes(Markers([f"m{k}" for k in range(10)], [0.0, 1.0], goes_back))
         'left back up'
     """
-    vertical = (
-        vertical_axis(markers)
-        if up is None
-        else (int(np.argmax(np.abs(up))), float(np.sign(up[np.argmax(np.abs(up))])))
-    )
+    vertical = vertical_axis(markers)
+    if up is not None:
+        axis = int(np.argmax(np.abs(up)))
+        vertical = axis, float(np.sign(up[axis]))
     if vertical is None:
         return ""
     axis, sign = vertical
     travel = np.zeros(3) if markers is None else _travel(markers)
     travel[axis] = 0.0
     along = int(np.argmax(np.abs(travel)))
-    forward = np.zeros(3)
+    forward, upward = np.zeros((2, 3))
+    upward[axis] = sign
     if abs(travel[along]) > GOES:
         forward[along] = np.sign(travel[along])
     else:
         forward[0 if axis else 1] = 1.0
-    upward = np.zeros(3)
-    upward[axis] = sign
     named = {"forward": forward, "up": upward, "right": np.cross(forward, upward)}
     opposite = {"forward": "back", "up": "down", "right": "left"}
     return " ".join(

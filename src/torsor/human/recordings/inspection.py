@@ -448,15 +448,9 @@ FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way 
 # m, and a part of the frames: a leg that crosses the other one is no exchange
 EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
-_RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
-    re.compile(pattern)
-    for pattern in (
-        r"(?:.*:)?(RIGHT|Right|right)",
-        r"(?:.*:)?([Rr])[ ._-]",
-        r"(?:.*:)?(R)[A-Z]",
-        r".*[ ._-]([Rr]|Right|right)$",
-    )
-]
+# Right_heel, R.Heel, RHEE, each perhaps after the name of a person and a colon, and heel_r.
+_RIGHT = [re.compile(f"(?:.*:)?{each}") for each in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
+_RIGHT.append(re.compile(".*[ ._-]([Rr]|Right|right)$"))
 FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same place
 FITS = 0.1  # part of the squared error that is left when two names are exchanged back
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -167,6 +167,7 @@ class Gap(NamedTuple):
     duration: float
 
 
+@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Markers(TimedData):
     """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN where one was not seen.
@@ -252,6 +253,7 @@ def runs(flags: Flags) -> list[tuple[int, int]]:
     return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
 
 
+@final
 @dataclass(frozen=True, eq=False, repr=False)
 class GroundForces(TimedData):
     """Forces of the ground on a person at P plates or feet, in the axes of the laboratory.
@@ -380,6 +382,7 @@ class GroundForces(TimedData):
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
 
+@final
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionTable(TimedData):
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as a .mot or .sto file has them.

@@ -252,10 +252,7 @@ def write_mot(table: MotionTable, path: str | Path) -> None:
         "endheader",
         "\t".join(["time", *table.names]),
     ]
-    rows = (
-        "\t".join(map(text_of, [time, *row]))
-        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True)
-    )
+    rows = ("\t".join(map(text_of, row)) for row in np.column_stack([table.times, table.values]).tolist())
     _write_lines(path, [*head, *rows])
 
 
@@ -381,22 +378,20 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
             allowed = "names without tabs and line ends"
             raise ModelError(f"marker {name!r}", value=name, where=path.name, allowed=allowed)
     rate, count = text_of(markers.rate), str(len(markers))
-    values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
     head = [
         f"PathFileType\t4\t(X/Y/Z)\t{path.name}",
         "\t".join(KEYS),
-        "\t".join(values),
+        "\t".join((rate, rate, count, str(len(markers.names)), unit, rate, "1", count)),
         "Frame#\tTime\t" + "\t\t\t".join(markers.names) + "\t\t",
         "\t\t" + "\t".join(letters),
         "",
     ]
     power = -POWERS[unit]
+    values = np.column_stack([markers.times, markers.positions.reshape(len(markers), -1)]).tolist()
     rows = (
         "\t".join([str(k), text_of(time), *("" if x != x else text_of(x, power) for x in row)])
-        for k, (time, row) in enumerate(
-            zip(markers.times.tolist(), markers.positions.reshape(len(markers), -1).tolist(), strict=True), start=1
-        )
+        for k, (time, *row) in enumerate(values, start=1)
     )
     _write_lines(path, [*head, *rows])
 
@@ -461,8 +456,8 @@ def write_csv(table: MotionTable, path: str | Path) -> None:
     with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", *table.names])
-        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True):
-            writer.writerow(map(text_of, [time, *row]))
+        for row in np.column_stack([table.times, table.values]).tolist():
+            writer.writerow(map(text_of, row))
 
 
 def _markers(names: list[str]) -> dict[str, list[int]]:

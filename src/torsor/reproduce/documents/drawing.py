@@ -230,14 +230,11 @@ def unified_body(masses: Array, heights: Array) -> Outcome:
         axes.set_aspect("equal")
         tidy(axes, "Fig. 2: link 1 and its motors, one body", "m", "m", beside=True)
 
-    return Outcome(
-        [
-            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
-            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
-        ],
-        draw,
-        (5.5, 4.0),
-    )
+    rows = [
+        same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
+        same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+    ]
+    return Outcome(rows, draw, (5.5, 4.0))
 
 
 def two_link_arm() -> Outcome:

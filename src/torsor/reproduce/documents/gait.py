@@ -12,7 +12,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelWarning
 from torsor.human import Stride, joint_torques, printed_gait, walking
-from torsor.human.body.coordinates import GLOBAL, frozen_joints, mirror
+from torsor.human.body.coordinates import GLOBAL, SIDES, frozen_joints, mirror
 from torsor.human.body.drawing import landmarks, skeleton
 from torsor.human.gait.printed_constraints import TOLERANCE
 from torsor.human.gait.settings import VERSIONS
@@ -22,16 +22,11 @@ from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, only
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
 # Figure 5.1: which links a group of frozen coordinates moves, and how the thesis names the group.
-ENCLOSED = {
-    "neck and head": ("neck", "head"),
-    "upper spine": ("spine3", "spine4"),
-    "right clavicle": ("right_clavicle", "right_upper_arm"),
-    "left clavicle": ("left_clavicle", "left_upper_arm"),
-    "right wrist": ("right_hand",),
-    "left wrist": ("left_hand",),
-}
+ENCLOSED: dict[str, tuple[str, ...]] = {"neck and head": ("neck", "head"), "upper spine": ("spine3", "spine4")}
+for _side in SIDES:
+    ENCLOSED |= {f"{_side} clavicle": (f"{_side}_clavicle", f"{_side}_upper_arm"), f"{_side} wrist": (f"{_side}_hand",)}
 LIMBS = ("thigh", "shank", "foot", "upper_arm", "forearm")
-ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in ("right", "left") for each in LIMBS))
+ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in SIDES for each in LIMBS))
 SPREAD, ROOM, MARK = 0.6, np.array([0.09, 0.1]), "#d97a00"  # rad of the shoulders; m around a joint
 POSTURES = 7
 

@@ -1,6 +1,6 @@
 """Misprints of Barman 2020."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, compare, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import standard
 
 STEP = 1e-30  # of complex steps
@@ -92,20 +92,11 @@ BRANCHES = ("spine", "neck", "right arm", "left arm", "right leg", "left leg")
 DECISIONS = {
     "chapter-2": _axes,
     "nomenclature": _reactions,
-    "eq-3.13": partial(_sensitivities, "3.13"),
-    "eq-3.18": partial(_sensitivities, "3.18"),
     "eq-3.40": _velocities,
-    "eq-3.51": partial(_sensitivities, "3.51"),
-    "eq-3.52": partial(_sensitivities, "3.52"),
-    "eq-3.56": partial(_forces, "3.56"),
-    "eq-3.67": partial(_forces, "3.67"),
-    "eq-3.76": partial(_forces, "3.76"),
-    "eq-3.79": partial(_sensitivities, "3.79"),
-    "eq-3.83": partial(_sensitivities, "3.83"),
-    "eq-3.84": partial(_forces, "3.84"),
-    "eq-3.85": partial(_sensitivities, "3.85"),
     "eq-4.14": lambda: words("4.13" in CHAPTER_4, "4.1" in CHAPTER_4),
     "eq-4.15": _control_point,
     "section-5.1": lambda: words(len(BRANCHES) == 6, len(BRANCHES) == 5),
     "eq-5.6": _arm_and_leg,
+    **by_place(_sensitivities, "3.13", "3.18", "3.51", "3.52", "3.79", "3.83", "3.85"),
+    **by_place(_forces, "3.56", "3.67", "3.76", "3.84"),
 }

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,6 +74,11 @@ def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
 def compare(place: str, truth: Any, evaluate: Callable[[Form], Any]) -> Decision:
     """Return the errors of equations that are corrected, and as printed in one place."""
     return decide(truth, evaluate(CORRECTED), evaluate(Form([place])))
+
+
+def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
+    """Return a decision about equations as printed in each of some places, by the names of the misprints."""
+    return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:

@@ -1,12 +1,10 @@
 """Misprints of Guarino Lo Bianco 2009."""
 
-from functools import partial
-
 import numpy as np
 
 from torsor import library
 from torsor.reproduce.equations import guarino
-from torsor.reproduce.errata.erratum import Decision, compare, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import modified
 
 
@@ -68,11 +66,9 @@ def _table() -> Decision:
 DECISIONS = {
     "section-2": _rotation,
     "eq-32": _inertia,
-    "eq-5": partial(_rates, "5"),
-    "eq-8": partial(_rates, "8"),
-    "eq-17": partial(_rates, "17"),
     "eq-19": _forces,
     "section-3.b": _tip,
     "section-5": _jerk,
     "table-2-column": _table,
+    **by_place(_rates, "5", "8", "17"),
 }

@@ -7,7 +7,7 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import hua
-from torsor.reproduce.errata.erratum import Decision, compare, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import mixed
 
 JOINTS = 4  # of the sample
@@ -126,9 +126,6 @@ def _triangle() -> Decision:
 DECISIONS = {
     "eq-8": _crosses,
     "eq-20": _payload,
-    "eq-21": partial(_rows, "21"),
-    "eq-21-levers": partial(_rows, "21 levers"),
-    "eq-27": partial(_rows, "27"),
     "eq-30": _coriolis,
     "eq-34": _column,
     "eq-42": _lyapunov,
@@ -136,4 +133,5 @@ DECISIONS = {
     "algorithm-2-spring": _springs,
     "section-5": _stiffness,
     "table-1-inertia": _triangle,
+    **by_place(_rows, "21", "21 levers", "27"),
 }

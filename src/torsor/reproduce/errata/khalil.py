@@ -10,7 +10,7 @@ from torsor.base.arrays import Array
 from torsor.mechanism import Loop
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, compare, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import tree
 
 ELASTIC = np.array([0.0, 100.0, 0.0, 50.0, 0.0, 0.0])  # stiffness of the tree's joints
@@ -197,25 +197,18 @@ DECISIONS = {
     "section-2.2": _cut_links,
     "eq-8": _solved,
     "eq-13": partial(_axis, 3),
-    "eq-15": partial(_direct, "15"),
     "eq-16": partial(_axis, 7),
     "eq-18": partial(_forces, "18"),
     "eq-23": partial(_forces, "U"),
     "eq-25": partial(_equilibrium, -1.0, False),
-    "eq-41": partial(_direct, "41"),
-    "eq-41-gamma": partial(_direct, "41 gamma"),
     "eq-51": partial(_equilibrium, 1.0, True),
     "eq-52": _reactions,
     "eq-57": _projected,
     "eq-62": _legs,
-    "eq-79": partial(_elastic, "79"),
-    "eq-81": partial(_elastic, "81"),
     "section-7.1": _fixed_frame,
-    "eq-95": partial(_base, "95"),
-    "eq-96": partial(_base, "96"),
     "eq-97": _base_at_rest,
-    "eq-98": partial(_base, "98"),
-    "eq-105": partial(_base_direct, "105"),
-    "eq-107": partial(_base_direct, "107"),
-    "eq-110": partial(_base_direct, "110"),
+    **by_place(_direct, "15", "41", "41 gamma"),
+    **by_place(_elastic, "79", "81"),
+    **by_place(_base, "95", "96", "98"),
+    **by_place(_base_direct, "105", "107", "110"),
 }
