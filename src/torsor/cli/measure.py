@@ -75,7 +75,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.plot is not None:
         gait.plot(arguments.plot)
     if arguments.report is not None:
-        from torsor.human.measured.report import write_measured_report
+        from torsor.human.measured.gait import write_measured_report
 
         write_measured_report(arguments.report, gait)
     print_paths(console, arguments.csv, arguments.mot, arguments.plot, arguments.report)

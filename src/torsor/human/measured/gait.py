@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
+from torsor.base.html_report import image, in_motion, terminal_table, write_html
 from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
@@ -25,7 +27,7 @@ from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
-from torsor.human.recordings.recording import LOADED, checked_markers, runs
+from torsor.human.recordings.recording import LOADED, at_times, checked_markers, runs
 from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
@@ -113,8 +115,7 @@ class MeasuredGait:
             raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
         ground = self.ground.in_axes(HUMAN).without_unloaded()
         own = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
-        found = np.stack([np.interp(self.times, ground.times, column) for column in own.T], axis=1)
-        return np.asarray(found / self._dynamics.weight)
+        return np.asarray(at_times(self.times, ground.times, own) / self._dynamics.weight)
 
     @cached_property
     def valid(self) -> Flags:
@@ -336,3 +337,16 @@ def _who(
     still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
     person = scaled_person(own, mass, height, sex, standing=still)
     return person, person.body, person.markers, own
+
+
+def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
+    """Write the report of a measured gait (``torsor.human.measured``): one page (HTML) that opens offline.
+
+    It has what was measured, likely mistakes of the recording, a figure of angles, moments, powers and forces, and the
+    motion in 3D.
+    """
+    instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
+    name = f"{gait.source}: {gait.mass:.4g} kg"
+    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(each))}</p>" for each in gait.findings)]
+    parts += [image(gait.plot()), *(terminal_table(each) for each in gait.tables())]
+    return write_html(Path(path), name, [*parts, *in_motion(gait.trajectory(), name)])

@@ -18,7 +18,7 @@ from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
 from torsor.human.measured.skeleton import Skeleton, tree_of
 from torsor.human.recordings import GroundForces
-from torsor.human.recordings.recording import runs
+from torsor.human.recordings.recording import at_times, runs
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 
@@ -178,7 +178,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
             spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
             raise ModelError(f"ground forces from {spans}", where=WHERE, fix="cut the motion: between(first, last)")
-        own = np.stack([np.interp(times, on.times, column) for column in wrench[:, at].T], axis=1)
+        own = at_times(times, on.times, wrench[:, at])
         k = tree.place(link).link
         R, p = poses[:, k, :3, :3], poses[:, k, :3, 3]
         n, f = own[:, :3] - np.cross(p, own[:, 3:]), own[:, 3:]
@@ -190,7 +190,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
 
 def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, at: int, side: str, link: str) -> None:
     """Warn of forces that act far from the foot that they are said to act on."""
-    centers = np.stack([np.interp(times, ground.times, column) for column in ground.centers[:, at].T], axis=1)
+    centers = at_times(times, ground.times, ground.centers[:, at])
     place = tree.place(link)
     T = poses[:, place.link] @ place.pose
     far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > REACH

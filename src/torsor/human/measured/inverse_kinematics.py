@@ -24,16 +24,13 @@ from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.recordings import Markers
 from torsor.human.recordings.axes import HUMAN, OPENSIM, up_axis
-from torsor.human.recordings.recording import checked_markers, runs
+from torsor.human.recordings.recording import at_times, checked_markers, runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
-
-    ``weights`` (K, M). By singular value decomposition (Kabsch 1976).
-    """
+    """Return rotations and translations (K, 3) that bring points (M, 3) closest to (K, M, 3), weighted (Kabsch 1976)."""
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
     centre = np.einsum("km,kmi->ki", weights, measured) / total
@@ -148,10 +145,7 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user should know, in sentences: swapped markers, frames that are not determined or converged.
-
-        Frames count from 1 there, as in files.
-        """
+        """Sentences about swapped markers, and frames (from 1) that did not converge or are not determined."""
         found = [
             f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
@@ -165,11 +159,9 @@ class MeasuredMotion:
     def __str__(self) -> str:
         frame, name, distance = self.worst
         whole = np.sqrt(np.nanmean(self.errors**2))
-        lines = [
-            f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, "
-            f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
-        ]
-        return "\n".join(lines + self.warnings)
+        worst = f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
+        line = f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, {worst}"
+        return "\n".join([line, *self.warnings])
 
 
 def swapped_pairs(
@@ -186,8 +178,7 @@ def swapped_pairs(
         return ()
     if not doubtful.all():
         frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
-        y = np.stack([np.interp(frames, good, column) for column in found.y[good].T], axis=1)
-        places = fit.places(y)
+        places = fit.places(at_times(frames, good, found.y[good]))
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     found_in: dict[tuple[str, str], Mask] = {}
     for k in np.flatnonzero(doubtful).tolist():
@@ -300,8 +291,6 @@ def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
     checked_markers(recording, WHERE, "recording")
     names, times, positions = list(recording.names), recording.times, recording.positions
-    if not len(times):
-        raise ModelError("the recording has no frame", where=recording.source)
     known = [name for name in markers.names if name in names]
     if len(known) < 3 and len(known) < len(markers.names):
         found = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
@@ -340,8 +329,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
     coarse = fit_frames(fit, y, measured[first], weights[first], tolerance)
     good = coarse.converged & coarse.determined
     if good.any():
-        known, values = first[good], coarse.y[good]
-        y = np.stack([np.interp(np.arange(count), known, column) for column in values.T], axis=1)
+        y = at_times(np.arange(count), first[good], coarse.y[good])
     else:
         y = standing_start(fit, measured, weights)
     found = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
@@ -364,7 +352,7 @@ def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array
     open_ = np.flatnonzero(~found.determined | jumps)
     if not len(good) or not len(open_):
         return found
-    start = np.stack([np.interp(open_, good, column) for column in found.y[good].T], axis=1)
+    start = at_times(open_, good, found.y[good])
     again = fit_frames(fit, start, measured[open_], weights[open_], tolerance)
     return found.replaced(open_, again, again.cost <= found.cost[open_] / BETTER)
 

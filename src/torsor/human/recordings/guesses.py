@@ -10,7 +10,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
-from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
+from torsor.human.recordings.recording import LOADED, GroundForces, Markers, at_times, runs
 
 FEWEST = 8  # markers from which the extent of a person can be seen
 CLEARLY = 1.5  # times the extent along other axes
@@ -189,4 +189,4 @@ def _place(markers: Markers, times: Array) -> Array:
         seen = markers.seen[:, :, None]
         count = seen.sum(axis=1)
         mean = np.where(seen, markers.positions, 0.0).sum(axis=1) / np.where(count, count, np.nan)
-    return np.stack([np.interp(times, markers.times, column, np.nan, np.nan) for column in mean.T], axis=1)
+    return at_times(times, markers.times, mean, np.nan)

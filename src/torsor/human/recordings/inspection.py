@@ -20,7 +20,15 @@ from torsor.human.recordings.guesses import (
     span_of,
     vertical_axis,
 )
-from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
+from torsor.human.recordings.recording import (
+    GroundForces,
+    Markers,
+    MotionTable,
+    Recording,
+    at_times,
+    is_no_angle,
+    runs,
+)
 
 MAX_PLACES = 5  # that one finding names
 _RENAME = "exchange their names if they are: markers.renamed({a: b, b: a})"
@@ -245,7 +253,7 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
     first, last = max(full, key=lambda run: run[1] - run[0])
     times, mean = forces.times[first : last + 1], mean[first : last + 1]
     for k, shift in enumerate(SHIFTS):
-        there = np.stack([np.interp(times + shift, markers.times, column, np.nan, np.nan) for column in a.T], axis=1)
+        there = at_times(times + shift, markers.times, a, np.nan)
         known = np.isfinite(there).all(axis=1)
         if known.sum() > MIN_COMMON_TIME * forces.rate:
             x, y = there[known] - there[known].mean(axis=0), mean[known] - mean[known].mean(axis=0)

@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, positive, real_array, whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
-from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
 FASTEST = 15.0  # m/s: nobody runs faster
 Moved = TypeVar("Moved", Markers, GroundForces)
@@ -183,9 +183,7 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
         return replace(data, times=new, rate=0.0, positions=_interpolated(data.times, data.positions, new))
     if isinstance(data, MotionTable):
         return replace(data, times=new, values=_interpolated(data.times, data.values, new))
-    flat = data.wrench().reshape(len(data), -1)
-    wrench = np.stack([np.interp(new, data.times, column) for column in flat.T], axis=1)
-    return data.with_wrench(wrench.reshape(len(new), -1, 6), new)
+    return data.with_wrench(at_times(new, data.times, data.wrench()), new)
 
 
 def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:

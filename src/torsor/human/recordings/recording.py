@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags
 from torsor.base.checks import indices_of, instance_of, name_of, number, one_of, real_array, rows, table
@@ -245,6 +245,13 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
     """Return an argument that must be markers."""
     allowed = "Markers, such as torsor.human.recordings.load(path).markers"
     return instance_of(value, Markers, where, what, allowed=allowed)
+
+
+def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
+    """Return samples (K, ...) at other times, on straight lines; before and after them the ends, or ``outside``."""
+    columns = values.reshape(len(values), -1).T
+    found = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
+    return found.reshape(len(t), *values.shape[1:])
 
 
 def runs(flags: Flags) -> list[tuple[int, int]]:

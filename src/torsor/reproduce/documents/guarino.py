@@ -163,8 +163,8 @@ def _with_other_sign() -> float:
     links = []
     for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True)):
         body: dict[str, Any] = {"mass": link.mass, "com": link.com, "inertia": link.inertia}
-        kind, angles = "prismatic" if k == 2 else "revolute", {"alpha": alpha * QUARTER, "theta": -theta * QUARTER}
-        links.append(MDHLink(k - 1, r=float(d), joint=kind, **angles, **body))
+        kind = "prismatic" if k == 2 else "revolute"
+        links.append(MDHLink(k - 1, alpha=alpha * QUARTER, theta=-theta * QUARTER, r=float(d), joint=kind, **body))
     return float(differences_of(from_mdh(links), 1e-4)[1][:, 0].max())
 
 

@@ -362,11 +362,11 @@ def _cut_joint() -> list[Row]:
     ends = [table.poses(q)[k] @ frame for k in (1, 3)]
     rates = [_rates(table, q, k) for k in (1, 3)]
     v = robot.closed.velocities(q, [0.8, -0.5])
-    forces = (each.inverse_dynamics(q, v, 0 * v, loops="open") for each in (table, robot))
+    of_table, of_library = (each.inverse_dynamics(q, v, 0 * v, loops="open") for each in (table, robot))
     return [
         same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
         same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
-        same("forces of table and library", *forces),
+        same("forces of table and library", of_table, of_library),
     ]
 
 

@@ -1,10 +1,13 @@
 """The Lie-algebra notes: operators, the recursion in two forms, the example of two links, and the structure."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
-from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar
+from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar, two_links
 from torsor.reproduce.item import Item, Kind, Row, claim, same
 from torsor.reproduce.samples import screws
 from torsor.robot.load import from_screws
@@ -29,9 +32,9 @@ def _operators() -> list[Row]:
     ]
 
 
-def _against_library(found: lie.Motion) -> list[Row]:
-    _, robot, (q, v, a) = screws()
-    gravity = np.asarray(robot.gravity)
+def _against_library(form: Callable[..., lie.Motion]) -> list[Row]:
+    data, robot, (q, v, a) = screws()
+    found, gravity = form(data, q, v, a), np.asarray(robot.gravity)
     V, R = robot.velocities(q, v), robot.poses(q)[:, :3, :3]
     rate = np.array(robot.accelerations(q, v, a))
     rate[:, 3:] -= np.cross(V[:, :3], V[:, 3:]) + gravity @ R  # V' is the rate of components, from -g
@@ -41,16 +44,6 @@ def _against_library(found: lie.Motion) -> list[Row]:
         same("twists V_i", found.V, V),
         same("their rates V'_i", found.Vd, rate),
     ]
-
-
-def _compact() -> list[Row]:
-    data, _, state = screws()
-    return _against_library(lie.compact(data, *state))
-
-
-def _components() -> list[Row]:
-    data, _, state = screws()
-    return _against_library(lie.components(data, *state))
 
 
 def _two_link() -> list[Row]:
@@ -63,12 +56,10 @@ def _two_link() -> list[Row]:
 
 
 def _orders() -> list[Row]:
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    rest = np.zeros(2)
+    data, theta, dtheta = two_links()
 
     def at(scale: float) -> list[Array]:
-        found = lie.compact(data, theta[:2], scale * dtheta[:2], rest)
+        found = lie.compact(data, theta, scale * dtheta, np.zeros(2))
         return [part for V, Vd in zip(found.V, found.Vd, strict=True) for part in (V[:3], V[3:], Vd[:3], Vd[3:])]
 
     names = [f"{name}_{link}" for link in (1, 2) for name in ("ω", "v", "ω'", "v'")]
@@ -84,11 +75,9 @@ def _orders() -> list[Row]:
 
 def _expanded() -> list[Row]:
     """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    x, rest, cross = expansion(data, theta[:2]), np.zeros(2), np.cross
-    one, two = dtheta[:2]
-    found = lie.compact(data, theta[:2], dtheta[:2], rest)
+    data, theta, dtheta = two_links()
+    x, rest, cross, (one, two) = expansion(data, theta), np.zeros(2), np.cross, dtheta
+    found = lie.compact(data, theta, dtheta, rest)
     (w1, _), (w2, v2) = (np.split(V, 2) for V in found.V)
     powers = {
         "θ'_1²": cross(x.Rz1, cross(x.p, x.Rz1)) + x.R @ cross(x.z1, x.b1),
@@ -97,7 +86,7 @@ def _expanded() -> list[Row]:
     }
     # One rate alone, then both: what is left of the product ω × v has both rates.
     rates = {"θ'_1²": (one, 0.0), "θ'_2²": (0.0, two)}
-    alone = {name: lie.compact(data, theta[:2], np.array(each), rest).V[1] for name, each in rates.items()}
+    alone = {name: lie.compact(data, theta, np.array(each), rest).V[1] for name, each in rates.items()}
     ours = {name: cross(V[:3], V[3:]) for name, V in alone.items()}
     ours["θ'_1 θ'_2"] = cross(w2, v2) - sum(ours.values())
     factors = {"θ'_1²": one**2, "θ'_1 θ'_2": one * two, "θ'_2²": two**2}
@@ -152,10 +141,11 @@ def _structure() -> list[Row]:
 
 TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
 ALGORITHM = Kind.ALGORITHM
+compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
 ITEMS = [
     Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
-    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", _compact),
-    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", _components),
+    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", compact),
+    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", components),
     Item("lie/two-link", "a planar arm of two links", ALGORITHM, "section 8", _two_link),
     Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
     Item("lie/expansion", "terms of two links by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),

@@ -58,10 +58,8 @@ def _body_velocity() -> Decision:
 
 
 def _orders() -> Decision:
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2])
-    theta, dtheta, rest = theta[:2], dtheta[:2], np.zeros(2)
-    found = lie.compact(data, theta, dtheta, rest)
+    data, theta, dtheta = two_links()
+    found = lie.compact(data, theta, dtheta, np.zeros(2))
 
     def spin(t: complex) -> Array:  # of link 2 in the space frame, along the motion without accelerations
         (A, T), q = lie.transforms(data, theta + dtheta * t), theta + dtheta * t
@@ -112,26 +110,28 @@ class Expansion(NamedTuple):
     b1: Array
     z2: Array
     b2: Array
-
-    @property
-    def Rz1(self) -> Array:
-        """R_21 z_1."""
-        return np.asarray(self.R @ self.z1)
+    Rz1: Array
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
     """Return the vectors of section 10, those of the first two joints, at a position of all joints."""
     A, T = lie.transforms(data, theta)
     (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
-    return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2)
+    return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2, T[1][:3, :3] @ z1)
+
+
+def two_links() -> tuple[lie.Robot, Array, Array]:
+    """Return the first two revolute joints of the sample without gravity, and their angles and rates."""
+    data, _, (theta, dtheta, _) = screws()
+    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
+    return data, theta[:2], dtheta[:2]
 
 
 def _force() -> Decision:
     """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: joint 1 moves alone, without gravity."""
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    x, one, m2 = expansion(data, theta[:2]), dtheta[0], data.m[1]
-    found = lie.compact(data, theta[:2], np.array([one, 0.0]), np.zeros(2))
+    data, theta, (one, _) = two_links()
+    x, m2 = expansion(data, theta), data.m[1]
+    found = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))
     lever = np.cross(x.p, x.Rz1)
     first = np.cross(x.Rz1, lever)
     corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + lever
