@@ -195,12 +195,7 @@ class Mixed(NamedTuple):
 
 @cache
 def mixed() -> Mixed:
-    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives.
-
-    Example:
-        >>> mixed().robot.coordinate_names
-        ('joint1', 'joint2', 'joint3', 'joint4', 'joint2/motor', 'joint4/motor')
-    """
+    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives."""
     rng, n = np.random.default_rng(5), 4
     m, c, inertia = _bodies(rng, n)
     Rfix = np.array([from_rpy(rng.uniform(-1, 1, 3)) for _ in range(n)])

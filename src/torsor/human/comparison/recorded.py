@@ -72,10 +72,7 @@ FEWEST = 8  # samples that a rate is taken from
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
-    """Return the powers of hip, knee and ankle, of those axes whose angle and moment are both known.
-
-    A joint without its first axis has none.
-    """
+    """Return the powers of hip, knee and ankle of axes with angle and moment; a joint without its first has none."""
     found: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
     for name, axes in AXES.items():
@@ -93,10 +90,7 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
 
 
 def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
-    """Return the rate (rad/s) of an angle, NaN where the angle is missing.
-
-    One whole stride that ends as it began is periodic; other recordings pass a filter of 6 Hz.
-    """
+    """Return the rate (rad/s) of an angle, NaN where it is missing: of a periodic stride, or after a filter of 6 Hz."""
     from torsor.identification.differentiation import differentiate  # not needed by most who import the human
 
     times, angle = signal

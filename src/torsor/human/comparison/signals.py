@@ -127,10 +127,7 @@ class Signal(NamedTuple):
         return 0.5 * float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
 
     def over(self, span: Span) -> Array:
-        """Return the values (401,) at equal steps of a stride; NaN next to missing values.
-
-        Where it begins within the stride, or ends there, the rest is of the stride after or before.
-        """
+        """Return the values (401,) over a stride, NaN next to missing ones; a part of it is joined where it ends."""
         at, length = np.linspace(*span, COUNT), span[1] - span[0]
         if not self.covers(span):
             at = np.where(at < self.times[0], at + length, at)
@@ -172,8 +169,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
     """Return start and end (s) of the strides between heel strikes of a foot.
 
-    A recording that ends as it began, in the vertical force and in the ``others``, and has no two heel strikes within,
-    is one stride, and goes on with its beginning.
+    A recording without two of them that ends as it began, in all signals, is one stride.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
@@ -200,10 +196,7 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over those of the strides in which it is known throughout.
-
-    If there are none, a recording that is as long as a stride is one, joined where it ends.
-    """
+    """Return a curve (N, 401) over the strides in which it is known; without any, joined where the recording ends."""
     rows = [each for span in spans if signal.covers(span) and np.isfinite(each := signal.over(span)).all()]
     rows = rows or [each for each in map(signal.over, spans) if np.isfinite(each).all()]
     return np.array(rows).reshape(-1, COUNT)
@@ -297,8 +290,15 @@ def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = No
     for kind, curves in DIRECT.items():
         ways = {name: _first(names, f"{name}_{letter}", f"{side}_{name}", name) for name in curves}
         hits = {name: (table.names[k], signal(k)) for name, k in ways.items() if k is not None}
-        if hits:
-            _direct(found, kind, hits, known, table.source)
+        if not hits:
+            continue
+        stated = {said(known[name], kind, table.source) for name, _ in hits.values() if name in known}
+        if len(stated) > 1:
+            raise ModelError(f"{kind}s in several units", where=table.source, allowed="one unit")
+        together = np.concatenate([each.values for _, each in hits.values()])
+        # The largest of the curves shows the unit that no head says.
+        found.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
+        found.curves |= {name: each for name, (_, each) in hits.items()}
     k = _first(names, f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical")
     if k is not None:
         found.other["vertical"] = signal(k)
@@ -322,19 +322,6 @@ def _to_degrees(found: Signals, spelled: Mapping[str, str], table: MotionTable, 
             fix = "say inDegrees=yes or no in the file, or [degrees] in the head of the column"
             raise ModelError(f"the unit of {name} is not known", where=table.source, fix=fix)
         found.angles[own] = Signal(times, scale.factor * values)
-
-
-def _direct(
-    found: Signals, kind: str, hits: Mapping[str, tuple[str, Signal]], units: Mapping[str, str], where: str
-) -> None:
-    """Add curves of one kind; the largest of them shows the unit that no head says."""
-    stated = [said(units[name], kind, where) for name, _ in hits.values() if name in units]
-    together = np.concatenate([signal.values for _, signal in hits.values()])
-    scale = stated[0] if stated else guessed(together, kind, where)
-    if any(each != scale for each in stated):
-        raise ModelError(f"{kind}s in several units", where=where, allowed="one unit")
-    found.scales[kind] = scale
-    found.curves |= {name: signal for name, (_, signal) in hits.items()}
 
 
 def of_forces(forces: GroundForces, side: str) -> Signals:

@@ -7,14 +7,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, instance_of, number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.fitting import (
     LEAST_DAMPING,
     Fit,
     Fitted,
-    Mask,
     coordinates_of,
     fit_frames,
     fit_smoothly,
@@ -30,7 +29,7 @@ from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
-    """Return rotations and translations (K, 3) that bring points (M, 3) closest to (K, M, 3), weighted (Kabsch 1976)."""
+    """Return rotations and translations (K, 3) of points (M, 3) nearest to (K, M, 3), weighted (Kabsch 1976)."""
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
     centre = np.einsum("km,kmi->ki", weights, measured) / total
@@ -42,10 +41,7 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 
 
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
-    """Return variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
-
-    A body whose first six joints are not three slides and three hinges at right angles stays in the posture.
-    """
+    """Return variables (K, n) of the standing posture, moved onto the markers of each frame if its root is free."""
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
     ways = _free_root(body)
@@ -114,8 +110,8 @@ class MeasuredMotion:
     times: Array
     q: Array
     errors: Array
-    converged: Mask
-    determined: Mask
+    converged: Flags
+    determined: Flags
     swapped: tuple[tuple[int, int, str, str], ...] = ()
 
     @cached_property
@@ -165,22 +161,19 @@ class MeasuredMotion:
 
 
 def swapped_pairs(
-    fit: Fit, found: Fitted, measured: Array, seen: Mask, names: tuple[str, ...]
+    fit: Fit, found: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names.
-
-    The places of the markers in a doubtful frame are taken from the nearest frames that fit well, where there are any.
-    """
+    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
     places = fit.places(found.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > FAR
     if not doubtful.any():
         return ()
-    if not doubtful.all():
+    if not doubtful.all():  # places in a doubtful frame are those of the frames around it that fit well
         frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
         places = fit.places(at_times(frames, good, found.y[good]))
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
-    found_in: dict[tuple[str, str], Mask] = {}
+    found_in: dict[tuple[str, str], Flags] = {}
     for k in np.flatnonzero(doubtful).tolist():
         far = np.flatnonzero(errors[k] > FAR).tolist()
         for i, one in enumerate(far):
@@ -271,7 +264,7 @@ def inverse_kinematics(
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
     posture = None if start is None else frozen_array(start, (len(body.coordinate_names),), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
-    seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
+    seen: Flags = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], positions, 0.0)
     found = fitted_recording(fit, measured, weights, tolerance)
@@ -342,10 +335,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit with frames that are not determined, or jump, as near as possible to the frames around them.
-
-    A frame with few markers may have two solutions that fit as well, such as a forearm that is turned the other way.
-    """
+    """Return the fit with frames that jump or are open (a forearm turned the other way) near to those around them."""
     jumps = np.zeros(len(found.y), dtype=bool)
     jumps[1:-1] = np.abs(np.diff(found.y, 2, axis=0)).max(axis=1) > JUMP
     good = np.flatnonzero(found.determined & found.converged & ~jumps)
@@ -358,10 +348,7 @@ def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array
 
 
 def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
-    """Return a better fit of doubtful frames, from the nearest frames that are good; None if there is none.
-
-    A frame in another minimum than its neighbours, with an elbow bent the other way, fits much worse than they do.
-    """
+    """Return a better fit of frames that fit much worse than good ones beside them, from these; None without any."""
     rms = np.sqrt(found.cost / np.maximum(weights.sum(axis=1), 1e-30))
     doubtful = ~found.converged | (rms > WORSE * np.median(rms) + TINY)
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)

@@ -96,10 +96,7 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return the inputs y (n), offsets (links, 3) and local (M, 3), and the places of the markers over them.
-
-    ``offsets`` are the origins of the joints in their parents, ``local`` the places of the markers on their links.
-    """
+    """Return y (n), origins of joints ``offsets`` (links, 3), ``local`` places (M, 3), and the markers over them."""
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
     inputs["local"] = ca.SX.sym("local", count, 3)
@@ -126,7 +123,7 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
 def equations(robot: Robot, layout: Layout) -> Equations:
     """Return the equations of one frame; further inputs are ``measured`` (M, 3) and ``weights`` (M).
 
-    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and the exact one where it is 1.
+    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and exact where it is 1.
     """
     inputs, places, tree, moved = _moved(robot, layout)
     inputs["measured"], inputs["weights"] = ca.SX.sym("measured", len(places), 3), ca.SX.sym("weights", len(places))
@@ -230,10 +227,7 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right, and the smallest pivot, from L^T D L without fill-in of a tree.
-
-    The pivot is 0 where the markers do not determine the variables.
-    """
+    """Return H^-1 right by L^T D L, without fill-in, and the least pivot: 0 where markers leave variables open."""
     n = right.numel()
     rows: list[dict[int, ca.SX]] = [{} for _ in range(n)]
     for (i, j), entry in hessian.items():

@@ -91,10 +91,8 @@ class Segments:
             lines.append(f"{name:16} {given:10.3f}   {value:.3f} ± {1.96 * deviation:.3f}")
         used, unseen = self.frames
         where = f"{unseen} frames not used" if unseen else f"{used} frames used"
-        lines.append(
-            f"residual of {where}, RMS: {self.before[0]:.1f} N and {self.before[1]:.1f} N m before, "
-            f"{self.after[0]:.1f} N and {self.after[1]:.1f} N m after"
-        )
+        before, after = (f"{force:.1f} N and {moment:.1f} N m" for force, moment in (self.before, self.after))
+        lines.append(f"residual of {where}, RMS: {before} before, {after} after")
         return "\n".join([*lines, CAVEAT])
 
 
@@ -225,10 +223,7 @@ def _correlation(residuals: list[Array]) -> float:
 
 
 def _alike(tree: Robot) -> Array:
-    """Return equations (r, p) that are zero if segments of both sides are mirror images, within ``ALIKE``.
-
-    The sagittal plane is across the axis along which the feet are apart in the standing posture.
-    """
+    """Return equations (r, p), zero if segments are mirror images across the axis along which they are apart."""
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
     pi, rows = tree.inertial.values, []

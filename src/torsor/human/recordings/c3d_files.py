@@ -66,8 +66,7 @@ class Parameters:
         if size not in (1, 2, 4):
             return np.zeros(0)
         data = bytes(found.bytes)[: size * (len(found.bytes) // size)]
-        numbers = self._floats(data) if size == 4 else np.frombuffer(data, dtype=f"{self._order}i{size}")
-        return np.array(numbers, dtype=float)
+        return np.array(self.numbers(data, size), dtype=float)
 
     def words(self, name: str) -> list[str]:
         """Return the words of a parameter, none where it is absent."""
@@ -77,11 +76,6 @@ class Parameters:
         data, length = bytes(found.bytes), int(found.dimensions[0])
         pieces = [data[k : k + length] for k in range(0, len(data), length)]
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
-
-    def dimension(self, name: str) -> int:
-        """Return the first dimension of a parameter, 0 where it has none."""
-        found = self.reader.get(name)
-        return int(found.dimensions[0]) if found is not None and found.dimensions else 0
 
     def labels(self, group: str, count: int, what: str) -> list[str]:
         """Return as many names as there are markers or channels; LABELS2 and so on go on after 255."""
@@ -102,11 +96,10 @@ class Parameters:
         general = self.floats("ANALOG:GEN_SCALE")
         return self._for_channels(self.floats("ANALOG:SCALE"), 1.0) * (general[0] if len(general) else 1.0)
 
-    def numbers(self, data: bytes) -> NDArray[Any]:
-        """Return the numbers of the data section: float32, or int16."""
-        return self._floats(data) if self.is_float else np.frombuffer(data, dtype=f"{self._order}i2")
-
-    def _floats(self, data: bytes) -> NDArray[Any]:
+    def numbers(self, data: bytes, size: int) -> NDArray[Any]:
+        """Return floats of 4 bytes, or integers of 1 or 2."""
+        if size < 4:
+            return np.frombuffer(data, dtype=f"{self._order}i{size}")
         if self.reader.proc_type != "DEC":
             return np.frombuffer(data, dtype=f"{self._order}f4")
         # A number of DEC has its two 16-bit words in the other order, and four times the value of IEEE's.
@@ -134,10 +127,7 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
 
 
 class Plate(NamedTuple):
-    """A plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
-
-    ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
-    """
+    """A plate: ``corners`` (4, 3) and ``origin`` (3,) in m, and calibrated ``channels`` (K, 6 or 8) in N, N m and m."""
 
     name: str
     type: int
@@ -314,8 +304,7 @@ def _frames(path: Path, content: bytes, found: Parameters) -> tuple[Array, Array
             raise ModelError(text.removesuffix(", which are used"), where=path.name, fix="copy it again")
         warn(text, where=path.name, fix="copy or export the file again")
     check_size(frames, width, path.name)
-    raw = content[start : start + frames * width * size]
-    numbers = found.numbers(raw).reshape(frames, width)
+    numbers = found.numbers(content[start : start + frames * width * size], size).reshape(frames, width)
     places = numbers[:, : 4 * points].reshape(frames, points, 4).astype(float)
     if not found.is_float:
         places[:, :, :3] *= abs(found.scale)
@@ -330,7 +319,8 @@ def _plates(path: Path, found: Parameters, analog: Array, unit: str) -> list[Pla
     """Return the force plates; one of a type that is not known, or without corners, is left out with a warning."""
     count = min(int(next(iter(found.floats("FORCE_PLATFORM:USED")), 0)), len(found.floats("FORCE_PLATFORM:TYPE")))
     corners, origins = found.floats("FORCE_PLATFORM:CORNERS"), found.floats("FORCE_PLATFORM:ORIGIN")
-    numbers, per_plate = found.floats("FORCE_PLATFORM:CHANNEL"), found.dimension("FORCE_PLATFORM:CHANNEL")
+    numbers, channel = found.floats("FORCE_PLATFORM:CHANNEL"), found.reader.get("FORCE_PLATFORM:CHANNEL")
+    per_plate = int(channel.dimensions[0]) if channel is not None and channel.dimensions else 0
     plates = list[Plate]()
     for k in range(count):
         name, kind = f"plate {k + 1}", int(found.floats("FORCE_PLATFORM:TYPE")[k])

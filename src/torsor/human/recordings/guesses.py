@@ -38,7 +38,11 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
     if vertical is None:
         return ""
     axis, sign = vertical
-    travel = np.zeros(3) if markers is None else _travel(markers)
+    travel = np.zeros(3)
+    if markers is not None:  # by how much the markers that are seen at both ends go
+        moved = markers.positions[-1] - markers.positions[0]
+        moved = moved[np.isfinite(moved).all(axis=1)]
+        travel = np.median(moved, axis=0) if len(moved) else travel
     travel[axis] = 0.0
     along = int(np.argmax(np.abs(travel)))
     forward, upward = np.zeros((2, 3))
@@ -66,13 +70,6 @@ def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
     if extents[axis] < CLEARLY * np.sort(extents)[1]:
         return None
     return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
-
-
-def _travel(markers: Markers) -> Array:
-    """Return by how much the markers that are seen at both ends go (3,), in m; 0 without such."""
-    first, last = markers.positions[0], markers.positions[-1]
-    moved = (last - first)[np.isfinite(last - first).all(axis=1)]
-    return np.median(moved, axis=0) if len(moved) else np.zeros(3)
 
 
 SIDES = ("right", "left")

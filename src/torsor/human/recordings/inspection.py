@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.guesses import (
@@ -20,15 +21,7 @@ from torsor.human.recordings.guesses import (
     span_of,
     vertical_axis,
 )
-from torsor.human.recordings.recording import (
-    GroundForces,
-    Markers,
-    MotionTable,
-    Recording,
-    at_times,
-    is_no_angle,
-    runs,
-)
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, at_times, runs
 
 MAX_PLACES = 5  # that one finding names
 _RENAME = "exchange their names if they are: markers.renamed({a: b, b: a})"
@@ -110,11 +103,10 @@ def walking_findings(markers: Markers) -> list[Finding]:
     names, away = foot_markers(markers.names), []
     for side in SIDES:
         heels, toes = ([name for name in names[side] if re.search(part, name, re.I)] for part in (r"hee|cal", "toe"))
-        for heel in heels:
-            for toe in toes:
-                ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
-                if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
-                    away.append(f"{heel!r} is ahead of {toe!r}")
+        for heel, toe in product(heels, toes):
+            ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
+            if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
+                away.append(f"{heel!r} is ahead of {toe!r}")
     found += finding("swap", away, markers.source, _RENAME, "markers lie in the wrong order: ")
     speed = float(np.linalg.norm(walk.belt))
     if speed:
@@ -168,12 +160,11 @@ def _heights(markers: Markers) -> list[Finding]:
             known.setdefault(side, []).append((level, name))
     places = []
     for group in known.values():
-        for level, name in group:
-            for other_level, other in group:
-                below = sign * (markers.position(name) - markers.position(other))[:, axis] < -ORDER_MARGIN
-                both = markers.seen[:, markers.names.index(name)] & markers.seen[:, markers.names.index(other)]
-                if level < other_level and both.any() and np.mean(below[both]) > WRONG_ORDER_SHARE:
-                    places.append(f"{name!r} is below {other!r}")
+        for (level, name), (other_level, other) in permutations(group, 2):
+            apart = sign * (markers.position(name) - markers.position(other))[:, axis]
+            below = apart[np.isfinite(apart)] < -ORDER_MARGIN
+            if level < other_level and len(below) and np.mean(below) > WRONG_ORDER_SHARE:
+                places.append(f"{name!r} is below {other!r}")
     return finding("swap", places, markers.source, _RENAME, "markers lie in the wrong order: ")
 
 
@@ -349,10 +340,8 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
         axis = int(np.argmax(np.abs(mean)))
         if axis != up[0] or mean[axis] * up[1] < 0:
             way = f"{'-' if mean[axis] < 0 else ''}{'xyz'[axis]}"
-            places.append(
-                f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is "
-                f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
-            )
+            said = f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
+            places.append(f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is {said}")
     fix = 'say the axes, load(path, axes="forward left up"), or change the sign where forces on the plate are given'
     return finding("axes", places, forces.source, fix)
 
@@ -364,10 +353,8 @@ def _offsets(forces: GroundForces) -> list[Finding]:
         size = np.linalg.norm(forces.forces[:, k], axis=1)
         low = float(np.quantile(size, 0.05))
         if OFFSET < low < STANDS < size.max():
-            offset = np.median(forces.forces[size <= low * 1.5, k], axis=0)
-            places.append(
-                f"{name}: {low:.0f} N while nobody is on it (x, y, z: {', '.join(f'{each:.1f}' for each in offset)})"
-            )
+            offset = ", ".join(f"{each:.1f}" for each in np.median(forces.forces[size <= low * 1.5, k], axis=0))
+            places.append(f"{name}: {low:.0f} N while nobody is on it (x, y, z: {offset})")
     fix = "forces.without_offset(first, last) with times (s) when nobody is on the plate"
     return finding("offset", places, forces.source, fix)
 
@@ -408,15 +395,13 @@ def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
 def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     """One foot on two plates: two contacts of the same foot at the same time."""
     places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
-    for k, one in enumerate(found):
-        for other in found[k + 1 :]:
-            first, last = max(one.first, other.first), min(one.last, other.last)
-            near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
-            if one.plate != other.plate and one.side == other.side and last - first > least and near:
-                names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
-                places.append(
-                    f"the {one.side} foot is on {names} from {forces.times[first]:g} to {forces.times[last]:g} s"
-                )
+    for one, other in combinations(found, 2):
+        first, last = max(one.first, other.first), min(one.last, other.last)
+        near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
+        if one.plate != other.plate and one.side == other.side and last - first > least and near:
+            names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
+            times = span_of(forces, one._replace(first=first, last=last))
+            places.append(f"the {one.side} foot is on {names} from {times}")
     return finding("shared", places, forces.source, "torsor.human.recordings.by_foot(forces, markers) adds both")
 
 
@@ -576,10 +561,7 @@ def _unit(markers: Markers) -> list[Finding]:
 
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
-    """Return markers that stay at exactly one place while the marker that is nearest to them goes on.
-
-    Of markers that are exchanged nothing is said.
-    """
+    """Return markers, not exchanged ones, that stay at exactly one place while the marker nearest to them goes on."""
     places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):
@@ -610,8 +592,7 @@ def _marker_axes(markers: Markers) -> list[Finding]:
 
 
 def _missing(markers: Markers) -> list[Finding]:
-    seen: Flags = markers.seen
-    never = [f"{name!r}" for name, flags in zip(markers.names, seen.T, strict=True) if not flags.any()]
+    never = [f"{name!r}" for name, seen in zip(markers.names, markers.seen.T, strict=True) if not seen.any()]
     fix = "leave them out: markers.only([...]), or export them again"
     found = finding("missing", never, markers.source, fix, "markers are never seen: ")
     gaps = [
@@ -658,7 +639,7 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
 
 def _angles(table: MotionTable) -> list[Finding]:
     """Angles in degrees in a table of radians, or the other way round."""
-    angles = [k for k, name in enumerate(table.short_names) if _ANGLE.search(name) and not is_no_angle(name)]
+    angles = [k for k in table.angles if _ANGLE.search(table.short_names[k])]
     if table.in_degrees is None or not angles:
         return []
     largest = {k: float(np.nanmax(np.abs(table.values[:, k]), initial=0.0)) for k in angles}

@@ -1,5 +1,6 @@
 """What a recording holds: markers, ground forces and tables over time, with their names, times and rate."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -386,6 +387,7 @@ class GroundForces(TimedData):
 
 
 # Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
+_GROUND = re.compile("ground_(force|torque|moment)")
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
 
@@ -434,6 +436,12 @@ class MotionTable(TimedData):
         """The names without paths: /jointset/knee_r/knee_angle_r/value is knee_angle_r; speeds end with /speed."""
         return [_short(name) for name in self.names]
 
+    @property
+    def angles(self) -> list[int]:
+        """The columns that are no translation, force, moment or place, by their names."""
+        bare = [name.removesuffix("/speed") for name in self.short_names]
+        return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
+
     def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
         """Return the table with its ``angles`` in radians; a table whose angles are in radians is returned as it is.
 
@@ -452,20 +460,10 @@ class MotionTable(TimedData):
             raise ModelError("the file does not say whether angles are in degrees", where=self.source, fix=fix)
         if self.in_degrees == degrees:
             return self
-        chosen = (
-            [k for k, name in enumerate(self.short_names) if not is_no_angle(name)]
-            if angles is None
-            else indices_of(angles, self.names, self.source, "column")
-        )
+        chosen = self.angles if angles is None else indices_of(angles, self.names, self.source, "column")
         values = np.array(self.values)
         values[:, chosen] = np.rad2deg(values[:, chosen]) if degrees else np.deg2rad(values[:, chosen])
         return replace(self, values=values, in_degrees=degrees)
-
-
-def is_no_angle(name: str) -> bool:
-    """Whether a column is a translation, a force, a moment or a place, by its name."""
-    bare = name.removesuffix("/speed")
-    return bare.endswith(_NO_ANGLES) or "ground_force" in bare or "ground_torque" in bare or "ground_moment" in bare
 
 
 def _short(name: str) -> str:

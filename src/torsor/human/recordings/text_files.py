@@ -4,7 +4,6 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -55,18 +54,12 @@ def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
     if not stems:
         return None
-    at = {name: k for k, name in enumerate(table.names)}
-
-    def triple(names: Sequence[str]) -> list[int] | None:
-        return [at[name] for name in names] if all(name in at for name in names) else None
-
-    arrays: list[list[np.ndarray]] = [[], [], []]
-    for stem in stems:
-        torque = next((found for names in _torques(stem) if (found := triple(names))), None)
-        places = [triple([f"{stem}{kind}{axis}" for axis in "xyz"]) for kind in "vp"]
-        for kind, columns in enumerate([*places, torque]):
-            arrays[kind].append(np.zeros((len(table), 3)) if columns is None else table.values[:, columns])
-    forces, centers, moments = (np.stack(each, axis=1) for each in arrays)
+    six = table.only([f"{stem}{end}" for stem in stems for end in _ENDS]).values.reshape(len(table), -1, 2, 3)
+    forces, centers, moments = six[:, :, 0], six[:, :, 1], np.zeros_like(six[:, :, 0])
+    for k, stem in enumerate(stems):
+        torque = next((names for names in _torques(stem) if set(names) <= set(table.names)), None)
+        if torque is not None:
+            moments[:, k] = table.only(torque).values
     return GroundForces(_names(stems), table.times, forces, centers, moments, axes=axes, source=table.source)
 
 
@@ -113,14 +106,6 @@ _PARTS = dict.fromkeys(("double", "float", ""), 1) | {
 }  # fmt: skip
 
 
-class _MotHeader(NamedTuple):
-    """The first line, the values by key (in lower case), and the index of the line of names."""
-
-    title: str
-    values: dict[str, str]
-    names_at: int
-
-
 def read_mot(path: str | Path) -> MotionTable:
     """Return the table in a .mot or .sto file, with its values as they are written.
 
@@ -130,21 +115,20 @@ def read_mot(path: str | Path) -> MotionTable:
     """
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
-    header = _mot_header(path, rows)
-    kind = header.values.get("datatype", "double").lower()
+    title, values, names_at = _mot_header(path, rows)
+    kind = values.get("datatype", "double").lower()
     if kind not in _PARTS:
         allowed = f"double, {', '.join(name for name, parts in _PARTS.items() if parts > 1)}"
         raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=allowed)
     parts = _PARTS[kind]
-    names = _fields(rows[header.names_at])
+    names = _fields(rows[names_at])
     while names and not names[-1]:
         names.pop()
-    table = _mot_numbers(path, rows[header.names_at + 1 :], names, parts)
-    declared = header.values.get("nrows", header.values.get("datarows", ""))
-    _compare_count(path, declared, len(table), "rows")
+    table = _mot_numbers(path, rows[names_at + 1 :], names, parts)
+    _compare_count(path, values.get("nrows", values.get("datarows", "")), len(table), "rows")
     at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
     if at is None:
-        times = _times_of_range(path, header, len(table))
+        times = _times_of_range(path, values, len(table))
     else:
         times, table = table[:, at, 0], np.delete(table, at, axis=1)
         del names[at]
@@ -153,22 +137,25 @@ def read_mot(path: str | Path) -> MotionTable:
     suffixes = "xyz" if parts == 3 else range(1, parts + 1)
     full = names if parts == 1 else [f"{name}_{each}" for name in names for each in suffixes]
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-    in_degrees = degrees.get(header.values.get("indegrees", "").lower())
+    in_degrees = degrees.get(values.get("indegrees", "").lower())
     unique = unique_names(full, path, "column")
-    return MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, header.title, path.name)
+    return MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, title, path.name)
 
 
-def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
-    """Return the header: all before "endheader", or before the first line that begins with "time"."""
+def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], int]:
+    """Return the first line, the values by key (in lower case), and the index of the line of names.
+
+    The header is all before "endheader", or before the first line that begins with "time".
+    """
     title, values = "", dict[str, str]()
     for k, row in enumerate(rows[:MAX_MOT_HEADER_LINES]):
         text = row.text.strip()
         if text.lower() == "endheader":
             if k + 1 == len(rows):
                 raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
-            return _MotHeader(title, values, k + 1)
+            return title, values, k + 1
         if _fields(row)[0].lower() == "time" and "=" not in text:
-            return _MotHeader(title, values, k)
+            return title, values, k
         key, equals, value = text.partition("=")
         words = text.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
@@ -227,10 +214,10 @@ def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str)
     return rows
 
 
-def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
+def _times_of_range(path: Path, values: Mapping[str, str], rows: int) -> Array:
     """Return equally spaced times within the range that a header of SIMM gives."""
     try:
-        first, last = (number_in(each) for each in header.values.get("range", "").split())
+        first, last = (number_in(each) for each in values.get("range", "").split())
     except ValueError:
         fix = "name a column time"
         raise ModelError("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix) from None
@@ -275,14 +262,6 @@ ABSENT = "9999999"  # the number that some programs write for a marker that was 
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
-class _TrcHeader(NamedTuple):
-    """The values of the header by key, the names of the markers, and the index of the first line of the table."""
-
-    values: dict[str, str]
-    names: list[str]
-    first: int
-
-
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
@@ -292,15 +271,17 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     """
     path = Path(path)
     rows = _recorded_rows(path, TRC_KIND)
-    header = _trc_header(path, rows)
-    unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
-    times, positions = _trc_numbers(path, rows[header.first :], header, POWERS[unit])
+    values, names, first = _trc_header(path, rows)
+    unit = _unit(path, values) if unit is None else one_of(unit, UNITS, path.name, "unit")
+    times, positions = _trc_numbers(path, rows[first:], names, POWERS[unit])
     times = checked_times(times, path.name)
-    rate = _rate(path, header.values, times)
-    return Markers(unique_names(header.names, path, "marker"), times, positions, rate, axes, unit, path.name)
+    _compare_count(path, values.get("numframes", ""), len(times), "frames")
+    rate = _rate(path, values, times)
+    return Markers(unique_names(names, path, "marker"), times, positions, rate, axes, unit, path.name)
 
 
-def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
+def _trc_header(path: Path, rows: Sequence[Row]) -> tuple[dict[str, str], list[str], int]:
+    """Return the values by key, the names of the markers, and the index of the first line of the table."""
     values: dict[str, str] = {}
     for k, row in enumerate(rows[:MAX_TRC_HEADER_LINES]):
         fields = _fields(row)
@@ -313,7 +294,7 @@ def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
                 where = f"{path.name}: line {row.line}"
                 raise ModelError("there are no names of markers", where=where, allowed=TRC_KIND)
             has_letters = k + 1 < len(rows) and re.match(r"\s*X1\b", rows[k + 1].text)
-            return _TrcHeader(values, names, k + 2 if has_letters else k + 1)
+            return values, names, k + 2 if has_letters else k + 1
     found = "no line begins with Frame#"
     raise ModelError(found, where=path.name, allowed=TRC_KIND, fix="export the markers again")
 
@@ -328,9 +309,9 @@ def _unit(path: Path, values: dict[str, str]) -> str:
     return unit
 
 
-def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) -> tuple[Array, Array]:
+def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) -> tuple[Array, Array]:
     """Return times (K,) and positions (K, M, 3)."""
-    names = ["frame", "time", *(f"{name} {letter}" for name in header.names for letter in "xyz")]
+    names = ["frame", "time", *(f"{name} {letter}" for name in markers for letter in "xyz")]
     width = len(names)
     check_size(len(rows), width, path.name)
     for row in rows:
@@ -346,7 +327,6 @@ def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) ->
     powers = [0] + [power] * (width - 2)
     table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
     numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
-    _compare_count(path, header.values.get("numframes", ""), len(rows), "frames")
     positions = numbers[:, 1:].reshape(len(rows), -1, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan

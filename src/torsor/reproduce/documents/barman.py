@@ -14,6 +14,7 @@ from torsor.reproduce.documents.drawing import curve_panel, peaks, snapshots, ti
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import CORRECTED
 from torsor.reproduce.errata.barman import by_complex_steps, sensitivities
+from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import standard
 from torsor.spatial import make_pose
@@ -317,12 +318,11 @@ def _splines() -> list[Row]:
     problem = two_link_time(points=8)
     program, rng = problem.program, np.random.default_rng(2)
     x = problem.guess() + 0.1 * rng.normal(size=program.n)
-    way, h = rng.normal(size=program.n), 1e-5
+    way = rng.normal(size=program.n)
     rows, columns = program.structure
     ours = np.zeros(program.m)
     np.add.at(ours, rows, program.jacobian(x)[1] * way[columns])
-    at = [np.asarray(program.value(x + k * h * way)[1]) for k in (-2, -1, 1, 2)]
-    found = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
+    found = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
     return [same("torques along a direction of control points and T", found, ours, 1e-7)]
 
 

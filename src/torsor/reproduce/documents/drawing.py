@@ -214,8 +214,9 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> Any:
     return Rectangle((x, y), width, height, facecolor=colour, alpha=0.4, edgecolor=colour)
 
 
-def unified_body(masses: Array, heights: Array) -> Outcome:
+def unified_body() -> Outcome:
     """Fig. 2 of Hua et al. 2022: link 1 of the arm, its own body and two motors as one rigid body, rotors locked."""
+    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at O_2
     link, total = library.elastic_arm().links[0], float(masses.sum())
 
     def draw(figure: Any) -> None:

@@ -200,18 +200,6 @@ def _settings() -> list[Row]:
     ]
 
 
-def _unified() -> Outcome:
-    return drawing.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
-
-
-def _errors(case: str) -> list[Row]:
-    found = run().rms[list(LOADS).index(case)]
-    return [
-        number(f"RMS error of joint {k + 1}, {case}", printed, float(value), "rad", explained=0.16)
-        for k, (printed, value) in enumerate(zip(RMS[case], found, strict=True))
-    ]
-
-
 def _joints(case: str, name: str) -> Outcome:
     motion, k = run(), list(LOADS).index(case)
 
@@ -221,7 +209,10 @@ def _joints(case: str, name: str) -> Outcome:
         axes.plot(motion.times, motion.q_d[:, 0], "k--", linewidth=0.9, label="desired")
         tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
 
-    rows = _errors(case)
+    rows = [
+        number(f"RMS error of joint {j + 1}, {case}", printed, float(value), "rad", explained=0.16)
+        for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
+    ]
     if case == "payload":
         weight = ", ".join(f"{each:.5f}" for each in motion.rms[list(LOADS).index("payload as a weight")])
         rows.append(only("the same with 3 N downwards", f"{weight} rad"))
@@ -285,7 +276,7 @@ def _figures(k: int, case: str) -> list[Item]:
 A, F = Kind.ALGORITHM, Kind.FIGURE
 ITEMS = [
     Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", drawing.drives),
-    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
+    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", drawing.unified_body),
     Item("hua/algorithm-1", "inverse dynamics", A, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
     Item("hua/controller", "the controller is stable", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),

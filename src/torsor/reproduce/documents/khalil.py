@@ -3,7 +3,6 @@
 The paper prints equations and no numbers: they are evaluated as printed (corrected) and compared with the library.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import AXES, curves, tidy
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.khalil import hat, spatial_inertia, velocity_wrench
+from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.errata.khalil import BENT, ELASTIC, elastic_case, free_base
 from torsor.reproduce.errata.khalil import five_bar as five_bar_at_a_state
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, only, same
@@ -303,10 +303,6 @@ def _inverse() -> list[Row]:
 
 def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     """Return d/dt (dL/dq') - dL/dq from the energies of a robot, by fourth-order differences along the motion."""
-    h, weights = 1e-3, {-2: 1.0, -1: -8.0, 1: 8.0, 2: -1.0}
-
-    def difference(function: Callable[[float], Array]) -> Array:
-        return np.asarray(sum(weight * function(k * h) for k, weight in weights.items()) / (12 * h))
 
     def momentum(t: float) -> Array:
         return np.asarray(robot.mass_matrix(q + v * t + a * t * t / 2) @ (v + a * t))
@@ -314,8 +310,8 @@ def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     def lagrangian(where: Array) -> Array:
         return np.asarray(robot.kinetic_energy(where, v) - robot.potential_energy(where))
 
-    along = [difference(lambda t, unit=unit: lagrangian(q + t * unit)) for unit in np.eye(len(q))]  # type: ignore[misc]
-    return difference(momentum) - np.array(along)
+    along = [derivative(lambda t, unit=unit: lagrangian(q + t * unit), 1e-3) for unit in np.eye(len(q))]  # type: ignore[misc]
+    return np.asarray(derivative(momentum, 1e-3) - np.array(along))
 
 
 def _matrices() -> list[Row]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
+from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar, two_links
 from torsor.reproduce.item import Item, Kind, Row, claim, same
 from torsor.reproduce.samples import screws
@@ -116,13 +117,7 @@ def _expanded() -> list[Row]:
 def _structure() -> list[Row]:
     _, robot, (q, v, a) = screws()
     M, C, tau = robot.mass_matrix(q), robot.coriolis_matrix(q, v), robot.inverse_dynamics(q, v, a)
-    h = 1e-4
-
-    def central(function: object) -> Array:
-        at = [np.asarray(function(k * h)) for k in (-2, -1, 1, 2)]  # type: ignore[operator]
-        return np.asarray((at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h))
-
-    rate = central(lambda t: robot.mass_matrix(q + v * t))
+    rate = derivative(lambda t: robot.mass_matrix(q + v * t), 1e-4)
     skew = rate - 2 * C
 
     def energy(t: float) -> float:
@@ -135,7 +130,7 @@ def _structure() -> list[Row]:
         same("M' = C + Cᵀ", C + C.T, rate, 1e-9),
         same("M' - 2C is skew", -skew.T, skew, 1e-8),
         claim("θ'ᵀ (M' - 2C) θ' = 0", "0", f"{float(v @ skew @ v):.1e}", abs(float(v @ skew @ v)) < 1e-9),
-        same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, central(energy), 1e-8, "W"),
+        same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, derivative(energy, 1e-4), 1e-8, "W"),
     ]
 
 

@@ -8,7 +8,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, derivative, words
 from torsor.reproduce.samples import standard
 
 STEP = 1e-30  # of complex steps
@@ -66,12 +66,12 @@ def _control_point() -> Decision:
     robot, T = library.two_link().to(device="casadi"), 0.4
     q, v, a = np.random.default_rng(7).normal(size=(3, 2))
     by_q, by_v, by_a = robot.derivatives.inverse_dynamics(q, v, a)
-    h = 1e-6 * T
 
-    def torques(T_: float) -> Array:  # q(s) with s = t / T: v is proportional to 1/T, a to 1/T^2
-        return np.asarray(robot.inverse_dynamics(q, v * T / T_, a * (T / T_) ** 2))
+    def torques(longer: float) -> Array:  # q(s) with s = t / T: v is proportional to 1/T, a to 1/T^2
+        ratio = T / (T + longer)
+        return np.asarray(robot.inverse_dynamics(q, v * ratio, a * ratio**2))
 
-    truth = (torques(T - 2 * h) - 8 * torques(T - h) + 8 * torques(T + h) - torques(T + 2 * h)) / (12 * h)
+    truth = derivative(torques, 1e-6 * T)
     return decide(truth, -by_v @ v / T - 2 * by_a @ a / T, 0 * by_q @ q)
 
 

@@ -76,6 +76,12 @@ def compare(place: str, truth: Any, evaluate: Callable[[Form], Any]) -> Decision
     return decide(truth, evaluate(CORRECTED), evaluate(Form([place])))
 
 
+def derivative(function: Callable[[float], Any], h: float) -> Any:
+    """Return the derivative at 0 by differences of fourth order."""
+    at = [np.asarray(function(k * h)) for k in (-2, -1, 1, 2)]
+    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
+
+
 def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
     """Return a decision about equations as printed in each of some places, by the names of the misprints."""
     return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}

@@ -158,14 +158,7 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 
 @cache
 def five_bar() -> tuple[Array, Array, Array, Array, Array]:
-    """Return the five-bar of the library at a state: forces by virtual work, of its tree, G, drives and passive joints.
-
-    The first are the forces that Lagrange multipliers give: the tree's forces minus those of the closure.
-
-    Example:
-        >>> five_bar()[2].shape
-        (4, 2)
-    """
+    """Return of the five-bar at a state: forces by Lagrange multipliers and of its tree, G, drives, passive."""
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
