@@ -163,10 +163,8 @@ def _html(results: Sequence[Result]) -> list[str]:
     parts.append(html_table(("verdict", "means"), legend, words=True))
     groups = list(_grouped(results))
     for each, items, wrong in groups:
-        links = [
-            f'<a style="{_style(_state(result))}" href="#{result.item.name}">{result.item.name.partition("/")[2]}</a>'
-            for result in items
-        ]
+        names = [(result.item.name, _state(result)) for result in items]
+        links = [f'<a href="#{name}">{_coloured(state, name.partition("/")[2])}</a>' for name, state in names]
         links += [f'<a href="#{each.name}/misprints">misprints ({len(wrong)})</a>'] if wrong else []
         parts.append(f"<p>{_upper(html_text(each.cited))}: {', '.join(links)}</p>")
     for each, items, wrong in groups:
@@ -191,12 +189,9 @@ def _html_cells(row: Row) -> list[str]:
     return [*map(html_text, cells), _coloured(state)]
 
 
-def _style(state: str) -> str:
-    return f"color:{COLOURS.get(state, 'inherit')}"
-
-
-def _coloured(state: str) -> str:
-    return f'<b style="{_style(state)}">{state}</b>'
+def _coloured(state: str, text: str = "") -> str:
+    """Return a verdict, or a text in its colour."""
+    return f'<b style="color:{COLOURS.get(state, "inherit")}">{text or state}</b>'
 
 
 def errata_page() -> str:

@@ -57,7 +57,10 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     x[:, 3:6] = _angles(R, ways[3:])
     x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
-        slope, constant = _line(fit, k)
+        slope, constant = 1.0, 0.0  # of the position, which moves by its variable
+        for curve in layout.curves[k] if layout.curves else ():
+            by, at = curve.line or (1.0, 0.0)
+            slope, constant = by * slope, by * constant + at
         y[:, layout.variables[k]] = (x[:, k] - constant) / slope
     return y
 
@@ -71,15 +74,6 @@ def _free_root(body: Robot) -> Array | None:
     ways = np.einsum("kij,kj->ki", turns, np.array([joint.axis for joint in body.joints[:6]]))
     square = all(np.allclose(each @ each.T, np.eye(3), atol=1e-9) for each in (ways[:3], ways[3:]))
     return ways if square else None
-
-
-def _line(fit: Fit, k: int) -> tuple[float, float]:
-    """Return the slope and the constant of a position of the root, which moves by its variable."""
-    slope, constant = 1.0, 0.0
-    for curve in fit.layout.curves[k] if fit.layout.curves else ():
-        by, at = curve.line or (1.0, 0.0)
-        slope, constant = by * slope, by * constant + at
-    return slope, constant
 
 
 def _angles(R: Array, axes: Array) -> Array:

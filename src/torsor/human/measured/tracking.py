@@ -222,9 +222,8 @@ def followed(
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
     last = number(last, WHERE_FOLLOWED, "last (s)", above=first)
-    weight = dict(
-        zip(KINDS, by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights"), strict=True)
-    )
+    given = by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights")
+    weight = dict(zip(KINDS, given, strict=True))
     added = list[Cost]()
     if forces is not None:
         values = _sampled_forces(forces, first, last)

@@ -54,12 +54,6 @@ def _time() -> list[Row]:
     ]
 
 
-def _reaches_lower_bound(points: int, joint: int, after: float) -> float:
-    """Return when a torque is at its lower bound again, within 1 %, after a switch of the true optimum."""
-    found = two_link(points)
-    return float(found.times[(found.times > after) & (found.tau[:, joint] < -9.9)][0])
-
-
 def _torques() -> Outcome:
     result, best = two_link(), bang_bang()
     first, second = best.switches
@@ -84,7 +78,10 @@ def _torques() -> Outcome:
 
 def _shift(what: str, printed: str, joint: int, switch: float, at: float) -> Row:
     """Compare the time of a shift to the lower bound: the torques of splines begin before and are there later."""
-    ends = {points: _reaches_lower_bound(points, joint, switch) for points in (20, 30)}
+    ends = dict[int, float]()
+    for points in (20, 30):  # control points: when the torque is at its lower bound again, within 1 %
+        t, tau = two_link(points).times, two_link(points).tau[:, joint]
+        ends[points] = float(t[(t > switch) & (tau < -9.9)][0])
     words = ", ".join(f"{end:.4f} s ({points} points)" for points, end in ends.items())
     is_between = at - 0.05 < switch < at < ends[20]
     return claim(what, printed, f"{switch:.4f} s (bang-bang), {words}", False, is_explained=is_between)

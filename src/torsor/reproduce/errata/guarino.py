@@ -38,10 +38,9 @@ def _tip() -> Decision:
     force, moment = np.random.default_rng(8).normal(size=(2, 3))
     external = np.zeros((robot.nv, 6))
     external[-1] = np.concatenate([moment, force])  # on the last link
-    corrected, printed = (
-        guarino.inverse_dynamics(data, *motion[:3], sign * force, sign * moment)[0] for sign in (-1, 1)
-    )
-    return decide(robot.inverse_dynamics(*motion[:3], external=external), corrected, printed)
+    state = motion[:3]
+    corrected, printed = (guarino.inverse_dynamics(data, *state, s * force, s * moment)[0] for s in (-1, 1))
+    return decide(robot.inverse_dynamics(*state, external=external), corrected, printed)
 
 
 def _jerk() -> Decision:
