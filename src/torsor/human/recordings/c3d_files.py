@@ -3,7 +3,6 @@
 import io
 import warnings
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,17 +83,15 @@ class Parameters:
             names += self.words(f"{group}:LABELS{k}")
         return [name or f"{what} {k + 1}" for k, name in enumerate((names + [""] * count)[:count])]
 
-    @cached_property
-    def offsets(self) -> Array:
-        """The offsets (A,) of the analog channels, before they are scaled."""
-        found = self.floats("ANALOG:OFFSET")
-        return self._for_channels(found % 65536 if self.unsigned else found, 0.0)
-
-    @cached_property
-    def scales(self) -> Array:
-        """The scales (A,) of the analog channels, in their units."""
-        general = self.floats("ANALOG:GEN_SCALE")
-        return self._for_channels(self.floats("ANALOG:SCALE"), 1.0) * (general[0] if len(general) else 1.0)
+    @property
+    def calibration(self) -> tuple[Array, Array]:
+        """The offsets (A,) of the analog channels before they are scaled, and their scales (A,)."""
+        offset, general = self.floats("ANALOG:OFFSET"), self.floats("ANALOG:GEN_SCALE")
+        offsets, scales = np.zeros(self.channels), np.ones(self.channels)
+        given = (offsets, offset % 65536 if self.unsigned else offset), (scales, self.floats("ANALOG:SCALE"))
+        for found, values in given:
+            found[: len(values)] = values[: self.channels]
+        return offsets, scales * (general[0] if len(general) else 1.0)
 
     def numbers(self, data: bytes, size: int) -> NDArray[Any]:
         """Return floats of 4 bytes, or integers of 1 or 2."""
@@ -110,11 +107,6 @@ class Parameters:
     @property
     def _order(self) -> str:
         return ">" if self.reader.proc_type == "MIPS" else "<"
-
-    def _for_channels(self, values: Array, missing: float) -> Array:
-        found = np.full(self.channels, missing)
-        found[: len(values)] = values[: self.channels]
-        return found
 
 
 # Force plates: forces, centres of pressure and free moments in the axes of the laboratory, from what a plate measures.
@@ -311,8 +303,8 @@ def _frames(path: Path, content: bytes, found: Parameters) -> tuple[Array, Array
     measured = numbers[:, 4 * points :]
     if found.unsigned and not found.is_float:
         measured = measured.astype(np.int16).view(np.uint16)
-    analog = (measured.reshape(frames * each, channels).astype(float) - found.offsets) * found.scales
-    return places, analog
+    offsets, scales = found.calibration
+    return places, (measured.reshape(frames * each, channels).astype(float) - offsets) * scales
 
 
 def _plates(path: Path, found: Parameters, analog: Array, unit: str) -> list[Plate]:

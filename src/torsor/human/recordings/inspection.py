@@ -63,10 +63,9 @@ ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and a part of the frames, from
 AROUND = 0.25  # s: a contact that is nearer to an end of the recording may be a part of one
 CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
 # Landmarks from top to bottom, by names without a side.
-_LEVELS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (r"(sho|acr)", r"(asi|psi|hip)", r"(kne|lfe|mfe|lfc)", r"(ank|lmal|mmal|mal)")
-)
+_LEVELS = [
+    re.compile(each, re.I) for each in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
+]
 _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|left|r|l))", re.IGNORECASE)
 
 

@@ -219,9 +219,8 @@ class Markers(TimedData):
 
     def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
         """Return the same markers at other places (K, M, 3), in m, and other ``times`` (K,), in s."""
-        if times is None:
-            return replace(self, positions=np.asarray(positions))
-        return replace(self, positions=np.asarray(positions), times=np.asarray(times), rate=0.0)
+        when: dict[str, Any] = {} if times is None else {"times": np.asarray(times), "rate": 0.0}
+        return replace(self, positions=np.asarray(positions), **when)
 
     def gaps(self) -> list[Gap]:
         """Return where markers were not seen, marker by marker.
@@ -362,9 +361,8 @@ class GroundForces(TimedData):
         centers[~np.isfinite(centers).all(axis=2)] = np.nan
         about = np.nan_to_num(centers[:, :, x] * force[:, :, y] - centers[:, :, y] * force[:, :, x])
         free[:, :, up] = moment[:, :, up] - about
-        rate = self.rate if times is None else 0.0
-        when = self.times if times is None else times
-        return replace(self, times=when, rate=rate, forces=force, centers=centers, moments=free)
+        when: dict[str, Any] = {} if times is None else {"times": times, "rate": 0.0}
+        return replace(self, forces=force, centers=centers, moments=free, **when)
 
     def without_offset(self, first: float, last: float) -> "GroundForces":
         """Return forces less their means from time ``first`` to ``last`` (s), when nobody is on the plates.

@@ -102,7 +102,6 @@ def _forces() -> Outcome:
         claim("they merge around the optimal time", "yes", f"{100 * apart:.1f} % apart at the end", apart < 0.1),
         claim("joint 1 above joint 2 before that", "yes", words, above > 0.95, is_explained=True),
     ]
-
     title = "Figure 4.3: norm of the internal joint forces"
     return Outcome(rows, curve_panel(title, "N", result.times, norm, ("joint 1", "joint 2")))
 
@@ -111,10 +110,9 @@ def _path() -> Outcome:
     result = two_link()
     angles = np.cumsum(result.at(SHOWN * result.T).q, axis=-1)
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
-    start, end = result.q[0], result.q[-1]
     rows = [
-        numbers("q(0)", ["0.0", "-2.0"], start.round(9), "rad"),
-        numbers("q(T)", ["1.0", "-1.0"], end.round(9), "rad"),
+        numbers("q(0)", ["0.0", "-2.0"], result.q[0].round(9), "rad"),
+        numbers("q(T)", ["1.0", "-1.0"], result.q[-1].round(9), "rad"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
     return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (5.0, 5.0))

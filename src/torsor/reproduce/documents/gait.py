@@ -46,7 +46,6 @@ def _model() -> Outcome:
         number("active", "38", body.nv - len(frozen)),
         only("frozen", ", ".join(frozen)),
     ]
-
     return Outcome(rows, _draw_model, (7.5, 7.0))
 
 

@@ -54,13 +54,9 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @cache
-def differences(period: float) -> tuple[Array, Array]:
+def differences(period: float, other: Robot | None = None) -> tuple[Array, Array]:
     """Return times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
-    return differences_of(arm(), period)
-
-
-def differences_of(robot: Robot, period: float) -> tuple[Array, Array]:
-    """Return the same of another arm."""
+    robot = arm() if other is None else other
     t = np.linspace(0.0, SECONDS, round(SECONDS / period) + 1)
     tau, rate = robot.force_rate(*move(t))
     return t[1:], np.asarray(np.abs(rate[1:] - np.diff(tau, axis=0) / period))
@@ -165,7 +161,7 @@ def _with_other_sign() -> float:
         body: dict[str, Any] = {"mass": link.mass, "com": link.com, "inertia": link.inertia}
         kind = "prismatic" if k == 2 else "revolute"
         links.append(MDHLink(k - 1, alpha=alpha * QUARTER, theta=-theta * QUARTER, r=float(d), joint=kind, **body))
-    return float(differences_of(from_mdh(links), 1e-4)[1][:, 0].max())
+    return float(differences(1e-4, from_mdh(links))[1][:, 0].max())
 
 
 def _general(n: int) -> Robot:

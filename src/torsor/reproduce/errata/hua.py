@@ -49,10 +49,8 @@ def _payload() -> Decision:
     force, moment = np.array([1.0, -2.0, 3.0]), np.array([0.5, 0.2, -0.4])
     external = np.zeros((JOINTS, 6))  # applied to the end effector
     external[-1] = np.concatenate([moment + np.cross(data.r_tip, force), force])
-    corrected, printed = (
-        hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, sign * force, sign * moment)) for sign in (-1, 1)
-    )
-    return decide(library_rows(external), corrected, printed)
+    both = (hua.inverse_dynamics(data, *joints, *motors, sign * force, sign * moment) for sign in (-1, 1))
+    return decide(library_rows(external), *(hua.rows(data, each) for each in both))
 
 
 def _coriolis() -> Decision:
