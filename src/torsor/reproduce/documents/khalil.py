@@ -65,8 +65,7 @@ def _matrices_of_free_base() -> tuple[Array, Array]:
 
 
 def _base_matrices() -> list[Row]:
-    _, _, (_, _, a), *_ = tree()
-    A, H = _matrices_of_free_base()
+    a, (A, H) = tree().state[2], _matrices_of_free_base()
     acceleration, forces = free_base()
     moved = -np.linalg.solve(A[:6, :6], H[:6] + A[:6, 6:] @ a)
     both = np.linalg.solve(A, np.r_[-H[:6], forces - H[6:]])
