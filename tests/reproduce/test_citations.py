@@ -5,7 +5,38 @@ from pathlib import Path
 
 import pytest
 
-from torsor.reproduce.equations.form import EQUATIONS, SECTIONS, TABLES
+# The numbers of all equations of the documents. The Lie-algebra notes have sections only.
+
+
+def _chapter(number: int, first: int, last: int) -> list[str]:
+    return [f"{number}.{k}" for k in range(first, last + 1)]
+
+
+BARMAN = frozenset([*_chapter(2, 1, 12), *_chapter(3, 1, 95), *_chapter(4, 13, 19), *_chapter(5, 1, 10)])
+GUARINO = frozenset(map(str, range(1, 37)))
+KHALIL = frozenset(map(str, range(1, 113)))
+HUA = frozenset(map(str, range(1, 53)))
+
+SECTIONS = {
+    "Barman 2020": frozenset(
+        ["4.1", "4.1.1", "4.1.2", "4.1.3", "4.2", "4.2.1", "4.2.2", "5.1", "5.2", "5.2.1", "5.2.2", "5.3", "6.1", "6.2"]
+    ),
+    "Guarino Lo Bianco 2009": frozenset(["I", "II", "III", "IV", "V", "VI"]),
+    "Khalil 2010": frozenset(
+        [
+            *("1", "2", "2.1", "2.2", "3", "3.1", "3.2", "3.3", "3.3.1", "3.3.2", "4", "5"),
+            *("6", "6.1", "6.2", "6.3", "7", "7.1", "7.2", "7.3", "8"),
+        ]
+    ),
+    "Hua et al. 2022": frozenset(["I", "II", "III", "IV", "V", "VI"]),
+}
+TABLES = {
+    "Barman 2020": frozenset(["4.1", "4.2", "4.3", "4.4"]),
+    "Guarino Lo Bianco 2009": frozenset(["I", "II", "III"]),
+    "Khalil 2010": frozenset[str](),
+    "Hua et al. 2022": frozenset(["I"]),
+}
+EQUATIONS = {"Barman 2020": BARMAN, "Guarino Lo Bianco 2009": GUARINO, "Khalil 2010": KHALIL, "Hua et al. 2022": HUA}
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

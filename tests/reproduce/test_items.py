@@ -119,7 +119,12 @@ def test_the_command_prints_what_the_document_has_beside_ours(
     assert "3 items: agrees: 1, differs: 2" in shown
     assert [each.name for each in folder.iterdir()] == ["guarino-table-3.png"]
     text = page.read_text(encoding="utf-8")
-    assert text.count("data:image/png;base64,") == 1 and "Γ_c = Γ_a" in text and "http" not in text
+    assert (
+        text.count("data:image/png;base64,") == 1
+        and "Γ_c = Γ_a" in text
+        and "http:" not in text
+        and "https:" not in text
+    )
 
 
 def test_a_report_needs_items_and_a_known_suffix(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -224,7 +229,7 @@ def test_the_contents_of_a_report_in_html_lead_to_its_items(tmp_path: Path) -> N
     links = re.findall(r'href="#(.*?)"', page)
     assert links == ["lie/orders", "khalil/fig-1", "khalil/misprints"]
     assert all(f'id="{each}"' in page for each in links)
-    assert "<h2>The Lie-algebra notes</h2>" in page and "fails</td>" in page  # the legend
+    assert "<h2>The Lie-algebra notes</h2>" in page and "fails</b></td>" in page  # the legend
 
 
 def test_the_rate_that_the_notes_call_zero_is_not_said_to_agree() -> None:

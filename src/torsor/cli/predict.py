@@ -173,7 +173,7 @@ def _write(arguments: Namespace, result: MotionResult, report: Report, console: 
         found = f"{arguments.ergonomics.name} is not written: the motion violates its constraints"
         warn(found, where=result.problem.name)
     elif arguments.ergonomics is not None:
-        from torsor.human.ergonomics.report import write_ergonomic_report
+        from torsor.human.ergonomics import write_ergonomic_report
 
         age = "young" if arguments.age is None else arguments.age
         write_ergonomic_report(arguments.ergonomics, result, age=age)

@@ -15,19 +15,6 @@ from torsor.reproduce.registry import DOCUMENTS, ITEMS, Document, find, is_quick
 from torsor.reproduce.report import errata_page, summary, write_report
 
 __all__ = [
-    "DOCUMENTS",
-    "ITEMS",
-    "Document",
-    "Item",
-    "Kind",
-    "Outcome",
-    "Result",
-    "Row",
-    "Verdict",
-    "errata_page",
-    "find",
-    "is_quick",
-    "run",
-    "summary",
-    "write_report",
-]
+    "DOCUMENTS", "ITEMS", "Document", "Item", "Kind", "Outcome", "Result", "Row", "Verdict", "errata_page", "find",
+    "is_quick", "run", "summary", "write_report",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 import io
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -63,13 +63,13 @@ class Outcome:
 class Item:
     """An algorithm, a table, a figure, a printed number or a misprint of a document.
 
-    ``name`` is "document/item", ``place`` where it is printed. ``reason`` says why numbers differ, ``missing`` which
-    data the document lacks. ``seconds`` is about how long ``compute`` takes on one core when its kernels are compiled,
-    ``first`` when they are not.
+    ``name`` is "document/item", ``place`` where it is printed. ``compute`` returns an outcome, or rows alone.
+    ``reason`` says why numbers differ, ``missing`` which data the document lacks. ``seconds`` is about how long
+    ``compute`` takes on one core when its kernels are compiled, ``first`` when they are not.
 
     Example:
-        >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: Outcome([number("sum", "4", 2 + 2)]))
-        >>> verdict(two, two.compute())
+        >>> two = Item("notes/two", "two and two", Kind.NUMBER, "page 1", lambda: [number("sum", "4", 2 + 2)])
+        >>> run(two).verdict
         <Verdict.AGREES: 'agrees'>
     """
 
@@ -77,11 +77,11 @@ class Item:
     title: str
     kind: Kind
     place: str
-    compute: Callable[[], Outcome]
+    compute: Callable[[], Outcome | list[Row]]
     reason: str = ""
     missing: str = ""
     seconds: float = 0.5
-    first: float = field(default=0.0)
+    first: float = 0.0
 
     @property
     def document(self) -> str:
@@ -105,8 +105,8 @@ def number(
         found = Verdict.AGREES
     elif abs(difference) <= explained * abs(value):
         found = Verdict.DIFFERS
-    relative = f"{difference / value:+.2g}" if value else f"{difference:+.2g}"
-    shown = "0" if not difference else f"{100 * difference / value:+.2g} %" if value else relative
+    relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
+    shown = relative if difference else "0"
     return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, found)
 
 
@@ -228,7 +228,8 @@ def run(item: Item) -> Result:
     start = time.perf_counter()
     try:
         with Stoppable():
-            outcome = item.compute()
+            found = item.compute()
+        outcome = found if isinstance(found, Outcome) else Outcome(found)
     except KeyboardInterrupt:
         return Result(item, None, None, time.perf_counter() - start)
     except Exception as error:

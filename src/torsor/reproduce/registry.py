@@ -8,7 +8,7 @@ from torsor.base.errors import ModelError
 from torsor.reproduce.documents import barman, gait, guarino, hua, khalil, lie
 from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.errata.erratum import read_rows
-from torsor.reproduce.item import Item, Kind, Outcome, Row, Verdict
+from torsor.reproduce.item import Item, Kind, Row, Verdict
 
 TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_printed_form_does_not"
 
@@ -18,32 +18,22 @@ def deciding_test(erratum: Erratum) -> str:
     return f"{TEST}[{erratum.name}]"
 
 
-def _compute(erratum: Erratum) -> Outcome:
+def _compute(erratum: Erratum) -> list[Row]:
     found = erratum.decide()
-    printed, ours = f"{erratum.printed} (off by {percent(found.printed)})", f"{erratum.corrected}"
+    printed = f"{erratum.printed} (off by {percent(found.printed)})"
     state = Verdict.DIFFERS if found.is_clear else Verdict.FAILS
-    return Outcome([Row(f"compared with: {erratum.truth}", printed, ours, f"{found.corrected:.0e}", state)])
+    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{found.corrected:.0e}", state)]
 
 
 def percent(error: float) -> str:
     """Return a relative error as text, with two digits."""
-    return f"{_rounded(100 * error)} %" if error < 10 else f"{_rounded(error)} times"
+    value, unit = (100 * error, "%") if error < 10 else (error, "times")
+    return f"{float(f'{value:.2g}'):g} {unit}"
 
 
-def _rounded(value: float) -> str:
-    return f"{float(f'{value:.2g}'):g}"
-
-
+WRONG = "the printed form is wrong, the corrected form holds"
 MISPRINTS = [
-    Item(
-        each.name,
-        "a misprint",
-        Kind.MISPRINT,
-        each.place,
-        partial(_compute, each),
-        "the printed form is wrong, the corrected form holds",
-        seconds=0.2,
-    )
+    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), WRONG, seconds=0.2)
     for each in ERRATA
 ]
 
@@ -59,27 +49,14 @@ class Document(NamedTuple):
 
 DOCUMENTS = tuple(Document(**row) for row in read_rows(Path(__file__).with_name("documents.tsv")))
 ALIASES = {
-    "lie-notes": "lie",
-    "barman-2020": "barman",
-    "guarino-2009": "guarino",
-    "guarino-lo-bianco": "guarino",
-    "guarino-lo-bianco-2009": "guarino",
-    "khalil-2010": "khalil",
-    "hua-2022": "hua",
-}
-ITEMS: tuple[Item, ...] = (
-    *lie.ITEMS,
-    *barman.ITEMS,
-    *barman.ARM_ITEMS,
-    *gait.ITEMS,
-    *gait.EQUATION_ITEMS,
-    *guarino.ITEMS,
-    *khalil.ITEMS,
-    *khalil.PARALLEL_ITEMS,
-    *khalil.BASE_ITEMS,
-    *hua.ITEMS,
-    *MISPRINTS,
-)
+    "lie-notes": "lie", "barman-2020": "barman", "khalil-2010": "khalil", "hua-2022": "hua",
+    **dict.fromkeys(("guarino-2009", "guarino-lo-bianco", "guarino-lo-bianco-2009"), "guarino"),
+}  # fmt: skip
+_LISTS = (
+    lie.ITEMS, barman.ITEMS, barman.ARM_ITEMS, gait.ITEMS, gait.EQUATION_ITEMS, guarino.ITEMS, khalil.ITEMS,
+    khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
+)  # fmt: skip
+ITEMS = tuple(item for items in _LISTS for item in items)
 QUICK = 5.0  # s that an item of ``--quick`` takes at most
 
 

@@ -1,26 +1,20 @@
 """The report of many items as Markdown or as one HTML file, and the page of errata as Markdown."""
 
-import base64
 import re
-from collections.abc import Collection, Iterable, Sequence
-from html import escape
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from torsor.base.documents import header, write_document
 from torsor.base.files import replacing
+from torsor.base.html_report import html_table, html_text, image, write_html
 from torsor.reproduce.errata import ERRATA
 from torsor.reproduce.item import Kind, Result, Row, Verdict
-from torsor.reproduce.registry import DOCUMENTS, deciding_test, percent
+from torsor.reproduce.registry import DOCUMENTS, Document, deciding_test, percent
 
+TITLE = "The documents, reproduced"
 HEAD = ("what", "document", "ours", "difference", "verdict")
-STYLE = (
-    "body{font-family:sans-serif;max-width:75em;margin:2em auto;padding:0 1em;color:#222}"
-    "table{border-collapse:collapse;margin:.5em 0 1em;font-size:90%}"
-    "td,th{border:1px solid #ccc;padding:.2em .5em;text-align:left;vertical-align:top;overflow-wrap:break-word}"
-    "td{max-width:28em}th,td:nth-last-child(-n+2){white-space:nowrap}.legend td{max-width:none}h3{margin-top:2em}"
-    "img{max-width:100%}.agrees{color:#1a7f37}.differs{color:#9a6700}.fails{color:#cf222e;font-weight:bold}"
-)
+COLOURS = {"agrees": "#1a7f37", "differs": "#9a6700", "fails": "#cf222e"}
 INTRODUCTION = (
     "Every algorithm, table, figure and printed number of the five documents that Torsor implements: what the document "
     "prints beside what the library computes. Where a document prints equations and no numbers, its equations "
@@ -49,8 +43,7 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
         write_document(path, document(results))
         return [path]
     if path.suffix.lower() == ".html":
-        write_text(path, _html(results, dpi + 30))  # one file, whose size matters less than that of a page of the docs
-        return [path]
+        return [write_html(path, TITLE, _html(results))]
     folder, written = path.with_suffix(""), list[Path]()
     for each in results:
         if each.has_figure:
@@ -96,10 +89,29 @@ def _cells(row: Row) -> tuple[str, ...]:
     return row.what, row.printed, row.ours, row.difference, "" if row.verdict is None else row.verdict.value
 
 
-def _of(results: Sequence[Result], document: str, is_misprint: bool) -> list[Result]:
-    return [
-        each for each in results if each.item.document == document and (each.item.kind is Kind.MISPRINT) == is_misprint
-    ]
+def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
+    """Yield each document that has results, with those of its items and those of its misprints."""
+    for each in DOCUMENTS:
+        own = [result for result in results if result.item.document == each.name]
+        wrong = [result for result in own if result.item.kind is Kind.MISPRINT]
+        if own:
+            yield each, [result for result in own if result not in wrong], wrong
+
+
+def _upper(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _about(document: Document) -> str:
+    return f"{_upper(document.authors)}: {document.title}."
+
+
+def _state(result: Result) -> str:
+    return "skipped" if result.verdict is None else result.verdict.value
+
+
+def _because(result: Result) -> str:
+    return f" {_upper(result.because)}." if result.because else ""
 
 
 def _bar(text: str) -> str:
@@ -107,129 +119,79 @@ def _bar(text: str) -> str:
     return re.sub(r"([|*_\\])", r"\\\1", text.replace("\n", " "))
 
 
-def _link(text: str, page: str, beside: Collection[str]) -> str:
-    """Return a link to a page if it lies beside the report, as in the folder of the docs."""
-    return f"[{text}]({page})" if page in beside else text
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown, after an empty one."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return ["", lines[0], f"|{'---|' * len(head)}", *lines[1:]]
 
 
 def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -> str:
-    lines = ["# The documents, reproduced", "", INTRODUCTION, ""]
+    def link(text: str, page: str) -> str:  # if the page lies beside the report, as in the folder of the docs
+        return f"[{text}]({page})" if page in beside else text
+
+    lines = [f"# {TITLE}", "", INTRODUCTION, ""]
     if beside:
         lines += ["`torsor reproduce --all --report docs/reproduce.md` writes this page."]
-    lines += ["Times are those of the computer that wrote it.", ""]
-    lines += ["| verdict | means | items | misprints |", "|---|---|---|---|"]
+    lines += ["Times are those of the computer that wrote it."]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
     ]
-    for state, words in LEGEND.items():
-        lines.append(f"| {state.value} | {words} | {' | '.join(str(found.count(state)) for found in counts)} |")
-    bibliography = _link("the bibliography", "bibliography.md", beside)
-    for document in DOCUMENTS:
-        own = _of(results, document.name, False)
-        if not own:
-            continue
-        lines += [
-            "",
-            f"## {_upper(document.cited)}",
-            "",
-            f"{_upper(document.authors)}: {document.title}. See {bibliography}.",
-        ]
-        for each in own:
-            lines += ["", *_item(each, folder)]
-        wrong = _of(results, document.name, True)
+    rows = [[state.value, words, *(str(found.count(state)) for found in counts)] for state, words in LEGEND.items()]
+    lines += _table(("verdict", "means", "items", "misprints"), rows)
+    for each, items, wrong in _grouped(results):
+        bibliography = link("the bibliography", "bibliography.md")
+        lines += ["", f"## {_upper(each.cited)}", "", f"{_about(each)} See {bibliography}."]
+        for result in items:
+            item = result.item
+            where = f"{_upper(item.title)} ({item.place}): **{_state(result)}**.{_because(result)}"
+            lines += ["", f"### {item.name}", "", where]
+            if result.rows:
+                lines += _table(HEAD, (list(map(_bar, _cells(row))) for row in result.rows))
+            if result.has_figure:
+                lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
         if wrong:
-            clear = sum(each.verdict is Verdict.DIFFERS for each in wrong)
+            clear = sum(result.verdict is Verdict.DIFFERS for result in wrong)
             decided = f"**Misprints:** {len(wrong)}, of which a computation decides {clear}"
-            lines += ["", f"{decided}: {_link('errata', 'errata.md', beside)}."]
+            lines += ["", f"{decided}: {link('errata', 'errata.md')}."]
     return "\n".join([*lines, ""])
 
 
-def _item(result: Result, folder: str) -> list[str]:
-    item, state = result.item, _state(result)
-    lines = [
-        f"### {item.name}",
-        "",
-        f"{_upper(item.title)} ({item.place}): **{state}**. {_sentence(result.because)}".rstrip(),
-    ]
-    if result.outcome is not None and result.outcome.rows:
-        lines += ["", f"| {' | '.join(HEAD)} |", "|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_bar, _cells(row)))} |" for row in result.outcome.rows]
-    if result.has_figure:
-        lines += ["", f"![{item.title}]({folder}/{figure_name(result)})"]
-    return lines
-
-
-def _upper(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _sentence(text: str) -> str:
-    return f"{_upper(text)}." if text else ""
-
-
-def _html(results: Sequence[Result], dpi: int) -> str:
-    own = {each.name: (_of(results, each.name, False), _of(results, each.name, True)) for each in DOCUMENTS}
-    shown = [each for each in DOCUMENTS if any(own[each.name])]
-    parts = [f"<!doctype html><meta charset=utf-8><title>torsor reproduce</title><style>{STYLE}</style>"]
-    parts += ["<h1>The documents, reproduced</h1>", f"<p>{escape(INTRODUCTION)}</p><p>{escape(summary(results))}</p>"]
-    legend = (
-        f"<tr><td class={_class(each)}>{each}</td><td>{escape(words)}</td></tr>" for each, words in LEGEND.items()
-    )
-    parts.append(f"<table class=legend>{''.join(legend)}</table>")
-    parts += [f"<p>{_upper(escape(each.cited))}: {_contents(*own[each.name])}</p>" for each in shown]
-    for each in shown:
-        items, wrong = own[each.name]
-        parts.append(
-            f"<h2>{_upper(escape(each.cited))}</h2><p>{_upper(escape(each.authors))}: {escape(each.title)}</p>"
-        )
-        parts += [_html_item(result, dpi) for result in items]
+def _html(results: Sequence[Result]) -> list[str]:
+    """Return the parts of the page: a legend, links to the items, and the items of each document."""
+    legend = [[_coloured(state.value), html_text(words)] for state, words in LEGEND.items()]
+    parts = [f"<h1>{TITLE}</h1>", f"<p>{html_text(INTRODUCTION)}</p><p>{html_text(summary(results))}</p>"]
+    parts.append(html_table(("verdict", "means"), legend, words=True))
+    groups = list(_grouped(results))
+    for each, items, wrong in groups:
+        names = [(result.item.name, _state(result)) for result in items]
+        links = [f'<a href="#{name}">{_coloured(state, name.partition("/")[2])}</a>' for name, state in names]
+        links += [f'<a href="#{each.name}/misprints">misprints ({len(wrong)})</a>'] if wrong else []
+        parts.append(f"<p>{_upper(html_text(each.cited))}: {', '.join(links)}</p>")
+    for each, items, wrong in groups:
+        parts.append(f"<h2>{_upper(html_text(each.cited))}</h2><p>{html_text(_about(each))}</p>")
+        for result in items:
+            item = result.item
+            parts.append(f'<h3 id="{item.name}">{item.name}</h3><p>{_upper(html_text(item.title))} ')
+            parts[-1] += f"({html_text(item.place)}): {_coloured(_state(result))}.{html_text(_because(result))}</p>"
+            if result.rows:
+                parts.append(html_table(HEAD, [_html_cells(row) for row in result.rows], words=True))
+            if result.has_figure:
+                parts.append(image(result.figure()))
         if wrong:
-            rows = [row for result in wrong if result.outcome for row in result.outcome.rows]
-            names = [result.item.place for result in wrong if result.outcome for _ in result.outcome.rows]
-            parts.append(f'<h3 id="{each.name}/misprints">Misprints</h3>{_html_table(rows, names)}')
-    return "\n".join(parts)
+            rows = [[html_text(result.item.place), *_html_cells(row)] for result in wrong for row in result.rows]
+            parts.append(f'<h3 id="{each.name}/misprints">Misprints</h3>')
+            parts.append(html_table(("place", *HEAD), rows, words=True))
+    return parts
 
 
-def _contents(items: Sequence[Result], wrong: Sequence[Result]) -> str:
-    """Return links to the items of a document, each in the colour of its verdict."""
-    links = [
-        f'<a class={_class(_state(each))} href="#{each.item.name}">{each.item.name.partition("/")[2]}</a>'
-        for each in items
-    ]
-    if wrong:
-        links.append(f'<a href="#{wrong[0].item.document}/misprints">misprints ({len(wrong)})</a>')
-    return ", ".join(links)
+def _html_cells(row: Row) -> list[str]:
+    *cells, state = _cells(row)
+    return [*map(html_text, cells), _coloured(state)]
 
 
-def _state(result: Result) -> str:
-    return "skipped" if result.verdict is None else result.verdict.value
-
-
-def _class(state: str) -> str:
-    return (state or "none").split()[-1]
-
-
-def _html_item(result: Result, dpi: int) -> str:
-    item, state = result.item, _state(result)
-    text = f'<h3 id="{item.name}">{item.name}</h3><p>{_upper(escape(item.title))} ({escape(item.place)}): '
-    text += f"<b class={_class(state)}>{state}</b>. {escape(_sentence(result.because))}</p>"
-    if result.outcome is not None and result.outcome.rows:
-        text += _html_table(result.outcome.rows)
-    if result.has_figure:
-        image = base64.b64encode(result.png(dpi)).decode()
-        text += f'<img alt="{escape(item.title)}" src="data:image/png;base64,{image}">'
-    return text
-
-
-def _html_table(rows: Sequence[Row], names: Sequence[str] | None = None) -> str:
-    head = HEAD if names is None else ("place", *HEAD)
-    lines = "".join(f"<th>{each}</th>" for each in head)
-    body = ""
-    for k, row in enumerate(rows):
-        cells = _cells(row) if names is None else (names[k], *_cells(row))
-        body += "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in cells[:-1])
-        body += f"<td class={_class(cells[-1])}>{escape(cells[-1])}</td></tr>"
-    return f"<table><tr>{lines}</tr>{body}</table>"
+def _coloured(state: str, text: str = "") -> str:
+    """Return a verdict, or a text in its colour."""
+    return f'<b style="color:{COLOURS.get(state, "inherit")}">{text or state}</b>'
 
 
 def errata_page() -> str:
@@ -255,28 +217,16 @@ def errata_page() -> str:
     ]
     for document in DOCUMENTS:
         own = [each for each in ERRATA if each.name.startswith(f"{document.name}/")]
-        lines += [
-            "",
-            f"## {_upper(document.cited)}",
-            "",
-            f"{_upper(document.authors)}: {document.title}. {len(own)} misprints.",
-            "",
-        ]
-        lines += [
-            "| where | as printed | corrected | error of the printed form | decided by | test |",
-            "|---|---|---|---|---|---|",
-        ]
+        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(own)} misprints."]
+        rows = []
         for each in own:
             cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
-            lines.append(f"| {' | '.join(map(_bar, cells))} | `F[{each.name}]` |")
-    lines += [
-        "",
-        "## Right as printed",
-        "",
-        "| where | what looks wrong | why it is right |",
-        "|---|---|---|",
-        "| the Lie-algebra notes, 3.3 | `[ad_V]ᵀ` has minus signs | the transpose of a skew matrix is its negative |",
-        "| Barman 2020, eqs. 3.93, 3.95 | a term with `R_{j,i}ᵀ e_z` | it is zero: `R_jᵀ e_z` does not depend on q_j |",
-        "",
-    ]
+            rows.append([*map(_bar, cells), f"`F[{each.name}]`"])
+        head = ("where", "as printed", "corrected", "error of the printed form", "decided by", "test")
+        lines += _table(head, rows)
+    right = (
+        ("the Lie-algebra notes, 3.3", "`[ad_V]ᵀ` has minus signs", "the transpose of a skew matrix is its negative"),
+        ("Barman 2020, eqs. 3.93, 3.95", "a term with `R_{j,i}ᵀ e_z`", "it is zero: `R_jᵀ e_z` does not depend on q_j"),
+    )
+    lines += ["", "## Right as printed", *_table(("where", "what looks wrong", "why it is right"), right), ""]
     return "\n".join(lines)

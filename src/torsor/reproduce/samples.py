@@ -170,15 +170,9 @@ def tree(n: int = 6) -> Tree:
     robot = from_mdh(_links(parents.tolist(), kinds, geometry | columns), gravity=g)
     q, v, a = rng.normal(size=(3, n))
     fe, me = 10 * rng.normal(size=(2, n, 3))
-    base_mass, base_com, base_inertia = 5.0, rng.uniform(-SIZE, SIZE, 3), _inertia(rng)
-    base = khalil.Base(
-        base_mass,
-        base_mass * base_com,
-        about_origin(base_mass, base_com, base_inertia),
-        rng.normal(size=3),
-        np.zeros(6),
-    )
-    body = Link(robot.base.name, base_mass, base_com, base_inertia)
+    root = 5.0, rng.uniform(-SIZE, SIZE, 3), _inertia(rng)
+    base = khalil.Base(root[0], root[0] * root[1], about_origin(*root), rng.normal(size=3), np.zeros(6))
+    body = Link(robot.base.name, *root)
     floating = build("floating_tree", [body, *robot.links], robot.joints, gravity=g, base="floating")
     return Tree(data, robot.to(device="casadi"), (q, v, a), fe, me, base, floating.to(device="casadi"))
 
@@ -201,12 +195,7 @@ class Mixed(NamedTuple):
 
 @cache
 def mixed() -> Mixed:
-    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives.
-
-    Example:
-        >>> mixed().robot.coordinate_names
-        ('joint1', 'joint2', 'joint3', 'joint4', 'joint2/motor', 'joint4/motor')
-    """
+    """Return the chain of Hua et al. 2022: joints 2 and 4 are elastic, and no motor is on the link that it drives."""
     rng, n = np.random.default_rng(5), 4
     m, c, inertia = _bodies(rng, n)
     Rfix = np.array([from_rpy(rng.uniform(-1, 1, 3)) for _ in range(n)])

@@ -43,10 +43,10 @@ def rate(function, q, v, a, j):
 # Serial robots, in the four published forms
 
 FORMS = {
-    "standard DH": (barman, lambda case: (case.dh, case.from_dh().robot)),
-    "modified DH": (guarino, lambda case: (case.mdh, case.from_mdh().robot)),
-    "screws": (lie, lambda case: (case.screws, case.from_screws().robot)),
-    "six parameters": (khalil, lambda case: (case.tree, case.from_mdh().robot)),
+    "standard DH": (barman.inverse_dynamics, lambda case: (case.dh, case.from_dh().robot)),
+    "modified DH": (guarino.inverse_dynamics, lambda case: (case.mdh, case.from_mdh().robot)),
+    "screws": (lie.compact, lambda case: (case.screws, case.from_screws().robot)),
+    "six parameters": (khalil.inverse_dynamics, lambda case: (case.tree, case.from_mdh().robot)),
 }
 
 
@@ -58,7 +58,7 @@ def serial(request):
     published, make = FORMS[form]
     data, robot = make(case)
     jerk = np.random.default_rng(8).normal(size=case.n)
-    return robot, lambda q, v, a: published.inverse_dynamics(data, q, v, a)[0], (*case.state, jerk)
+    return robot, lambda q, v, a: published(data, q, v, a)[0], (*case.state, jerk)
 
 
 def test_derivatives_of_forces_are_those_of_every_published_form(serial):

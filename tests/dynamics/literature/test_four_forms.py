@@ -39,7 +39,7 @@ def test_the_four_published_forms_agree_under_a_load_at_the_tip(serial):
     load = barman.Load(case.n - 1, R @ tip[3:], R @ tip[:3], np.zeros(3))
     expected = barman.inverse_dynamics(case.dh, *case.state, load)[0]
 
-    assert_same(lie.inverse_dynamics(case.screws, *case.state, carry(pose(p=-case.dh.r[-1]), tip))[0], expected)
+    assert_same(lie.compact(case.screws, *case.state, carry(pose(p=-case.dh.r[-1]), tip))[0], expected)
     moment, force = np.split(carry(case.E[-1], tip), 2)
     assert_same(guarino.inverse_dynamics(case.mdh, *case.state, force, moment)[0], expected)
     me, fe = np.zeros((2, case.n, 3))
@@ -68,7 +68,7 @@ def test_forces_agree_in_every_convention(serial):
 def test_forces_without_loads_agree_in_every_form_and_convention(serial):
     case, described = serial
     expected = barman.inverse_dynamics(case.dh, *case.state)[0]
-    assert_same(lie.inverse_dynamics(case.screws, *case.state)[0], expected)
+    assert_same(lie.compact(case.screws, *case.state)[0], expected)
     assert_same(guarino.inverse_dynamics(case.mdh, *case.state)[0], expected)
     assert_same(khalil.inverse_dynamics(case.tree, *case.state)[0], expected)
     for robot, _ in described.values():
@@ -89,7 +89,7 @@ def test_a_load_on_any_link_acts_as_in_standard_dh(serial):
 def test_reactions_agree_in_every_convention(serial):
     """All are carried to the standard frame at the far end of each link, where those of the screws' form are also."""
     case, described = serial
-    F = lie.inverse_dynamics(case.screws, *case.state)[1]
+    F = lie.compact(case.screws, *case.state)[1]
     expected = np.array([carry(pose(p=r), w) for r, w in zip(case.dh.r, F, strict=True)])
     for each in described.values():
         assert_same(each.in_standard_axes(each.robot.joint_wrenches(*case.state)), expected)
@@ -122,7 +122,7 @@ def test_bias_and_gravity_forces_agree_in_every_convention(serial):
 def test_twists_agree_in_every_convention(serial):
     case, described = serial
     q, v, _ = case.state
-    V = lie.inverse_dynamics(case.screws, *case.state)[2]
+    V = lie.compact(case.screws, *case.state)[2]
     for each in described.values():
         # The power of a wrench is the same in any axes, so the transpose of what carries wrenches carries twists back.
         for link, (T, twist) in enumerate(zip(each.frames, each.robot.velocities(q, v), strict=True)):

@@ -19,7 +19,7 @@ def assert_close(actual, expected, tolerance=1e-11):
 def test_screws_with_frames_off_the_centres_of_mass_describe_the_same_robot(frame):
     case = Serial(6, 1)
     rng, (M, S, m, inertia, g) = case.rng, case.screws
-    tau, F, V = lie.inverse_dynamics(case.screws, *case.state)
+    tau, F, V, _ = lie.compact(case.screws, *case.state)
     shifts = [pose(random_rotation(rng), rng.normal(size=3)) for _ in range(6)]
     home = [Mi @ T for Mi, T in zip(M, shifts, strict=True)]
     at_centre = [
@@ -59,9 +59,9 @@ def test_tables_and_screws_on_a_floating_base(kind):
         g=arm.g,
     )
     theta, rate, acceleration = rng.normal(size=(3, 10))
-    tau, F, V = lie.inverse_dynamics(reference, theta, rate, acceleration)
+    tau, F, V, _ = lie.compact(reference, theta, rate, acceleration)
     h = 1e-30
-    moved = lie.inverse_dynamics(reference, theta + 1j * h * rate, rate + 1j * h * acceleration, acceleration)[2]
+    moved = lie.compact(reference, theta + 1j * h * rate, rate + 1j * h * acceleration, acceleration)[2]
     to_base = lie.Ad(pose(p=c))
     v = np.r_[to_base @ V[5], rate[6:]]
     a = np.r_[to_base @ moved[5].imag / h, acceleration[6:]]

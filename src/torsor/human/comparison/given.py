@@ -39,10 +39,7 @@ class Given(NamedTuple):
 
 
 def given_references(given: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return the references of ``Stride.likeness(references=...)``; None is all built-in ones.
-
-    Recordings are cut into strides of a ``side``; ``stride_of`` makes a stride of a saved motion.
-    """
+    """Return references, None being all built-in ones; ``stride_of`` makes a stride of a saved motion."""
     if given is None:
         return Given(list(REFERENCES.values()), [])
     several = given if isinstance(given, list) else [given]
@@ -51,7 +48,11 @@ def given_references(given: Any, side: str, stride_of: Callable[[Any], HasCurves
     found, seen = Given([], []), dict[str, int]()
     for each in several:
         own = _given(each, side, stride_of)
-        found.references.extend(_told_apart(own.references, seen))
+        sources = {each.source: each.source for each in own.references}
+        for source in sources:
+            seen[source] = seen.get(source, 0) + 1
+            sources[source] += f" ({seen[source]})" if seen[source] > 1 else ""  # walk.mot (2)
+        found.references.extend(each._replace(source=sources[each.source]) for each in own.references)
         found.notes.extend(own.notes)
     return found
 
@@ -144,12 +145,3 @@ def _curve(values: Any, where: str, what: str) -> Array:
     if not np.isfinite(array).all():
         raise ModelError("have NaN or infinity", argument=what, where=where, allowed="finite numbers")
     return array
-
-
-def _told_apart(references: list[Reference], seen: dict[str, int]) -> list[Reference]:
-    """Return references whose sources have a number where one of the same name was there before: walk.mot (2)."""
-    own = dict.fromkeys(each.source for each in references)
-    for source in own:
-        seen[source] = seen.get(source, 0) + 1
-    numbers = {source: f"{source} ({seen[source]})" for source in own if seen[source] > 1}
-    return [each._replace(source=numbers.get(each.source, each.source)) for each in references]

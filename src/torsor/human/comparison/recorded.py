@@ -3,59 +3,377 @@
 Angles are in degrees: flexion, adduction, inward rotation and dorsiflexion positive. Moments are internal, in N m/kg,
 named after their positive direction. Powers are of all axes of a joint, in W/kg; forces in % of the weight: up,
 forward and medial.
+
+Columns are found by names of OpenSim (knee_angle_r, knee_angle_r_moment), of Torsor's body (right_knee_flexion), or of
+the curves that are compared (knee_flexion, knee_extension, knee_power, vertical).
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import name_of, number, one_of
+from torsor.base.checks import name_of, number, one_of, real_array
 from torsor.base.errors import ModelError, listing, warn
-from torsor.human.comparison.signals import (
-    COORDINATES,
-    DIRECT,
-    SHORT,
-    G,
-    Scale,
-    Signal,
-    Signals,
-    Span,
-    given_spans,
-    of_forces,
-    of_strides,
-    of_table,
-    places,
-    spans_of,
-)
 from torsor.human.gait.references import REFERENCES, Reference
 from torsor.human.recordings import GroundForces, MotionTable, load
-from torsor.human.recordings.recording import Recording
+from torsor.human.recordings.axes import HUMAN
+from torsor.human.recordings.recording import Recording, runs
 from torsor.human.recordings.text_files import csv_table, read_csv
+
+G = 9.81  # m/s2
+
+
+class Scale(NamedTuple):
+    """A factor to the unit of comparisons: degrees, N m/kg, W/kg, % of weight; ``absolute``: divide by the mass too."""
+
+    kind: str
+    factor: float
+    absolute: bool = False
+
+
+DEGREES, RADIANS = Scale("angle", 1.0), Scale("angle", 180 / math.pi)
+# Words of heads, without blanks and in lower case.
+WORDS = {
+    **dict.fromkeys(("degrees", "degree", "deg", "°"), DEGREES),
+    **dict.fromkeys(("radians", "rad"), RADIANS),
+    **dict.fromkeys(("nm", "n*m", "n.m"), Scale("moment", 1.0, absolute=True)),
+    **dict.fromkeys(("nm/kg", "n*m/kg", "n.m/kg"), Scale("moment", 1.0)),
+    **dict.fromkeys(("nmm/kg", "n.mm/kg"), Scale("moment", 0.001)),
+    "w": Scale("power", 1.0, absolute=True),
+    "w/kg": Scale("power", 1.0),
+    "n": Scale("force", 100 / G, absolute=True),
+    "n/kg": Scale("force", 100 / G),
+    **dict.fromkeys(("bodyweights", "bw"), Scale("force", 100.0)),
+    **dict.fromkeys(("%ofweight", "%bw", "%"), Scale("force", 1.0)),
+}
+# Largest values of walking people in each unit, from a child of 17 kg to a man of 200 kg who hurries.
+PEAKS: Mapping[str, tuple[tuple[float, float, str], ...]] = {
+    "moment": ((0.3, 5.0, "nm/kg"), (8.0, 600.0, "nm")),
+    "power": ((0.3, 15.0, "w/kg"), (20.0, 1500.0, "w")),
+    "force": ((0.7, 2.5, "bw"), (7.0, 25.0, "n/kg"), (70.0, 200.0, "%bw"), (200.0, 5000.0, "n")),
+}
+UNIT_NAMES = {"moment": "N m/kg or N m", "power": "W/kg or W", "force": "body weights, N/kg, % of weight or N"}
+SPAN = (15.0, 150.0)  # degrees that a knee or a hip moves through in a stride
+
+
+def said(word: str, kind: str, where: str) -> Scale:
+    """Return the scale of a unit in words."""
+    found = WORDS.get(word.lower().replace(" ", ""))
+    if found is None or found.kind != kind:
+        allowed = listing([each for each, scale in WORDS.items() if scale.kind == kind])
+        raise ModelError(f"{word!r} as the unit of {kind}s", value=word, where=where, allowed=allowed)
+    return found
+
+
+def guessed(values: Array, kind: str, where: str) -> Scale:
+    """Return the scale of moments, powers or forces by their largest value: only one unit fits a person."""
+    peak = float(np.nanmax(np.abs(values), initial=0.0))
+    for low, high, unit in PEAKS[kind]:
+        if low <= peak < high:
+            return WORDS[unit]
+    found = f"the largest {kind} is {peak:.4g}, which no walking person has in any unit"
+    fix = "check the unit, or say it in brackets in the head of a .csv column"
+    raise ModelError(found, where=where, allowed=UNIT_NAMES[kind], fix=fix)
+
+
+def range_of(values: Array) -> float:
+    """Return the difference of the largest and the least value, 0 if there are none but NaN."""
+    known = values[np.isfinite(values)]
+    return float(np.ptp(known)) if len(known) else 0.0
+
+
+def checked_angles(values: Array, scale: Scale | None, name: str, where: str) -> Scale:
+    """Return the scale of angles; a range of knee or hip that fits the other unit than the stated one is an error."""
+    span = range_of(values)
+    fits = [each for each in (DEGREES, RADIANS) if SPAN[0] <= span * each.factor <= SPAN[1]]
+    if scale is not None and (scale in fits or not fits):  # stiff knees stay within a few degrees
+        return scale
+    if scale is None and fits:
+        return fits[0]
+    unit = {None: "of an unknown unit", DEGREES: "degrees", RADIANS: "radians"}[scale]
+    fix = "say inDegrees=yes or no in the file, and check that the person walks"
+    if scale is not None:
+        fix = "these are " + ("radians: say inDegrees=no" if scale == DEGREES else "degrees: say inDegrees=yes")
+    allowed = f"{SPAN[0]:g} to {SPAN[1]:g} degrees"
+    raise ModelError(f"{name} moves through {span:.4g} {unit}", where=where, allowed=allowed, fix=fix)
+
+
+COUNT = 401  # instants of a stride, as of ``Stride``
+LOADED = 0.025  # of the largest vertical force: 20 N, the usual threshold of gait events, for a person of 70 kg
+SHORTEST_CONTACT = 0.1  # s; shorter ones are vibrations of a plate
+STRIDE = (0.4, 2.5)  # s: from a fast run to a very slow walk
+CLOSED = 0.02  # of the range of a curve: one stride ends as it began
+AT_END = 0.015  # of the stride: a heel strike this near to the ends of a closed recording is at the ends
+
+Span = tuple[float, float]
+
+
+class Signal(NamedTuple):
+    """A quantity over time: ``values`` (K,) at ``times`` (K,), NaN where it is missing."""
+
+    times: Array
+    values: Array
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the last value is the first one, as of one whole stride; not with a gap (NaN)."""
+        return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
+
+    def covers(self, span: Span) -> bool:
+        """Whether it is known from start to end of a span, but for half a sample."""
+        return bool(self.times[0] <= span[0] + self._slack and span[1] - self._slack <= self.times[-1])
+
+    @property
+    def _slack(self) -> float:
+        return 0.5 * float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
+
+    def over(self, span: Span) -> Array:
+        """Return the values (401,) over a stride, NaN next to missing ones; a part of it is joined where it ends."""
+        at, length = np.linspace(*span, COUNT), span[1] - span[0]
+        if not self.covers(span):
+            at = np.where(at < self.times[0], at + length, at)
+            at = np.where(at > self.times[-1], at - length, at)
+        known = np.isfinite(self.values)
+        found = np.interp(at, self.times, np.where(known, self.values, 0.0))
+        missing = np.interp(at, self.times, np.where(known, 0.0, 1.0)) > 0
+        missing |= (at < self.times[0] - self._slack) | (at > self.times[-1] + self._slack)
+        return np.where(missing, np.nan, found)
+
+
+def check_length(times: Array, where: str) -> None:
+    """Raise ModelError if times (K,) are shorter than any stride."""
+    if times[-1] - times[0] < STRIDE[0]:
+        found = f"too short for one stride: {times[0]:g} to {times[-1]:g} s"
+        raise ModelError(found, where=where, allowed=f"{STRIDE[0]:g} s or more")
+
+
+def heel_strikes(vertical: Signal, where: str) -> list[float]:
+    """Return the times (s) at which a foot begins to carry load, by its vertical force in any unit."""
+    t, force = vertical
+    check_length(t, where)
+    if not np.isfinite(force).all():
+        k = int(np.argmin(np.isfinite(force)))
+        raise ModelError(f"the vertical force is missing at {t[k]:g} s (row {k + 1})", where=where)
+    peak = float(force.max())
+    if peak <= 0:
+        found = f"the vertical force is never positive (largest {peak:g})"
+        raise ModelError(found, where=where, fix="the ground pushes people up: check axes and signs of the plates")
+    level = LOADED * peak
+    found_at = []
+    for first, last in runs(np.asarray(force > level)):
+        if first and t[last] - t[first] >= SHORTEST_CONTACT:
+            low, high = force[first - 1], force[first]
+            found_at.append(float(t[first - 1] + (t[first] - t[first - 1]) * (level - low) / (high - low)))
+    return found_at
+
+
+def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
+    """Return start and end (s) of the strides between heel strikes of a foot.
+
+    A recording without two of them that ends as it began, in all signals, is one stride.
+    """
+    strikes = heel_strikes(vertical, where)
+    spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
+    if spans:
+        return spans
+    first, last = float(vertical.times[0]), float(vertical.times[-1])
+    length = last - first
+    if STRIDE[0] <= length <= STRIDE[1] and all(each.is_closed for each in (vertical, *others)):
+        off = [at for at in strikes if min(at - first, last - at) > AT_END * length]
+        return [(off[0], off[0] + length)] if off else [(first, last)]
+    at = ", ".join(f"{each:.3g}" for each in strikes) or "none"
+    found = f"too short for one stride of the {side} foot: {first:g} to {last:g} s, heel strikes at {at}"
+    allowed = f"two heel strikes of a foot, {STRIDE[0]:g} to {STRIDE[1]:g} s apart"
+    raise ModelError(found, where=where, allowed=allowed, fix="a longer recording, the other side, or strikes=")
+
+
+def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
+    """Return start and end (s) of the strides between given heel strikes."""
+    times = real_array(strikes, where, "strikes")
+    if times.ndim != 1 or len(times) < 2 or not np.isfinite(times).all() or (np.diff(times) <= 0).any():
+        allowed = "two or more increasing times (s)"
+        raise ModelError(f"is {times.tolist()}", argument="strikes", where=where, allowed=allowed)
+    return [(float(a), float(b)) for a, b in pairwise(times)]
+
+
+def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
+    """Return a curve (N, 401) over the strides in which it is known; without any, joined where the recording ends."""
+    rows = [each for span in spans if signal.covers(span) and np.isfinite(each := signal.over(span)).all()]
+    rows = rows or [each for each in map(signal.over, spans) if np.isfinite(each).all()]
+    return np.array(rows).reshape(-1, COUNT)
+
+
+SHORT = {"right": "r", "left": "l"}
+OTHER = {"right": "left", "left": "right"}
+# Coordinates of a leg and an arm, with their names in OpenSim.
+COORDINATES = {
+    **{name: name for name in ("hip_flexion", "hip_adduction", "hip_rotation")},
+    "knee_flexion": "knee_angle",
+    "ankle_flexion": "ankle_angle",
+    "ankle_inversion": "subtalar_angle",
+    "shoulder_flexion": "arm_flex",
+    "elbow_flexion": "elbow_flex",
+}
+DIRECT = {
+    "moment": ("hip_extension", "knee_extension", "ankle_plantarflexion", "hip_abduction"),
+    "power": ("hip_power", "knee_power", "ankle_power"),
+    "force": ("vertical", "forward", "medial"),
+}
+
+
+@dataclass
+class Signals:
+    """One side of a person: ``angles`` (degrees), ``rates`` (rad/s) and ``moments`` (along them) of coordinates.
+
+    ``curves`` are in the signs of comparisons, with their ``scales``; ``other`` is the vertical force of the other
+    foot; ``span`` says that all of it is one stride; ``mass`` is in kg, where it is known.
+    """
+
+    angles: dict[str, Signal] = field(default_factory=dict)
+    rates: dict[str, Signal] = field(default_factory=dict)
+    moments: dict[str, Signal] = field(default_factory=dict)
+    curves: dict[str, Signal] = field(default_factory=dict)
+    scales: dict[str, Scale] = field(default_factory=dict)
+    other: dict[str, Signal] = field(default_factory=dict)
+    bands: dict[str, Array] = field(default_factory=dict)
+    mass: float | None = None
+    span: tuple[float, float] | None = None
+
+    def with_more(self, more: "Signals", where: str) -> "Signals":
+        """Return both together; a curve that both have is an error."""
+        found = Signals(mass=more.mass or self.mass, span=more.span or self.span)
+        for each in fields(self):
+            mine, theirs = getattr(self, each.name), getattr(more, each.name)
+            if isinstance(mine, dict):
+                twice = [name for name in theirs if name in mine and each.name != "scales"]
+                if twice:
+                    fix = "give each recording on its own: several files in one recording complete each other"
+                    raise ModelError(f"a second curve of {listing(twice)}", where=where, fix=fix)
+                setattr(found, each.name, mine | theirs)
+        return found
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no curve at all."""
+        return not (self.angles or self.moments or self.curves)
+
+
+def places(names: Sequence[str], side: str, ending: str = "") -> dict[str, int]:
+    """Return the index of the column of each coordinate of a side; ``ending`` is "_moment" for its moment."""
+    letter, found = SHORT[side], dict[str, int]()
+    for own, other in COORDINATES.items():
+        # Without a side, a name of a moment would be one of comparisons with another sign.
+        ways = [f"{other}_{letter}", f"{side}_{own}", f"{own}_{letter}", *([] if ending else [own])]
+        at = _first(names, *(f"{way}{ending}" for way in ways))
+        if at is not None:
+            found[own] = at
+    return found
+
+
+def _first(names: Sequence[str], *ways: str) -> int | None:
+    return next((names.index(way) for way in ways if way in names), None)
+
+
+def of_table(table: MotionTable, side: str, units: Mapping[str, str] | None = None) -> Signals:
+    """Return the angles, moments, powers and forces in a table; ``units`` {column: unit} are those of its head."""
+    known, names, letter = units or {}, table.short_names, SHORT[side]
+
+    def signal(at: int) -> Signal:
+        return Signal(table.times, table.values[:, at])
+
+    found, at = Signals(), places(names, side)
+    found.angles = {own: signal(k) for own, k in at.items()}
+    _to_degrees(found, {own: table.names[k] for own, k in at.items()}, table, known)
+    found.moments = {own: signal(k) for own, k in places(names, side, "_moment").items()}
+    if found.moments:
+        together = np.concatenate([each.values for each in found.moments.values()])
+        found.scales["moment"] = guessed(together, "moment", table.source)
+    for kind, curves in DIRECT.items():
+        ways = {name: _first(names, f"{name}_{letter}", f"{side}_{name}", name) for name in curves}
+        hits = {name: (table.names[k], signal(k)) for name, k in ways.items() if k is not None}
+        if not hits:
+            continue
+        stated = {said(known[name], kind, table.source) for name, _ in hits.values() if name in known}
+        if len(stated) > 1:
+            raise ModelError(f"{kind}s in several units", where=table.source, allowed="one unit")
+        together = np.concatenate([each.values for _, each in hits.values()])
+        # The largest of the curves shows the unit that no head says.
+        found.scales[kind] = stated.pop() if stated else guessed(together, kind, table.source)
+        found.curves |= {name: each for name, (_, each) in hits.items()}
+    k = _first(names, f"vertical_{SHORT[OTHER[side]]}", f"{OTHER[side]}_vertical")
+    if k is not None:
+        found.other["vertical"] = signal(k)
+    return found
+
+
+def _to_degrees(found: Signals, spelled: Mapping[str, str], table: MotionTable, units: Mapping[str, str]) -> None:
+    """Convert the angles; the ranges of knee and hip check what the file says of their unit."""
+    check_length(table.times, table.source)
+    stated: Scale | None = {None: None, True: DEGREES, False: RADIANS}[table.in_degrees]
+    large = [each for each in ("knee_flexion", "hip_flexion") if each in found.angles]
+    if large:
+        widest = max(large, key=lambda each: range_of(found.angles[each].values))
+        name = spelled[widest]
+        unit = said(units[name], "angle", table.source) if name in units else stated
+        stated = checked_angles(found.angles[widest].values, unit, name, table.source)
+    for own, (times, values) in found.angles.items():
+        name = spelled[own]
+        scale = said(units[name], "angle", table.source) if name in units else stated
+        if scale is None:
+            fix = "say inDegrees=yes or no in the file, or [degrees] in the head of the column"
+            raise ModelError(f"the unit of {name} is not known", where=table.source, fix=fix)
+        found.angles[own] = Signal(times, scale.factor * values)
+
+
+def of_forces(forces: GroundForces, side: str) -> Signals:
+    """Return the ground's force on a foot: vertical, forward and medial; a person who walks backwards is turned."""
+    if side not in forces.names:
+        fix = "torsor.human.recordings.by_foot(forces, markers) assigns plates to feet"
+        allowed = f"forces named {side}; found: {listing(forces.names)}"
+        raise ModelError(f"no ground force of the {side} foot", where=forces.source, allowed=allowed, fix=fix)
+    turned = forces.in_axes(HUMAN)
+    medial, vertical, forward = turned.forces[:, turned.index(side)].T
+    sign = 1.0 if side == "right" else -1.0  # x is to the left
+    # People brake while the load of a foot grows, and push forward while it falls.
+    loading = np.gradient(np.nan_to_num(vertical)) if len(forces) > 1 else np.zeros(1)
+    if np.nansum(loading * forward) > 0:
+        text = f"the fore-aft force of the {side} foot pushes before it brakes: the person goes backwards in these axes"
+        fix = 'they are turned about the vertical; load(path, axes="back up left") says so'
+        warn(text, where=forces.source, fix=fix)
+        forward, sign = -forward, -sign
+    own = {"vertical": vertical, "forward": forward, "medial": sign * medial}
+    found = Signals(curves={name: Signal(forces.times, np.asarray(each)) for name, each in own.items()})
+    found.scales["force"] = guessed(vertical, "force", forces.source)
+    if OTHER[side] in forces.names:
+        found.other["vertical"] = Signal(forces.times, turned.forces[:, turned.index(OTHER[side]), 1])
+    return found
 
 
 def of_measured(measured: Any, side: str) -> Signals | None:
     """Return the signals of a ``MeasuredDynamics`` or a ``MeasuredMotion``; None if it is neither."""
     from torsor.human.measured import MeasuredDynamics, MeasuredMotion
 
-    if isinstance(measured, MeasuredMotion):
-        at, times = places(measured.body.coordinate_names, side), measured.times
-        return Signals(angles={name: Signal(times, np.degrees(measured.q[:, k])) for name, k in at.items()})
-    if not isinstance(measured, MeasuredDynamics):
+    if not isinstance(measured, MeasuredMotion | MeasuredDynamics):
         return None
-    at, times = places(measured.names, side), measured.times
-    found = Signals(mass=measured.weight / G)
-    for name, k in at.items():
-        found.angles[name] = Signal(times, np.degrees(measured.q[:, k]))
-        found.rates[name] = Signal(times, measured.v[:, k])
-        found.moments[name] = Signal(times, measured.forces[:, k])
-    found.scales["moment"] = Scale("moment", 1.0, absolute=True)
-    if measured.ground is not None:
-        found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
+    names = measured.body.coordinate_names if isinstance(measured, MeasuredMotion) else measured.names
+
+    def signals(values: Array) -> dict[str, Signal]:
+        return {name: Signal(measured.times, values[:, k]) for name, k in places(names, side).items()}
+
+    found = Signals(angles=signals(np.degrees(measured.q)))
+    if isinstance(measured, MeasuredDynamics):
+        found.mass = measured.weight / G
+        found.rates, found.moments = signals(measured.v), signals(measured.forces)
+        found.scales["moment"] = Scale("moment", 1.0, absolute=True)
+        if measured.ground is not None:
+            found = found.with_more(of_forces(measured.ground, side), measured.ground.source)
     return found
 
 
@@ -71,10 +389,7 @@ FEWEST = 8  # samples that a rate is taken from
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
-    """Return the powers of hip, knee and ankle, of those axes whose angle and moment are both known.
-
-    A joint without its first axis has none.
-    """
+    """Return the powers of hip, knee and ankle of axes with angle and moment; a joint without its first has none."""
     found: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
     for name, axes in AXES.items():
@@ -84,30 +399,25 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
         total = np.zeros(len(times))
         for axis in axes:
             if axis in signals.moments and axis in signals.angles:
-                rate = _rate(axis, signals.angles, signals.rates, spans)
+                rate = signals.rates.get(axis) or _rate(signals.angles[axis], spans)
                 moment = np.interp(times, *signals.moments[axis])
                 total += moment * np.interp(times, *rate, left=np.nan, right=np.nan)
         found[name] = Signal(times, total), Scale("power", scale.factor, scale.absolute)
     return found
 
 
-def _rate(axis: str, angles: Mapping[str, Signal], rates: Mapping[str, Signal], spans: Sequence[Span]) -> Signal:
-    """Return the rate (rad/s) of an angle, NaN where the angle is missing.
-
-    One whole stride that ends as it began is periodic; other recordings pass a filter of 6 Hz.
-    """
+def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
+    """Return the rate (rad/s) of an angle, NaN where it is missing: of a periodic stride, or after a filter of 6 Hz."""
     from torsor.identification.differentiation import differentiate  # not needed by most who import the human
 
-    if axis in rates:
-        return rates[axis]
-    times, angle = angles[axis]
+    times, angle = signal
     known = np.isfinite(angle)
     if known.sum() < FEWEST:
         return Signal(times, np.full(len(times), np.nan))
     t = np.linspace(times[0], times[-1], len(times))
     x = np.radians(np.interp(t, times[known], angle[known]))
     nyquist = 0.5 * (len(t) - 1) / float(t[-1] - t[0])
-    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and angles[axis].is_closed:
+    if len(spans) == 1 and np.isclose(np.diff(spans[0])[0], t[-1] - t[0]) and signal.is_closed:
         found = differentiate(t[:-1], x[:-1, None], nyquist, periodic=True, order=12)[1][:, 0]
         rate = np.append(found, found[0])
     else:
@@ -175,7 +485,10 @@ def _of_csv(path: Path, side: str) -> Signals:
     own = MotionTable(tuple(_own(each) for each in table.names), table.times, table.values, None, "", path.name)
     known = {_own(names[head]): unit for head, unit in units.items()}
     found = of_recording(Recording(path.name, None, recording.found_forces, own), side, known)
-    _check_bands(found, own)
+    for name in own.names:  # columns that end with _sd are the bands of curves over a stride
+        curve = name.removesuffix("_sd")
+        if curve != name and (curve in found.curves or curve in found.angles):
+            found.bands[curve] = own.column(name)
     if shares:
         found.span = ends
         if not bare:
@@ -202,14 +515,6 @@ def _own(name: str) -> str:
     if not matched:
         return name
     return f"{matched[2]}_power" if matched[1] == "power" else matched[2]
-
-
-def _check_bands(found: Signals, table: MotionTable) -> None:
-    """Take columns that end with _sd as the bands of curves over a stride."""
-    for name in table.names:
-        curve = name.removesuffix("_sd")
-        if curve != name and (curve in found.curves or curve in found.angles):
-            found.bands[curve] = table.column(name)
 
 
 # Moments in the directions of comparisons, with the coordinates that they are against.
@@ -275,12 +580,14 @@ def recorded_walk(
         signals = signals.with_more(_signals(source, side), _title(source))
     _turn_knee(signals)
     spans = _spans(signals, side, strikes, title)
-    notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {_lengths(spans)} s"]
+    lengths = [last - first for first, last in spans]
+    low, high = min(lengths), max(lengths)
+    words = f"{low:.3g}" if high - low < 5e-3 else f"{low:.3g} to {high:.3g}"
+    notes = [f"{title}: {side} side, {len(spans)} stride{'s' * (len(spans) > 1)} of {words} s"]
     person = _mass(signals, mass, spans, title)
     if person is not None:
-        notes.append(
-            f"{title}: {person:.1f} kg" + ("" if mass is not None or signals.mass else ", by the ground forces")
-        )
+        how = "" if mass is not None or signals.mass else ", by the ground forces"
+        notes.append(f"{title}: {person:.1f} kg{how}")
     _check_feet(signals, spans, side, title)
     curves, more = _curves(signals, spans, person, title)
     return RecordedWalk(title, curves, tuple(spans), side, person, tuple(notes + more))
@@ -338,12 +645,6 @@ def _spans(signals: Signals, side: str, strikes: Sequence[float] | None, where: 
     return spans_of(signals.curves["vertical"], list(signals.angles.values()), side, where)
 
 
-def _lengths(spans: Sequence[Span]) -> str:
-    lengths = [last - first for first, last in spans]
-    low, high = min(lengths), max(lengths)
-    return f"{low:.3g}" if high - low < 5e-3 else f"{low:.3g} to {high:.3g}"
-
-
 def _mass(signals: Signals, given: float | None, spans: Sequence[Span], where: str) -> float | None:
     """Return the mass: as given, as of the measured person, or as the ground carries; they may not contradict."""
     carried = _carried(signals, spans)
@@ -391,8 +692,7 @@ def _curves(
 ) -> tuple[dict[str, Reference], list[str]]:
     """Return the curves that are known in at least one stride, and notes about the others."""
     found, lost, joined = dict[str, Reference](), list[str](), list[str]()
-    degrees = Scale("angle", 1.0)
-    named: dict[str, tuple[Signal, Scale]] = {name: (each, degrees) for name, each in signals.angles.items()}
+    named: dict[str, tuple[Signal, Scale]] = {name: (each, DEGREES) for name, each in signals.angles.items()}
     for name, coordinate in MOMENTS.items():
         if coordinate in signals.moments:
             times, values = signals.moments[coordinate]
@@ -407,7 +707,11 @@ def _curves(
             continue
         if not any(map(signal.covers, spans)):
             joined.append(name)
-        factor = scale.factor / (_needed(mass, name, where) if scale.absolute else 1.0)
+        if scale.absolute and mass is None:
+            text = "is not divided by the mass, which is not known"
+            fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
+            raise ModelError(text, argument=name, where=where, fix=fix)
+        factor = scale.factor / (mass if scale.absolute and mass else 1.0)
         found[name] = _reference(name, factor * rows, where, signals.bands.get(name), factor)
     if not found:
         ends = ", ".join(f"{first:.3g} to {last:.3g} s" for first, last in spans)
@@ -420,14 +724,6 @@ def _curves(
     if joined:
         notes.append(f"{where}: no heel strike to heel strike, joined where the file ends: {listing(joined, most=3)}")
     return found, notes
-
-
-def _needed(mass: float | None, name: str, where: str) -> float:
-    if mass is None:
-        text = "is not divided by the mass, which is not known"
-        fix = "give it: recorded_walk(..., mass=72.0), or add the file of the ground forces in N"
-        raise ModelError(text, argument=name, where=where, fix=fix)
-    return mass
 
 
 def _reference(name: str, rows: Array, label: str, band: Array | None, factor: float) -> Reference:

@@ -120,15 +120,9 @@ class LikenessTable(Mapping[str, CurveLikeness]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: ``curves``, ``mean``, ``means`` and ``notes``."""
+        kept = ("correlation", "r2", "rms", "rms_sd", "unit")
         curves = {
-            name: {
-                "correlation": row.correlation,
-                "r2": row.r2,
-                "rms": row.rms,
-                "rms_sd": row.rms_sd,
-                "unit": row.unit,
-                "source": SOURCES.get(row.source, row.source),
-            }
+            name: {each: getattr(row, each) for each in kept} | {"source": SOURCES.get(row.source, row.source)}
             for name, row in self.items()
         }
         means = {label: mean._asdict() for label, mean in self.means.items()}

@@ -1,6 +1,6 @@
 """Ergonomics of predicted motions: lumbar loads, the lifting equation of NIOSH, percent capable, joint contact."""
 
-from torsor.human.ergonomics.assessment import Assessment, assess
+from torsor.human.ergonomics.assessment import Assessment, assess, write_ergonomic_report
 from torsor.human.ergonomics.capability import Capability, capabilities, capable
 from torsor.human.ergonomics.joint_contact import IN_VIVO, JointContact, joint_contact, muscle_forces
 from torsor.human.ergonomics.lumbar import (
@@ -12,7 +12,6 @@ from torsor.human.ergonomics.lumbar import (
     lumbar_loads,
 )
 from torsor.human.ergonomics.niosh import LiftEnd, LiftingIndex, frequency_multiplier, lifting_index
-from torsor.human.ergonomics.report import write_ergonomic_report
 
 __all__ = [
     "IN_VIVO", "Assessment", "Capability", "Dose", "JointContact", "LiftEnd", "LiftingIndex", "LumbarLoads",

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from torsor.base.checks import instance_of, number
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
-from torsor.base.summary import titled_table
+from torsor.base.html_report import image, in_motion, terminal_table, write_html
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of
@@ -172,7 +173,12 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers as plain values, in SI units."""
-        niosh = self.niosh
+        lift, niosh = self.niosh, dict[str, Any]()
+        if isinstance(lift, LiftingIndex):
+            ends = {"origin": lift.origin, "destination": lift.destination}
+            niosh = {name: None if each is None else each._asdict() for name, each in ends.items()}
+            niosh |= {"limit": lift.limit, "index": lift.index}
+        peaks = {side: {name: each.peak(name) for name in REACTION_JOINTS} for side, each in self.contacts.items()}
         return {
             "person": plain(vars(self.person)),
             "model": plain(vars(self.model)),
@@ -181,17 +187,8 @@ class Assessment:
             "limits": {"compression": list(COMPRESSION), "shear": list(SHEAR)},
             "capable": self.capable,
             "capabilities": [each._asdict() for each in self.capabilities],
-            "contact": {
-                side: {joint: each.peak(joint) for joint in REACTION_JOINTS} for side, each in self.contacts.items()
-            },
-            "niosh": niosh
-            if isinstance(niosh, str)
-            else {
-                "origin": niosh.origin._asdict(),
-                "destination": None if niosh.destination is None else niosh.destination._asdict(),
-                "limit": niosh.limit,
-                "index": niosh.index,
-            },
+            "contact": peaks,
+            "niosh": niosh or lift,
             "dose": self.dose._asdict(),
         }
 
@@ -250,3 +247,21 @@ def _lift_end(body: Robot, q: Array) -> LiftEnd:
     aside, ahead = hands[0] - feet[0], hands[2] - feet[2]
     asymmetry = abs(math.degrees(math.atan2(aside, ahead)))
     return LiftEnd(math.hypot(aside, ahead), max(float(hands[1]), 0.0), asymmetry)
+
+
+def write_ergonomic_report(path: str | Path, result: MotionResult, **settings: Any) -> Path:
+    """Write the ergonomic report of a predicted motion of a human: one page (HTML) that opens offline.
+
+    It has the loads of the lumbar spine beside their limits, the lifting equation, percent capable, the cumulative load
+    of a shift, a figure and the motion in 3D. ``settings`` are those of ``torsor.human.ergonomics.assess``.
+
+    Example:
+        >>> write_ergonomic_report("lift.html", 3)
+        Traceback (most recent call last):
+        torsor.ModelError: ergonomics: result is 3; allowed: the result of a problem of torsor.human
+    """
+    found = assess(result, **settings)
+    name = f"{who(result.problem)}: {result.problem.name}"
+    parts = [f"<h1>{escape(name)}</h1>", f"<p>{escape(result.status)}, {result.T:.3g} s</p>"]
+    parts += [image(found.plot()), *(terminal_table(each) for each in found.tables())]
+    return write_html(Path(path), name, [*parts, *in_motion(result, name)])

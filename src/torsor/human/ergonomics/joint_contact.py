@@ -72,7 +72,8 @@ class Group(NamedTuple):
     levers: tuple[Lever, ...]
 
 
-_KNEE, _CALF = (165.0, 0.04, 45.0), (100.0, 0.02, 180.0)  # where levers are largest; least lever, and where it is
+# Where levers are largest; least lever, and where it is.
+_KNEE, _HEADS, _CALF = (165.0, 0.04, 45.0), (140.0, 0.02, 45.0), (100.0, 0.02, 180.0)
 GROUPS = (
     Group("hip flexors", 2000.0, (Lever("hip_flexion", 0.08),)),
     Group("glutei", 1500.0, (Lever("hip_flexion", -0.08),)),
@@ -82,11 +83,7 @@ GROUPS = (
     Group("rectus femoris", 1200.0, (Lever("hip_flexion", 0.08), Lever("knee_flexion", -0.06, *_KNEE))),
     Group("vasti", 6000.0, (Lever("knee_flexion", -0.06, *_KNEE),)),
     Group("short biceps", 350.0, (Lever("knee_flexion", 0.04),)),
-    Group(
-        "gastrocnemius",
-        1500.0,
-        (Lever("knee_flexion", 0.05, 140.0, 0.02, 45.0), Lever("ankle_flexion", -0.06, *_CALF)),
-    ),
+    Group("gastrocnemius", 1500.0, (Lever("knee_flexion", 0.05, *_HEADS), Lever("ankle_flexion", -0.06, *_CALF))),
     Group("soleus", 4000.0, (Lever("ankle_flexion", -0.06, *_CALF),)),
     Group("tibialis anterior", 800.0, (Lever("ankle_flexion", 0.04, 80.0, 0.01, 180.0),)),
 )
@@ -224,6 +221,5 @@ def _dual(A: Array, soft: Array, moments: Array, y: Array) -> Array:
     """Return the convex function (K,) whose gradient is zero at the optimum."""
     pull = np.einsum("kij,ki->kj", A, y)
     inside = np.clip(pull, 0, 1)
-    return np.asarray(
-        (inside * (pull - inside / 2)).sum(axis=1) + (soft * y * y).sum(axis=1) / 2 - (moments * y).sum(axis=1)
-    )
+    own = (inside * (pull - inside / 2)).sum(axis=1)
+    return np.asarray(own + (soft * y * y).sum(axis=1) / 2 - (moments * y).sum(axis=1))

@@ -58,8 +58,8 @@ def cumulative_dose(times: ArrayLike, compression: ArrayLike, repetitions: float
     t = real_array(times, "cumulative dose", "times")
     force: Array = vectors(compression, len(np.atleast_1d(t)), "cumulative dose", "compression")
     if t.ndim != 1 or len(t) < 2 or not (np.diff(t) > 0).all():
-        text = "do not increase"
-        raise ModelError(text, argument="times", where="cumulative dose", allowed="(K,) increasing times (s)")
+        allowed = "(K,) increasing times (s)"
+        raise ModelError("do not increase", argument="times", where="cumulative dose", allowed=allowed)
     if count * (t[-1] - t[0]) > SHIFT * 3600 * (1 + 1e-9):
         found = f"{count:g} repetitions of {t[-1] - t[0]:.3g} s take {count * (t[-1] - t[0]) / 3600:.3g} hours"
         allowed = f"at most {SHIFT:g} hours"

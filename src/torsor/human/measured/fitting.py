@@ -11,7 +11,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import flag, indices_of, number, table
 from torsor.base.errors import ModelError
 from torsor.base.searches import State, advance
@@ -38,7 +38,6 @@ FIRST_DAMPING, LEAST_DAMPING, MAX_DAMPING = 1e-2, 1e-12, 1e8  # fractions of the
 # quadratic. Further away it may have a negative direction.
 EXACT, NEAR = 2e-4, 0.05
 
-Mask = NDArray[np.bool_]
 SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "mechanism/curves.py"  # of kernels
 
 
@@ -46,16 +45,6 @@ SOURCES = "human/measured/normal_equations.py", "human/measured/fitting.py", "me
 def kernels() -> Kernels:
     """Return the kernels of all bodies: lengths and places of markers are inputs."""
     return Kernels(Target(), lambda: source_hash(*SOURCES))
-
-
-def _identity(robot: Robot, layout: Layout) -> str:
-    """Return a hash of what the equations depend on besides their inputs."""
-    digest = sha256(repr(layout).encode())
-    for joint, parent in zip(robot.joints, robot.parents, strict=True):
-        digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
-        for each in (joint.placement[:3, :3], joint.axis, joint.point):
-            digest.update(np.ascontiguousarray(each).tobytes())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +76,21 @@ class Fit:
     @cached_property
     def identity(self) -> str:
         """A hash of what the kernels depend on besides their inputs."""
-        return _identity(self.robot, self.layout)
+        digest = sha256(repr(self.layout).encode())
+        for joint, parent in zip(self.robot.joints, self.robot.parents, strict=True):
+            digest.update(f"{joint.type} {parent} {joint.ratio} {joint.offset} {joint.pitch}".encode())
+            for each in (joint.placement[:3, :3], joint.axis, joint.point):
+                digest.update(np.ascontiguousarray(each).tobytes())
+        return digest.hexdigest()
 
     def _kernel(self, name: str, trace: Callable[[Equations], dict[str, Any]]) -> AnyKernel:
-        key = name, self.identity
-
         def traced() -> ca.Function:
             made = equations(self.robot, self.layout)
             outputs = trace(made)
             results = ca.cse([ca.densify(ca.SX(each)) for each in outputs.values()])
             return ca.Function(name, list(made.inputs.values()), results, list(made.inputs), list(outputs))
 
-        return kernels().kernel(key, traced)
+        return kernels().kernel((name, self.identity), traced)
 
     @property
     def step(self) -> AnyKernel:
@@ -120,13 +112,8 @@ class Fit:
                 hessian[k, k] = hessian[k, k] * (1 + inputs["damping"]) + stiff
                 right[k] = inputs["held"][k] * stiff * inputs["goal"][k] - made.gradient[k]
             change, pivot = solve(hessian, right)
-            largest = ca.mmax(ca.fabs(change))
-            return {
-                "cost": made.cost,
-                "next": y + change,
-                "change": largest,
-                "pivot": pivot / (ca.mmax(inputs["weights"]) + 1e-30),
-            }
+            largest, pivot = ca.mmax(ca.fabs(change)), pivot / (ca.mmax(inputs["weights"]) + 1e-30)
+            return {"cost": made.cost, "next": y + change, "change": largest, "pivot": pivot}
 
         return self._kernel("step", trace)
 
@@ -150,8 +137,15 @@ class Fitted:
 
     y: Array
     cost: Array
-    converged: Mask
-    determined: Mask
+    converged: Flags
+    determined: Flags
+
+    def replaced(self, frames: NDArray[np.intp], others: "Fitted", chosen: Flags) -> "Fitted":
+        """Return the fit with the ``chosen`` ones of other fits of some ``frames``."""
+        parts = [each.copy() for each in vars(self).values()]
+        for part, other in zip(parts, vars(others).values(), strict=True):
+            part[frames[chosen]] = other[chosen]
+        return Fitted(*parts)
 
 
 # m^2, of the largest weight: below a lever of 10 mm, the usual error of a marker turns a joint by half a radian.
@@ -161,13 +155,12 @@ DETERMINED = 1e-4
 def _bounded_step(
     fit: Fit, y: Array, measured: Array, weights: Array, exact: Array, damped: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return cost, next variables, largest change and least pivot of frames; the next variables keep the bounds.
+    """Return cost, next variables within their bounds, largest change and least pivot of frames.
 
-    Variables that would pass a bound are held there, and released if they are pulled back from it, until neither
-    happens: the primal-dual active set method (Hintermueller, Ito and Kunisch 2003).
+    By the primal-dual active set method: variables are held at bounds or released (Hintermueller et al. 2003).
     """
 
-    def solved(chosen: Any, held: Mask, goal: Array) -> tuple[Array, Array, Array, Array]:
+    def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
         data = y[chosen], fit.offsets, fit.local, measured[chosen], weights[chosen], exact[chosen]
         cost, following, change, pivot = fit.step(*data, held + 0.0, goal, damped[chosen])
         long = np.flatnonzero(change > LONGEST)
@@ -175,7 +168,7 @@ def _bounded_step(
             following[long] = y[chosen][long] + (following - y[chosen])[long] * (LONGEST / change[long])[:, None]
         return cost, following, change, pivot
 
-    def beyond(following: Array) -> Mask:
+    def beyond(following: Array) -> Flags:
         return np.asarray((following < fit.lower) | (following > fit.upper))
 
     held = np.asarray((y <= fit.lower) | (y >= fit.upper))
@@ -199,7 +192,7 @@ def fit_frames(
 ) -> Fitted:
     """Return the least squares of each frame on its own, from variables y (K, n).
 
-    ``measured`` (K, M, 3) are the places of the markers in m, finite also where their ``weights`` (K, M) are 0.
+    ``measured`` (K, M, 3) in m is finite also where the ``weights`` (K, M) of markers are 0.
     """
     y = np.clip(y, fit.lower, fit.upper)
     count = len(y)
@@ -223,8 +216,8 @@ def fit_frames(
             _, following[bad], change[bad], pivot[bad] = evaluate(y[bad], todo[bad], damped[bad], np.inf)
         return [y, cost, following, change, pivot, damped, nothing, small]
 
-    def finished(_k: int, state: State, _: NDArray[np.intp]) -> Mask:
-        return np.asarray(state[7] | ~(state[5] < MAX_DAMPING))
+    def finished(_k: int, state: State, _: NDArray[np.intp]) -> Flags:
+        return np.asarray(state[7] | ~(state[5] < MOST_DAMPING))
 
     first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
     small = np.zeros(count, dtype=bool)
@@ -326,12 +319,8 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 
 
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
-
-    ``right`` is (K, n). Raises LinAlgError if the matrix is not positive definite. LAPACK's banded solver, if SciPy is
-    installed, takes a third of the time of a loop over blocks.
-    """
-    try:
+    """Solve the system with diagonal blocks (K, n, n) + diagonals[0], which must be positive definite, for (K, n)."""
+    try:  # LAPACK's banded solver, if SciPy is installed, takes a third of the time of a loop over blocks
         solveh_banded = import_module("scipy.linalg").solveh_banded
     except ImportError:
         return _block_solve(blocks, diagonals, right)
@@ -346,11 +335,7 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 
 
 def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the same system without SciPy.
-
-    Block Cholesky factorisation: the factor has the inverse of its diagonal block in ``inner``, and the two blocks
-    beside it in ``near`` and ``far``.
-    """
+    """Solve the same by a block Cholesky factor: inverses of its diagonal ``inner``, beside it ``near`` and ``far``."""
     count, n = right.shape
     eye = np.eye(n)
     inner, near, far = (np.empty((count, n, n)) for _ in range(3))
@@ -415,14 +400,11 @@ def prepared(
         if leaders[leader] != leader:
             found = f"is tied to {leader}, which is tied to {leaders[leader]}"
             raise ModelError(found, argument=name, where=WHERE, fix="tie both to the same coordinate")
-        if name in fixed or leader in fixed or k not in carried:
-            variables.append(-1)
-            continue
-        variables.append(number_of.setdefault(leader, len(number_of)))
+        is_held = name in fixed or leader in fixed or k not in carried
+        variables.append(-1 if is_held else number_of.setdefault(leader, len(number_of)))
     _check_open(number_of)
     held = tuple(0.0 if variable >= 0 else float(value) for variable, value in zip(variables, values, strict=True))
-    factors = tuple(1.0 if variable >= 0 else 0.0 for variable in variables)
-    layout = Layout(links, tuple(variables), factors, held)
+    layout = Layout(links, tuple(variables), held)
     lower, upper, standing = np.full(layout.count, -np.inf), np.full(layout.count, np.inf), np.zeros(layout.count)
     for k, variable in reversed(list(enumerate(variables))):
         if variable >= 0:
@@ -471,8 +453,7 @@ def _of_skeleton(
             curves.append(chain)
             held.append(0.0)
     _check_open(number_of)
-    factors = tuple(1.0 if variable >= 0 else 0.0 for variable in variables)
-    layout = Layout(links, tuple(variables), factors, tuple(held), tuple(curves))
+    layout = Layout(links, tuple(variables), tuple(held), tuple(curves))
     known = [body.coordinates[name] for name in number_of]
     lower = np.array([each.lower if ranges and each.clamped else -np.inf for each in known])
     upper = np.array([each.upper if ranges and each.clamped else np.inf for each in known])

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
-from torsor.base.summary import titled_table
+from torsor.base.html_report import image, in_motion, terminal_table, write_html
 from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
@@ -26,7 +27,8 @@ from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable, OsimModel, by_foot, inspect, save
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
-from torsor.human.recordings.recording import LOADED, runs
+from torsor.human.recordings.recording import LOADED, at_times, checked_markers, runs
+from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
@@ -40,11 +42,25 @@ JOINTS = {
     "hip_flexion": "hip_flexion", "hip_adduction": "hip_adduction", "hip_rotation": "hip_rotation",
     "knee_flexion": "knee_angle", "ankle_flexion": "ankle_angle",
 }  # fmt: skip
+COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
+# Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.
+SHOWN = {
+    "hip_flexion": ("hip flexion", "hip extension"),
+    "knee_flexion": ("knee flexion", "knee extension"),
+    "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
+}
+SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
 
 
 @dataclass(frozen=True, eq=False)
-class GaitCurves:
-    """The curves of ``MeasuredGait``, which describes the fields, and adds tables, figures and files."""
+class MeasuredGait:
+    """What was found of a recording; made by ``measured_gait``.
+
+    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
+    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
+    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
+    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
+    """
 
     motion: MeasuredMotion
     mass: float
@@ -83,9 +99,7 @@ class GaitCurves:
 
     def angle(self, side: str, joint: str) -> Array:
         """Return an angle (K,) in degrees."""
-        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
-        q = self.motion.q if self.dynamics is None else self.dynamics.q
-        return np.degrees(q[:, at])
+        return np.degrees(self._q[:, self._index(side, joint)])
 
     def moment(self, side: str, joint: str) -> Array:
         """Return a joint moment (K,) in N m/kg."""
@@ -93,15 +107,15 @@ class GaitCurves:
 
     def power(self, side: str, joint: str) -> Array:
         """Return the power (K,) of a joint moment in W/kg."""
-        at = self.motion.body.coordinate_names.index(self.coordinate(side, joint))
-        return self.moment(side, joint) * self._dynamics.v[:, at]
+        return self.moment(side, joint) * self._dynamics.v[:, self._index(side, joint)]
 
     def force(self, side: str) -> Array:
         """Return the ground's force (K, 3) on a foot in body weights: to the right, up, forward."""
-        ground = self._ground.in_axes(HUMAN).without_unloaded()
+        if self.ground is None:
+            raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
+        ground = self.ground.in_axes(HUMAN).without_unloaded()
         own = ground.forces[:, ground.index(side)] * [-1.0, 1.0, 1.0]
-        found = np.stack([np.interp(self.times, ground.times, column) for column in own.T], axis=1)
-        return np.asarray(found / self._dynamics.weight)
+        return np.asarray(at_times(self.times, ground.times, own) / self._dynamics.weight)
 
     @cached_property
     def valid(self) -> Flags:
@@ -117,78 +131,11 @@ class GaitCurves:
         return self.dynamics
 
     @property
-    def _ground(self) -> GroundForces:
-        if self.ground is None:
-            raise ModelError("it has no ground forces", where=self.source, fix="give the ground forces too")
-        return self.ground
+    def _q(self) -> Array:
+        return self.motion.q if self.dynamics is None else self.dynamics.q
 
-
-COLOURS = {"right": "#1f4e8c", "left": "#d98b2b"}
-# Titles by joint, of the angle and of the moment, which is drawn in the direction that carries the body.
-SHOWN = {
-    "hip_flexion": ("hip flexion", "hip extension"),
-    "knee_flexion": ("knee flexion", "knee extension"),
-    "ankle_flexion": ("ankle dorsiflexion", "ankle plantarflexion"),
-}
-
-
-def plot(gait: GaitCurves, path: str | Path | None) -> "Figure":
-    """Return the figure: three joints, right and left, and below them the forces on the feet and the residual."""
-    rows = 1 if gait.dynamics is None else 4
-    figure = new_figure(11.0, 2.3 * rows + 0.9)
-    grid = figure.add_gridspec(rows, 3)
-    for column, (joint, (angle, moment)) in enumerate(SHOWN.items()):
-        axes = figure.add_subplot(grid[0, column])
-        _sides(axes, gait, lambda side, joint=joint: gait.angle(side, joint), angle, "deg")
-        if gait.dynamics is not None:
-            axes = figure.add_subplot(grid[1, column])
-            _sides(axes, gait, lambda side, joint=joint: -gait.moment(side, joint), f"{moment} moment", "N m/kg")
-            name = joint.partition("_")[0]
-            axes = figure.add_subplot(grid[2, column])
-            _sides(axes, gait, lambda side, joint=joint: gait.power(side, joint), f"{name} power", "W/kg")
-    if gait.dynamics is not None:
-        for column, (k, title) in enumerate(((1, "vertical force"), (2, "forward force"))):
-            axes = figure.add_subplot(grid[3, column])
-            _sides(axes, gait, lambda side, k=k: gait.force(side)[:, k], title, "body weights")
-        axes = figure.add_subplot(grid[3, 2])
-        size = np.linalg.norm(gait.dynamics.residual_force, axis=1) / gait.dynamics.weight
-        axes.plot(gait.times, 100 * size, color="0.3", linewidth=1.6)
-        _style(axes, gait, "residual force", "% of the weight")
-    for axes in figure.axes[-3:]:
-        axes.set_xlabel("time, s")
-    figure.axes[0].legend(fontsize=8, frameon=False)
-    whole = 1000 * float(np.sqrt(np.nanmean(gait.motion.errors**2)))
-    how = f"{len(gait.motion.markers.names)} markers, {whole:.1f} mm RMS"
-    grey = "" if gait.valid.all() else "; grey: motion and ground forces do not agree, a foot may be on no plate"
-    figure.suptitle(label_of_title(f"{gait.source}: {gait.mass:.4g} kg, {how}{grey}"))
-    return saved(figure, path, dpi=100)
-
-
-def _sides(axes: Any, gait: GaitCurves, curve: Any, title: str, unit: str) -> None:
-    for side in SIDES:
-        values = np.where(gait.valid | ~gait.valid.any(), curve(side), np.nan)
-        axes.plot(gait.times, values, color=COLOURS[side], linewidth=1.8, label=side)
-    _style(axes, gait, title, unit)
-
-
-def _style(axes: Any, gait: GaitCurves, title: str, unit: str) -> None:
-    for first, last in runs(~gait.valid):
-        axes.axvspan(gait.times[first], gait.times[last], color="0.93", linewidth=0, zorder=0)
-    styled(axes, title, unit)
-    axes.set_xlim(gait.times[0], gait.times[-1])
-
-
-SLIDES = ("tx", "ty", "tz")  # ends of the names of coordinates in m
-
-
-class MeasuredGait(GaitCurves):
-    """What was found of a recording; made by ``measured_gait``.
-
-    ``motion`` is the result of inverse kinematics, ``dynamics`` that of inverse dynamics and ``ground`` the forces on
-    the feet (both None without ground forces), ``person`` the scaled body (None with a skeleton of OpenSim),
-    ``findings`` are likely mistakes of the recording. Angles are in degrees, moments and powers are divided by the mass
-    (kg). Moments are those of the muscles, positive as the angles are: hip and knee flexion, ankle dorsiflexion.
-    """
+    def _index(self, side: str, joint: str) -> int:
+        return self.motion.body.coordinate_names.index(self.coordinate(side, joint))
 
     def tables(self) -> list[RenderableType]:
         """Return tables for the terminal: what was measured, and extremes of angles, moments and powers."""
@@ -200,12 +147,8 @@ class MeasuredGait(GaitCurves):
         for side in SIDES:
             for joint in JOINTS:
                 kinds = [self.angle] if self.dynamics is None else [self.angle, self.moment, self.power]
-                curves = [kind(side, joint)[self.valid] for kind in kinds]
-                digits = (1, 2, 2)
-                cells = [
-                    f"{each.min():.{n}f} to {each.max():.{n}f}" if len(each) else "-"
-                    for each, n in zip(curves, digits, strict=False)
-                ]
+                curves = zip((kind(side, joint)[self.valid] for kind in kinds), (1, 2, 2), strict=False)
+                cells = [f"{each.min():.{n}f} to {each.max():.{n}f}" if len(each) else "-" for each, n in curves]
                 shown.add_row(f"{side} {joint.replace('_', ' ')}", *cells)
         return [facts, shown]
 
@@ -234,18 +177,18 @@ class MeasuredGait(GaitCurves):
     def columns(self) -> list[Column]:
         """Return the columns of a .csv file: angles, moments and powers of all coordinates, forces on the feet."""
         names = self.motion.body.coordinate_names
-        q = self.motion.q if self.dynamics is None else self.dynamics.q
-        found = [Column("time", "s", self.times)]
-        for k, name in enumerate(names):
-            slide = name.endswith(SLIDES)
-            found.append(Column(f"q {name}", "m" if slide else "deg", q[:, k] if slide else np.degrees(q[:, k])))
+        slides = [name.endswith(SLIDES) for name in names]
+        q = np.where(slides, self._q, np.degrees(self._q))
+
+        def of_all(what: str, units: Sequence[str], values: Array) -> list[Column]:
+            columns = zip(names, slides, values.T, strict=True)
+            return [Column(f"{what} {name}", units[slide], each) for name, slide, each in columns]
+
+        found = [Column("time", "s", self.times), *of_all("q", ("deg", "m"), q)]
         if self.dynamics is None:
             return found
-        for k, name in enumerate(names):
-            unit = "N" if name.endswith(SLIDES) else "N m"
-            found.append(Column(f"tau {name}", unit, self.dynamics.forces[:, k]))
-        for k, name in enumerate(names):
-            found.append(Column(f"power {name}", "W", self.dynamics.forces[:, k] * self.dynamics.v[:, k]))
+        found += of_all("tau", ("N m", "N"), self.dynamics.forces)
+        found += of_all("power", ("W", "W"), self.dynamics.forces * self.dynamics.v)
         for side in SIDES:
             force = self.force(side) * self.dynamics.weight
             ways = zip(("right", "up", "forward"), force.T, strict=True)
@@ -259,10 +202,8 @@ class MeasuredGait(GaitCurves):
 
     def table(self) -> MotionTable:
         """Return the angles (degrees, m) with the names of the coordinates, for a .mot file."""
-        names = self.motion.body.coordinate_names
-        values = self.motion.q.copy()
-        turns = [k for k, name in enumerate(names) if not name.endswith(SLIDES)]
-        values[:, turns] = np.degrees(values[:, turns])
+        names, q = self.motion.body.coordinate_names, self.motion.q
+        values = np.where([name.endswith(SLIDES) for name in names], q, np.degrees(q))
         return MotionTable(names, self.motion.times, values, in_degrees=True, title=self.source)
 
     def save(self, path: str | Path) -> None:
@@ -275,26 +216,48 @@ class MeasuredGait(GaitCurves):
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Return a figure of angles, moments, powers and ground forces over time, and write it to a path."""
-        return plot(self, path)
+        rows = 1 if self.dynamics is None else 4
+        figure = new_figure(11.0, 2.3 * rows + 0.9)
+        grid = figure.add_gridspec(rows, 3)
 
-    def _carrying(self) -> Array | None:
-        """Return the wrenches of the ground on links, without those of feet that hardly touch it: they act anywhere."""
-        external = None if self.dynamics is None else self.dynamics.external
-        if external is None:
-            return None
-        on = np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED
-        return np.where(on, external, 0.0)
+        def panel(row: int, column: int, curves: Mapping[str, Array], title: str, unit: str) -> None:
+            axes = figure.add_subplot(grid[row, column])
+            for name, values in curves.items():
+                shown = np.where(self.valid | ~self.valid.any(), values, np.nan) if name in SIDES else values
+                axes.plot(self.times, shown, color=COLOURS.get(name, "0.3"), linewidth=1.8, label=name)
+            for first, last in runs(~self.valid):
+                axes.axvspan(self.times[first], self.times[last], color="0.93", linewidth=0, zorder=0)
+            styled(axes, title, unit)
+            axes.set_xlim(self.times[0], self.times[-1])
+            if row == rows - 1:
+                axes.set_xlabel("time, s")
+
+        for column, (joint, (angle, moment)) in enumerate(SHOWN.items()):
+            panel(0, column, {side: self.angle(side, joint) for side in SIDES}, angle, "deg")
+            if self.dynamics is not None:
+                moments = {side: -self.moment(side, joint) for side in SIDES}
+                panel(1, column, moments, f"{moment} moment", "N m/kg")
+                powers = {side: self.power(side, joint) for side in SIDES}
+                panel(2, column, powers, f"{joint.partition('_')[0]} power", "W/kg")
+        if self.dynamics is not None:
+            for column, (k, title) in enumerate(((1, "vertical force"), (2, "forward force"))):
+                panel(3, column, {side: self.force(side)[:, k] for side in SIDES}, title, "body weights")
+            size = np.linalg.norm(self.dynamics.residual_force, axis=1) / self.dynamics.weight
+            panel(3, 2, {"residual": 100 * size}, "residual force", "% of the weight")
+        figure.axes[0].legend(fontsize=8, frameon=False)
+        whole = 1000 * float(np.sqrt(np.nanmean(self.motion.errors**2)))
+        how = f"{len(self.motion.markers.names)} markers, {whole:.1f} mm RMS"
+        grey = "" if self.valid.all() else "; grey: motion and ground forces do not agree, a foot may be on no plate"
+        figure.suptitle(label_of_title(f"{self.source}: {self.mass:.4g} kg, {how}{grey}"))
+        return saved(figure, path, dpi=100)
 
     def trajectory(self) -> Trajectory:
         """Return the motion as a trajectory, for pages and viewers."""
-        body = self.motion.body
-        if self.dynamics is None:
-            q = self.motion.q
-            v = a = tau = np.zeros_like(q)
-            external = None
-        else:
-            q, v, a, tau = (getattr(self.dynamics, name) for name in ("q", "v", "a", "forces"))
-            external = self._carrying()
+        body, own, q = self.motion.body, self.dynamics, self._q
+        v, a, tau = np.zeros((3, *q.shape)) if own is None else (own.v, own.a, own.forces)
+        external = None if own is None else own.external
+        if external is not None:  # without feet that hardly touch the ground: their forces act anywhere
+            external = np.where(np.linalg.norm(external[..., 3:], axis=2, keepdims=True) > LOADED, external, 0.0)
         if isinstance(body, Robot):
             return Trajectory(body, self.times, q, v, a, tau, external=external)
         x, xd, xdd = body.states(q, v, a)
@@ -326,14 +289,9 @@ def measured_gait(
 
     Likely mistakes of the recording are given as warnings, and kept as ``findings``.
     """
-    instance_of(
-        markers, Markers, WHERE, "markers", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
-    for part, kind, what in (
-        (forces, GroundForces, "forces"),
-        (standing, Markers, "standing"),
-        (model, OsimModel, "model"),
-    ):
+    checked_markers(markers, WHERE, "markers")
+    given = {"forces": (forces, GroundForces), "standing": (standing, Markers), "model": (model, OsimModel)}
+    for what, (part, kind) in given.items():
         if part is not None:
             instance_of(part, kind, WHERE, what)
     half = 0.5 * markers.rate if markers.rate else math.inf  # mistakes are told before the fit
@@ -367,8 +325,7 @@ def _who(
 ) -> tuple[Person | None, Robot | Skeleton, Any, Markers]:
     """Return the person (None for a skeleton), the body, the markers on it, and the recording in its axes."""
     if model is not None:
-        given: Sequence[tuple[str, object]] = (("mass", mass), ("standing", standing))
-        for name, value in given:
+        for name, value in (("mass", mass), ("standing", standing)):
             if value is not None:
                 fix = f"leave out {name}, or scale the model first: torsor.human.measured.scaled_skeleton(model, ...)"
                 raise ModelError("is given with a model, which has its own", argument=name, where=WHERE, fix=fix)
@@ -380,3 +337,16 @@ def _who(
     still = standing.in_axes(HUMAN) if standing is not None and standing.axes else standing
     person = scaled_person(own, mass, height, sex, standing=still)
     return person, person.body, person.markers, own
+
+
+def write_measured_report(path: str | Path, gait: MeasuredGait) -> Path:
+    """Write the report of a measured gait (``torsor.human.measured``): one page (HTML) that opens offline.
+
+    It has what was measured, likely mistakes of the recording, a figure of angles, moments, powers and forces, and the
+    motion in 3D.
+    """
+    instance_of(gait, MeasuredGait, "report", "gait", allowed="a result of torsor.human.measured.measured_gait")
+    name = f"{gait.source}: {gait.mass:.4g} kg"
+    parts = [f"<h1>{escape(name)}</h1>", *(f"<p>{escape(str(each))}</p>" for each in gait.findings)]
+    parts += [image(gait.plot()), *(terminal_table(each) for each in gait.tables())]
+    return write_html(Path(path), name, [*parts, *in_motion(gait.trajectory(), name)])

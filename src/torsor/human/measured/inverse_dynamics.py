@@ -16,9 +16,9 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import flag, frozen_array, known_name, number, table, whole_number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.inverse_kinematics import check_upright
-from torsor.human.measured.skeleton import Skeleton
+from torsor.human.measured.skeleton import Skeleton, tree_of
 from torsor.human.recordings import GroundForces
-from torsor.human.recordings.recording import runs
+from torsor.human.recordings.recording import at_times, runs
 from torsor.identification.differentiation import differentiate
 from torsor.robot.robot import Robot
 
@@ -113,8 +113,7 @@ def inverse_dynamics(
         >>> bool(np.abs(found.residual_force).max() < 1e-9), round(float(found.moment("right_ankle_flexion")[9]), 2)
         (True, -10.11)
     """
-    tree = model.tree if isinstance(model, Skeleton) else model
-    names = model.names if isinstance(model, Skeleton) else model.coordinate_names
+    tree, names = tree_of(model), model.coordinate_names
     when = frozen_array(times, (np.size(times),), WHERE, "times")
     positions = frozen_array(q, (len(when), len(names)), WHERE, "q")
     x, v, a = _rates(when, positions, cutoff, order)
@@ -146,8 +145,7 @@ def _check_residual(found: MeasuredDynamics, edge: float) -> None:
 def _rates(times: Array, q: Array, cutoff: float | None, order: int) -> tuple[Array, Array, Array]:
     whole_number(order, WHERE, "order", most=12)
     if cutoff is None:
-        nyquist = 0.5 * (len(times) - 1) / float(times[-1] - times[0])
-        return differentiate(times, q, nyquist, order=12, ends="straight", where=WHERE)
+        cutoff, order = 0.5 * (len(times) - 1) / float(times[-1] - times[0]), 12  # half of the rate
     cutoff = number(cutoff, WHERE, "cutoff (Hz)", above=0.0)
     return differentiate(times, q, cutoff, order=order, ends="straight", where=WHERE)
 
@@ -169,8 +167,7 @@ def _links(tree: Robot, feet: Mapping[str, str] | None) -> dict[str, str]:
 def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: Mapping[str, str], check: bool) -> Array:
     """Return the wrenches (K, links, 6) of the ground on all links, in their axes at their origins."""
     on = ground.without_unloaded(NOTHING)
-    wrench = on.wrench()
-    poses = tree.poses(q)
+    wrench, poses = on.wrench(), tree.poses(q)
     external = np.zeros((len(times), len(tree.links), 6))
     for side, link in feet.items():
         if side not in on.names:
@@ -181,7 +178,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
         if times[0] < on.times[0] - 1e-9 or times[-1] > on.times[-1] + 1e-9:
             spans = f"{on.times[0]:g} to {on.times[-1]:g} s, motion from {times[0]:g} to {times[-1]:g} s"
             raise ModelError(f"ground forces from {spans}", where=WHERE, fix="cut the motion: between(first, last)")
-        own = np.stack([np.interp(times, on.times, column) for column in wrench[:, at].T], axis=1)
+        own = at_times(times, on.times, wrench[:, at])
         k = tree.place(link).link
         R, p = poses[:, k, :3, :3], poses[:, k, :3, 3]
         n, f = own[:, :3] - np.cross(p, own[:, 3:]), own[:, 3:]
@@ -193,7 +190,7 @@ def _external(tree: Robot, q: Array, times: Array, ground: GroundForces, feet: M
 
 def _check_place(tree: Robot, poses: Array, times: Array, ground: GroundForces, at: int, side: str, link: str) -> None:
     """Warn of forces that act far from the foot that they are said to act on."""
-    centers = np.stack([np.interp(times, ground.times, column) for column in ground.centers[:, at].T], axis=1)
+    centers = at_times(times, ground.times, ground.centers[:, at])
     place = tree.place(link)
     T = poses[:, place.link] @ place.pose
     far = np.linalg.norm(centers - T[:, :3, 3], axis=1) > REACH

@@ -7,14 +7,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import frozen_array, instance_of, number
 from torsor.base.errors import ModelError, listing, warn
 from torsor.human.measured.fitting import (
     LEAST_DAMPING,
     Fit,
     Fitted,
-    Mask,
     coordinates_of,
     fit_frames,
     fit_smoothly,
@@ -24,16 +23,13 @@ from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton
 from torsor.human.recordings import Markers
 from torsor.human.recordings.axes import HUMAN, OPENSIM, up_axis
-from torsor.human.recordings.recording import runs
+from torsor.human.recordings.recording import at_times, checked_markers, runs
 from torsor.mechanism import Mechanism
 from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
-
-    ``weights`` (K, M). By singular value decomposition (Kabsch 1976).
-    """
+    """Return rotations and translations (K, 3) of points (M, 3) nearest to (K, M, 3), weighted (Kabsch 1976)."""
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
     centre = np.einsum("km,kmi->ki", weights, measured) / total
@@ -45,10 +41,7 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 
 
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
-    """Return variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
-
-    A body whose first six joints are not three slides and three hinges at right angles stays in the posture.
-    """
+    """Return variables (K, n) of the standing posture, moved onto the markers of each frame if its root is free."""
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
     ways = _free_root(body)
@@ -64,7 +57,10 @@ def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
     x[:, 3:6] = _angles(R, ways[3:])
     x[:, :3] = (R @ poses[5, :3, 3] + t - body.poses(x)[:, 5, :3, 3]) @ np.linalg.inv(ways[:3])
     for k in range(6):
-        slope, constant = _line(fit, k)
+        slope, constant = 1.0, 0.0  # of the position, which moves by its variable
+        for curve in layout.curves[k] if layout.curves else ():
+            by, at = curve.line or (1.0, 0.0)
+            slope, constant = by * slope, by * constant + at
         y[:, layout.variables[k]] = (x[:, k] - constant) / slope
     return y
 
@@ -78,15 +74,6 @@ def _free_root(body: Robot) -> Array | None:
     ways = np.einsum("kij,kj->ki", turns, np.array([joint.axis for joint in body.joints[:6]]))
     square = all(np.allclose(each @ each.T, np.eye(3), atol=1e-9) for each in (ways[:3], ways[3:]))
     return ways if square else None
-
-
-def _line(fit: Fit, k: int) -> tuple[float, float]:
-    """Return the slope and the constant of a position of the root, which moves by its variable."""
-    slope, constant = 1.0, 0.0
-    for curve in fit.layout.curves[k] if fit.layout.curves else ():
-        by, at = curve.line or (1.0, 0.0)
-        slope, constant = by * slope, by * constant + at
-    return slope, constant
 
 
 def _angles(R: Array, axes: Array) -> Array:
@@ -117,8 +104,8 @@ class MeasuredMotion:
     times: Array
     q: Array
     errors: Array
-    converged: Mask
-    determined: Mask
+    converged: Flags
+    determined: Flags
     swapped: tuple[tuple[int, int, str, str], ...] = ()
 
     @cached_property
@@ -148,10 +135,7 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """What a user should know, in sentences: swapped markers, frames that are not determined or converged.
-
-        Frames count from 1 there, as in files.
-        """
+        """Sentences about swapped markers, and frames (from 1) that did not converge or are not determined."""
         found = [
             f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
@@ -165,31 +149,25 @@ class MeasuredMotion:
     def __str__(self) -> str:
         frame, name, distance = self.worst
         whole = np.sqrt(np.nanmean(self.errors**2))
-        lines = [
-            f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, "
-            f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
-        ]
-        return "\n".join(lines + self.warnings)
+        worst = f"worst {1000 * distance:.1f} mm ({name}, frame {frame + 1})"
+        line = f"{len(self.q)} frames, {self.errors.shape[1]} markers: {1000 * whole:.1f} mm RMS, {worst}"
+        return "\n".join([line, *self.warnings])
 
 
 def swapped_pairs(
-    fit: Fit, found: Fitted, measured: Array, seen: Mask, names: tuple[str, ...]
+    fit: Fit, found: Fitted, measured: Array, seen: Flags, names: tuple[str, ...]
 ) -> tuple[tuple[int, int, str, str], ...]:
-    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names.
-
-    The places of the markers in a doubtful frame are taken from the nearest frames that fit well, where there are any.
-    """
+    """Return (first frame, last frame, marker, marker) where two markers fit much better with exchanged names."""
     places = fit.places(found.y)
     errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
     doubtful = errors.max(axis=1) > FAR
     if not doubtful.any():
         return ()
-    if not doubtful.all():
+    if not doubtful.all():  # places in a doubtful frame are those of the frames around it that fit well
         frames, good = np.arange(len(places)), np.flatnonzero(~doubtful)
-        y = np.stack([np.interp(frames, good, column) for column in found.y[good].T], axis=1)
-        places = fit.places(y)
+        places = fit.places(at_times(frames, good, found.y[good]))
         errors = np.where(seen, np.linalg.norm(places - measured, axis=2), 0.0)
-    found_in: dict[tuple[str, str], Mask] = {}
+    found_in: dict[tuple[str, str], Flags] = {}
     for k in np.flatnonzero(doubtful).tolist():
         far = np.flatnonzero(errors[k] > FAR).tolist()
         for i, one in enumerate(far):
@@ -280,7 +258,7 @@ def inverse_kinematics(
     smooth, tolerance = number(smooth, WHERE, "smooth", least=0.0), number(tolerance, WHERE, "tolerance", above=0.0)
     posture = None if start is None else frozen_array(start, (len(body.coordinate_names),), WHERE, "start")
     fit = prepared(body, used, posture, frozen, tied, ranges=ranges)
-    seen: Mask = np.asarray(np.isfinite(positions).all(axis=2))
+    seen: Flags = np.asarray(np.isfinite(positions).all(axis=2))
     weights = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], positions, 0.0)
     found = fitted_recording(fit, measured, weights, tolerance)
@@ -298,12 +276,8 @@ def inverse_kinematics(
 def checked_recording(markers: MarkerSet, recording: Markers) -> tuple[MarkerSet, Array, Array]:
     """Return the markers that a recording has, its times (K,) and their positions (K, M, 3) in m."""
     instance_of(markers, MarkerSet, WHERE, "markers", allowed="a MarkerSet")
-    instance_of(
-        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(recording, WHERE, "recording")
     names, times, positions = list(recording.names), recording.times, recording.positions
-    if not len(times):
-        raise ModelError("the recording has no frame", where=recording.source)
     known = [name for name in markers.names if name in names]
     if len(known) < 3 and len(known) < len(markers.names):
         found = f"the recording has {len(known)} of the markers of the set ({listing(markers.names)})"
@@ -342,8 +316,7 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
     coarse = fit_frames(fit, y, measured[first], weights[first], tolerance)
     good = coarse.converged & coarse.determined
     if good.any():
-        known, values = first[good], coarse.y[good]
-        y = np.stack([np.interp(np.arange(count), known, column) for column in values.T], axis=1)
+        y = at_times(np.arange(count), first[good], coarse.y[good])
     else:
         y = standing_start(fit, measured, weights)
     found = fit_frames(fit, y, measured, weights, tolerance, LEAST_DAMPING)
@@ -356,44 +329,29 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit with frames that are not determined, or jump, as near as possible to the frames around them.
-
-    A frame with few markers may have two solutions that fit as well, such as a forearm that is turned the other way.
-    """
+    """Return the fit with frames that jump or are open (a forearm turned the other way) near to those around them."""
     jumps = np.zeros(len(found.y), dtype=bool)
     jumps[1:-1] = np.abs(np.diff(found.y, 2, axis=0)).max(axis=1) > JUMP
     good = np.flatnonzero(found.determined & found.converged & ~jumps)
     open_ = np.flatnonzero(~found.determined | jumps)
     if not len(good) or not len(open_):
         return found
-    start = np.stack([np.interp(open_, good, column) for column in found.y[good].T], axis=1)
+    start = at_times(open_, good, found.y[good])
     again = fit_frames(fit, start, measured[open_], weights[open_], tolerance)
-    fits = again.cost <= found.cost[open_] / BETTER
-    y, cost, converged, determined = (each.copy() for each in vars(found).values())
-    chosen = open_[fits]
-    y[chosen], cost[chosen], converged[chosen] = again.y[fits], again.cost[fits], again.converged[fits]
-    determined[chosen] = again.determined[fits]
-    return Fitted(y, cost, converged, determined)
+    return found.replaced(open_, again, again.cost <= found.cost[open_] / BETTER)
 
 
 def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
-    """Return a better fit of doubtful frames, from the nearest frames that are good; None if there is none.
-
-    A frame in another minimum than its neighbours, with an elbow bent the other way, fits much worse than they do.
-    """
+    """Return a better fit of frames that fit much worse than good ones beside them, from these; None without any."""
     rms = np.sqrt(found.cost / np.maximum(weights.sum(axis=1), 1e-30))
     doubtful = ~found.converged | (rms > WORSE * np.median(rms) + TINY)
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)
     if not len(good) or not len(bad):
         return None
-    y, cost, converged, determined = (each.copy() for each in vars(found).values())
-    after = np.searchsorted(good, bad)
-    improved = False
+    after, best = np.searchsorted(good, bad), found
     for nearest in (good[np.minimum(after, len(good) - 1)], good[np.maximum(after - 1, 0)]):
         again = fit_frames(fit, found.y[nearest], measured[bad], weights[bad], tolerance)
-        better = again.cost < cost[bad] * BETTER
-        improved |= bool(better.any())
-        chosen = bad[better]
-        y[chosen], cost[chosen] = again.y[better], again.cost[better]
-        converged[chosen], determined[chosen] = again.converged[better], again.determined[better]
-    return Fitted(y, cost, converged, determined) if improved else None
+        better = again.cost < best.cost[bad] * BETTER
+        if better.any():
+            best = best.replaced(bad, again, better)
+    return None if best is found else best

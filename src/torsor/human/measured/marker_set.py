@@ -231,13 +231,10 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
         if found is None:
             strange.append(name)
             continue
-        key, side = found
-        landmark = LANDMARKS[key]
-        links = {link.name for link in body.links}
-        link = landmark.link if landmark.link in links else f"{side}_{landmark.link}"
+        (key, side), landmark = found, LANDMARKS[found[0]]
+        link = landmark.link if landmark.link in body.link_names else f"{side}_{landmark.link}"
         places[name] = link, _place(body, key, side)
-        if landmark.free:
-            free.add(name)
+        free |= {name} if landmark.free else set()
     if strange and unknown == "raise":
         allowed = f"names of {', '.join(LANDMARKS)}, with a side"
         fix = 'unknown="drop", or a MarkerSet with their links'
@@ -247,19 +244,13 @@ def marker_set(body: Robot, names: Iterable[str], unknown: str = "raise") -> Mar
 
 def spreads(markers: MarkerSet) -> Array:
     """Return how well the place of each marker on its link is known (M,), in m; free and unknown ones are infinite."""
-    found = []
-    for name in markers.names:
-        known = recognised(name)
-        loose = name in markers.free or known is None
-        found.append(np.inf if loose or known is None else LANDMARKS[known[0]].spread)
-    return np.array(found)
+    known = {name: recognised(name) for name in markers.names if name not in markers.free}
+    spread = {name: LANDMARKS[each[0]].spread for name, each in known.items() if each is not None}
+    return np.array([spread.get(name, np.inf) for name in markers.names])
 
 
 def far_ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return the origin (M, 3), on its link, of the joint that a marker sits at, if it is the lower end of its link.
-
-    Such a marker moves with the length of the link.
-    """
+    """Return the origin (M, 3) of the joint at the far end of its link that a marker sits at, with which it moves."""
     found = np.zeros((len(markers.names), 3))
     for k, name in enumerate(markers.names):
         key, side = recognised(name) or ("", "")

@@ -21,7 +21,6 @@ Hessian has f'' times the gradient by the position on its diagonal.
 The same tree gives the order of elimination without fill-in, from the tips to the root (section 6.5).
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import casadi as ca
@@ -42,14 +41,13 @@ Rates = tuple[ca.SX | float, ca.SX | float]  # the first and second derivative o
 class Layout:
     """What the equations of a recording depend on besides numbers that may change.
 
-    ``links`` are the indices of the links of the M markers. Position k of the robot is ``fixed[k]`` plus ``factors[k]``
-    times variable ``variables[k]``; -1 stands for no variable: the position is fixed. With ``curves``, position k is
-    curves[k] of the variable, one after the other, and ``factors`` are not used.
+    ``links`` are the indices of the links of the M markers. Position k of the robot is variable ``variables[k]``; -1
+    stands for no variable: the position is ``fixed[k]``. With ``curves``, position k is curves[k] of the variable, one
+    after the other.
     """
 
     links: tuple[int, ...]
     variables: tuple[int, ...]
-    factors: tuple[float, ...]
     fixed: tuple[float, ...]
     curves: tuple[tuple[Curve, ...], ...] = ()
 
@@ -61,23 +59,20 @@ class Layout:
     def positions(self, y: Array) -> Array:
         """Return the positions (..., nq) of variables (..., n)."""
         found: Array = np.zeros((*y.shape[:-1], len(self.variables))) + np.asarray(self.fixed)
-        for k, (variable, factor) in enumerate(zip(self.variables, self.factors, strict=True)):
+        for k, variable in enumerate(self.variables):
             if variable >= 0:
                 x = y[..., variable]
                 for curve in self.curves[k] if self.curves else ():
                     x = curve(x)[0]
-                found[..., k] += x if self.curves else factor * x
+                found[..., k] = x
         return found
 
     def moved(self, k: int, y: ca.SX) -> tuple[ca.SX, ca.SX | float, ca.SX | float]:
         """Return position k over the variables y (n), and its first and second derivative by its variable."""
-        variable, factor = self.variables[k], self.factors[k]
-        if variable < 0:
+        if self.variables[k] < 0:
             return ca.SX(self.fixed[k]), 0.0, 0.0
-        if not self.curves:
-            return self.fixed[k] + factor * y[variable], factor, 0.0
-        x, slope, bend = y[variable], ca.SX(1), ca.SX(0)
-        for curve in self.curves[k]:
+        x, slope, bend = y[self.variables[k]], ca.SX(1), ca.SX(0)
+        for curve in self.curves[k] if self.curves else ():
             x, own, second = curve.traced(x)
             slope, bend = own * slope, second * slope**2 + own * bend
         return x, slope, bend
@@ -85,10 +80,9 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The symbols of one frame: inputs, the places of the markers, cost, gradient (n x 1) and H as {(i, j): entry}."""
+    """The symbols of one frame: inputs, cost, gradient (n x 1) and Hessian as {(i, j): entry}."""
 
     inputs: dict[str, ca.SX]
-    places: ca.SX
     cost: ca.SX
     gradient: ca.SX
     hessian: dict[tuple[int, int], ca.SX]
@@ -102,10 +96,7 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return the inputs y (n), offsets (links, 3) and local (M, 3), and the places of the markers over them.
-
-    ``offsets`` are the origins of the joints in their parents, ``local`` the places of the markers on their links.
-    """
+    """Return y (n), origins of joints ``offsets`` (links, 3), ``local`` places (M, 3), and the markers over them."""
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
     inputs["local"] = ca.SX.sym("local", count, 3)
@@ -132,7 +123,7 @@ def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX],
 def equations(robot: Robot, layout: Layout) -> Equations:
     """Return the equations of one frame; further inputs are ``measured`` (M, 3) and ``weights`` (M).
 
-    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and the exact one where it is 1.
+    The Hessian is that of Gauss and Newton where the input ``exact`` is 0, and exact where it is 1.
     """
     inputs, places, tree, moved = _moved(robot, layout)
     inputs["measured"], inputs["weights"] = ca.SX.sym("measured", len(places), 3), ca.SX.sym("weights", len(places))
@@ -156,7 +147,7 @@ def equations(robot: Robot, layout: Layout) -> Equations:
             pull = _dot(axis, load.wrench)
             gradient[variable] += factor * pull
             wrench = load.times(axis, inputs["exact"])
-            for other, sum_of in _moving(k, at, tree, columns, layout, rates):
+            for other, sum_of in _moving(k, at, tree, columns, layout, rates).items():
                 twice = 2.0 if other == variable else 1.0
                 pair = max(other, variable), min(other, variable)
                 hessian[pair] = hessian.get(pair, ca.SX(0)) + twice * factor * _dot(sum_of, wrench)
@@ -164,7 +155,7 @@ def equations(robot: Robot, layout: Layout) -> Equations:
             hessian[own] = hessian.get(own, ca.SX(0)) + factor**2 * _dot(axis, wrench)
             if layout.curves:
                 hessian[own] += inputs["exact"] * bend * pull
-    return Equations(inputs, ca.horzcat(*places).T, cost, gradient, hessian)
+    return Equations(inputs, cost, gradient, hessian)
 
 
 class _Load:
@@ -221,8 +212,8 @@ def _columns(tree: Tree, moved: list[Move]) -> list[list[tuple[int, Twist]]]:
 
 def _moving(
     k: int, at: int, tree: Tree, columns: list[list[tuple[int, Twist]]], layout: Layout, rates: list[Rates]
-) -> Iterator[tuple[int, Twist]]:
-    """Yield, by variable, the sum of the twists of the coordinates before ``at`` that move body k."""
+) -> dict[int, Twist]:
+    """Return, by variable, the sum of the twists of the coordinates before ``at`` that move body k."""
     sums: dict[int, Twist] = {}
     body = k
     while body >= 0:
@@ -232,14 +223,11 @@ def _moving(
                 before = sums.get(variable, (ca.SX.zeros(3), ca.SX.zeros(3)))
                 sums[variable] = before[0] + factor * w, before[1] + factor * v
         body = tree.bodies[body].parent
-    yield from sums.items()
+    return sums
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right, and the smallest pivot, from L^T D L without fill-in of a tree.
-
-    The pivot is 0 where the markers do not determine the variables.
-    """
+    """Return H^-1 right by L^T D L, without fill-in, and the least pivot: 0 where markers leave variables open."""
     n = right.numel()
     rows: list[dict[int, ca.SX]] = [{} for _ in range(n)]
     for (i, j), entry in hessian.items():

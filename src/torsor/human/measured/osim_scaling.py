@@ -7,6 +7,7 @@ S x, and with m'/m the ratio of its masses the second moment of its mass, E = tr
     E' = m'/m S E S        I' = trace(E') - E'
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from torsor.human.measured.inverse_kinematics import inverse_kinematics
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.measured.skeleton import Skeleton, skeleton
 from torsor.human.recordings import Markers, OsimModel
+from torsor.human.recordings.recording import checked_markers
 from torsor.spatial import inverse_pose
 
 WHERE = "scaled skeleton"
@@ -95,12 +97,10 @@ def scaled_model(model: OsimModel, factors: Mapping[str, ArrayLike], mass: float
         by_body[name] = given
     ratio = 1.0 if mass is None else number(mass, WHERE, "mass (kg)", above=0.0) / model.mass
     bodies = {name: _scaled_body(body, by_body[name], ratio) for name, body in model.bodies.items()}
-    joints = {name: _scaled_joint(joint, by_body) for name, joint in model.joints.items()}
-    markers = {
-        name: each._replace(location=by_body.get(each.body, np.ones(3)) * each.location)
-        for name, each in model.markers.items()
-    }
-    shapes = tuple(_scaled_shape(each, by_body.get(each.body, np.ones(3))) for each in model.shapes)
+    factor = defaultdict(lambda: np.ones(3), by_body)  # 1 of the ground
+    markers = {name: each._replace(location=factor[each.body] * each.location) for name, each in model.markers.items()}
+    shapes = tuple(_scaled_shape(each, factor[each.body]) for each in model.shapes)
+    joints = {name: _scaled_joint(each, factor[each.parent], factor[each.child]) for name, each in model.joints.items()}
     return replace(model, bodies=bodies, joints=joints, markers=markers, shapes=shapes)
 
 
@@ -112,9 +112,7 @@ def scaled_skeleton(
     The skeleton takes the posture that fits its fixed markers; those that the file calls movable (clusters on thighs
     and shanks) are then put where they were measured.
     """
-    instance_of(
-        standing, Markers, WHERE, "standing", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(standing, WHERE, "standing")
     scaled = scaled_model(model, scale_factors(model, standing, measurements), mass)
     body = skeleton(scaled)
     known = [name for name in body.markers.names if name in standing.names]
@@ -152,22 +150,20 @@ def _scaled_body(body: OsimBody, factors: Array, ratio: float) -> OsimBody:
 def _scaled_shape(shape: OsimShape, factors: Array) -> OsimShape:
     """Return a surface scaled with its body; one that is turned takes the mean factors along its own axes."""
     along = pose_of(shape.place)[:3, :3].T ** 2 @ factors
-    place = np.concatenate([factors * shape.place[:3], shape.place[3:]])
-    return shape._replace(scale=along * shape.scale, place=place)
+    return shape._replace(scale=along * shape.scale, place=_moved(shape.place, factors))
 
 
-def _scaled_joint(joint: OsimJoint, factors: Mapping[str, Array]) -> OsimJoint:
-    """Return a joint whose frames, and whose slides on the parent, are scaled with their bodies."""
-    parent, child = (factors.get(name, np.ones(3)) for name in (joint.parent, joint.child))
-    places = (
-        np.concatenate([by * place[:3], place[3:]])
-        for by, place in ((parent, joint.parent_place), (child, joint.child_place))
-    )
+def _scaled_joint(joint: OsimJoint, parent: Array, child: Array) -> OsimJoint:
+    """Return a joint whose frames, and whose slides on the parent, are scaled by the factors of their bodies."""
     axes = tuple(
         each._replace(scale=each.scale * float(each.axis @ (parent * each.axis) / (each.axis @ each.axis)))
         if each.name.startswith("translation")
         else each
         for each in joint.axes
     )
-    before, after = places
+    before, after = _moved(joint.parent_place, parent), _moved(joint.child_place, child)
     return joint._replace(parent_place=before, child_place=after, axes=axes)
+
+
+def _moved(place: Array, factors: Array) -> Array:
+    return np.concatenate([factors * place[:3], place[3:]])

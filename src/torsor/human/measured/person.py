@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from torsor.base.arrays import Array
+from torsor.base.arrays import Array, Flags
 from torsor.base.checks import instance_of, number, table
 from torsor.base.errors import ModelError, listing, warn
 from torsor.compiler import AnyKernel
 from torsor.human.body.person import SEGMENTS, offset_factors, resized, segment_of
-from torsor.human.measured.fitting import Fit, Mask, fit_frames, kernels, prepared
+from torsor.human.measured.fitting import Fit, fit_frames, kernels, prepared
 from torsor.human.measured.inverse_kinematics import check_upright, checked_recording, fitted_recording, standing_start
 from torsor.human.measured.marker_set import (
     MarkerSet,
@@ -24,6 +24,7 @@ from torsor.human.measured.marker_set import (
 )
 from torsor.human.measured.normal_equations import moved_places
 from torsor.human.recordings import Markers
+from torsor.human.recordings.recording import checked_markers
 from torsor.library.human import human
 from torsor.robot.robot import Robot
 
@@ -76,10 +77,7 @@ class Knowledge:
 
 
 def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowledge, standing: int = 0) -> Calibrated:
-    """Return the person that fits frames (K, M, 3) best, from postures y (K, n).
-
-    The last ``standing`` frames are of a person who stands in the standing posture.
-    """
+    """Return the person that fits frames (K, M, 3) best, from postures y (K, n); the last ``standing`` are upright."""
     count, n = y.shape
     M, F = measured.shape[1], len(known.factors)
     play = np.full((count, n), PLAY**-2)
@@ -215,12 +213,10 @@ class Person:
 
     def __str__(self) -> str:
         lengths = ", ".join(f"{name} {1000 * each:.0f}" for name, each in self.lengths.items())
-        worst = max(self.residuals, key=lambda name: self.residuals[name], default="")
+        largest, worst = max(((each, name) for name, each in self.residuals.items()), default=(0.0, ""))
         total = np.sqrt(np.mean(np.square(list(self.residuals.values())))) if self.residuals else 0.0
-        return (
-            f"{self.body.mass:.1f} kg; lengths in mm: {lengths}\n"
-            f"markers: {1000 * total:.1f} mm RMS, worst {worst} {1000 * self.residuals.get(worst, 0.0):.1f} mm"
-        )
+        markers = f"markers: {1000 * total:.1f} mm RMS, worst {worst} {1000 * largest:.1f} mm"
+        return f"{self.body.mass:.1f} kg; lengths in mm: {lengths}\n{markers}"
 
 
 def scaled_person(
@@ -253,9 +249,7 @@ def scaled_person(
         0.44
     """
     mass = number(mass, WHERE, "mass (kg)", above=0.0)
-    instance_of(
-        recording, Markers, WHERE, "recording", allowed="Markers, such as torsor.human.recordings.load(path).markers"
-    )
+    checked_markers(recording, WHERE, "recording")
     body = human(height, mass, sex)
     check_upright(body, recording.axes, recording.source)
     chosen = _chosen(body, recording, markers, weights)
@@ -265,7 +259,7 @@ def scaled_person(
         frames = np.concatenate([frames, _upright(used, standing)])
     check_pelvis(used, recording)
     used = _with_pelvis(used, frames)
-    seen: Mask = np.asarray(np.isfinite(frames).all(axis=2))
+    seen: Flags = np.asarray(np.isfinite(frames).all(axis=2))
     given = np.where(seen, [used.weight(name) for name in used.names], 0.0)
     measured = np.where(seen[..., None], frames, 0.0)
     spread, masks = spreads(used), offset_factors(body)

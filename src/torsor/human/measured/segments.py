@@ -26,7 +26,7 @@ from torsor.base.errors import ModelError
 from torsor.dynamics import parameter_basis
 from torsor.human.measured.gait import MeasuredGait
 from torsor.human.measured.inverse_dynamics import CUTOFF, residual_wrench
-from torsor.human.measured.skeleton import Skeleton
+from torsor.human.measured.skeleton import Skeleton, tree_of
 from torsor.human.recordings.recording import runs
 from torsor.identification.bases import environment_forces, free_coordinates
 from torsor.identification.physical import EXACT, Estimate, Prior, nearest_physical
@@ -68,11 +68,11 @@ class Segments:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the segments: the links with a mass."""
-        return tuple(link.name for link in _tree(self.prior).links if link.mass > 0)
+        return tuple(link.name for link in tree_of(self.prior).links if link.mass > 0)
 
     def mass(self, *names: str) -> tuple[float, float]:
         """Return the mass (kg) of one segment, or of several together, and its standard deviation."""
-        links = [link.name for link in _tree(self.body).links]
+        links = [link.name for link in tree_of(self.body).links]
         for name in names:
             known_name(name, self.names, WHERE, "segment")
         at = np.array([10 * links.index(name) for name in names], dtype=int)
@@ -82,7 +82,7 @@ class Segments:
     @property
     def masses(self) -> dict[str, tuple[float, float, float]]:
         """Mass in the tables, identified mass and its standard deviation (kg) of each segment."""
-        given = {link.name: float(link.mass) for link in _tree(self.prior).links}
+        given = {link.name: float(link.mass) for link in tree_of(self.prior).links}
         return {name: (given[name], *self.mass(name)) for name in self.names}
 
     def __str__(self) -> str:
@@ -91,10 +91,8 @@ class Segments:
             lines.append(f"{name:16} {given:10.3f}   {value:.3f} ± {1.96 * deviation:.3f}")
         used, unseen = self.frames
         where = f"{unseen} frames not used" if unseen else f"{used} frames used"
-        lines.append(
-            f"residual of {where}, RMS: {self.before[0]:.1f} N and {self.before[1]:.1f} N m before, "
-            f"{self.after[0]:.1f} N and {self.after[1]:.1f} N m after"
-        )
+        before, after = (f"{force:.1f} N and {moment:.1f} N m" for force, moment in (self.before, self.after))
+        lines.append(f"residual of {where}, RMS: {before} before, {after} after")
         return "\n".join([*lines, CAVEAT])
 
 
@@ -127,7 +125,7 @@ def identify_segments(
         raise ModelError("no gait", where=WHERE, allowed="one result of measured_gait or more")
     spread, held_out = positive(spread, WHERE, "spread"), number(held_out, WHERE, "held_out", least=0.0, below=1.0)
     body = gaits[0].motion.body
-    tree, mass = _tree(body), gaits[0].mass
+    tree, mass = tree_of(body), gaits[0].mass
     used, unseen = _split([_rows(each, tree) for each in gaits], held_out)
     columns = np.array([10 * k + n for k, link in enumerate(tree.links) if link.mass > 0 for n in range(10)])
     count = sum(len(each.y) for each in used)
@@ -143,9 +141,10 @@ def identify_segments(
         noise = np.sqrt(np.mean(np.concatenate(residuals) ** 2, axis=0))
         stretch = _correlation([each / noise for each in residuals])
         scale = 1 / (noise * np.sqrt(stretch))
-        M, beta = _triangle([np.column_stack([_stacked(each.Y, scale), _stacked(each.y, scale)]) for each in used])
-        whole = np.zeros((len(M), len(pi)))
-        whole[:, columns] = M
+        rows = np.concatenate([np.concatenate([each.Y, each.y[..., None]], axis=2) * scale[:, None] for each in used])
+        R = np.asarray(np.linalg.qr(rows.reshape(6 * count, -1), mode="r"))  # few rows with the same squares
+        whole, beta = np.zeros((len(R), len(pi))), R[:, -1]
+        whole[:, columns] = R[:, :-1]
         A, y = np.concatenate([whole, alike]), np.concatenate([beta, np.zeros(len(alike))])
         pi = nearest_physical(Estimate(A, y, np.eye(len(A))), prior, gamma, gaits[0].source, mass)
     covariance = _covariance(A[:, columns], pi[columns], gamma, mass)
@@ -166,10 +165,6 @@ class _Rows(NamedTuple):
         return _Rows(self.q[own], self.Y[own], self.y[own])
 
 
-def _tree(body: Robot | Skeleton) -> Robot:
-    return body.tree if isinstance(body, Skeleton) else body
-
-
 def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
     if isinstance(body, Skeleton):
         return replace(body, tree=body.tree.inertial.replaced(pi))
@@ -178,7 +173,7 @@ def _with(body: Robot | Skeleton, pi: Array) -> Robot | Skeleton:
 
 def _rows(gait: MeasuredGait, tree: Robot) -> list[_Rows]:
     """Return the equations of the stretches of frames in which motion and ground forces agree."""
-    own, found = gait.dynamics, _tree(gait.motion.body)
+    own, found = gait.dynamics, tree_of(gait.motion.body)
     if own is None or own.external is None:
         fix = "give a file of them too: measured_gait(markers, forces)"
         raise ModelError("no ground forces", where=gait.source, fix=fix)
@@ -215,17 +210,6 @@ def _split(gaits: list[list[_Rows]], held_out: float) -> tuple[list[_Rows], list
     return used, unseen
 
 
-def _stacked(x: Array, scale: Array) -> Array:
-    """Return the rows (6 K, ...) of x (K, 6, ...), each divided by its noise."""
-    return np.asarray(x * scale.reshape(1, 6, *[1] * (x.ndim - 2))).reshape(6 * len(x), *x.shape[2:])
-
-
-def _triangle(rows: list[Array]) -> tuple[Array, Array]:
-    """Return R and y of few rows with the same squares as all rows [Y, y]."""
-    R = np.asarray(np.linalg.qr(np.concatenate(rows), mode="r"))
-    return R[:, :-1], R[:, -1]
-
-
 def _correlation(residuals: list[Array]) -> float:
     """Return the number of frames that count as one: 1 + 2 sum of the autocorrelation, until it is negative."""
     total, lag = sum(float(np.sum(each**2)) for each in residuals), 1
@@ -239,10 +223,7 @@ def _correlation(residuals: list[Array]) -> float:
 
 
 def _alike(tree: Robot) -> Array:
-    """Return equations (r, p) that are zero if segments of both sides are mirror images, within ``ALIKE``.
-
-    The sagittal plane is across the axis along which the feet are apart in the standing posture.
-    """
+    """Return equations (r, p), zero if segments are mirror images across the axis along which they are apart."""
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
     pi, rows = tree.inertial.values, []

@@ -79,6 +79,11 @@ class Skeleton:
         return self.names.index(coordinate), function
 
 
+def tree_of(body: Robot | Skeleton) -> Robot:
+    """Return a body itself, or the tree of a skeleton."""
+    return body.tree if isinstance(body, Skeleton) else body
+
+
 def skeleton(model: OsimModel) -> Skeleton:
     """Return the tree of an OpenSim skeleton (``recordings.read_osim``), with the functions of its joints.
 

@@ -22,7 +22,7 @@ from torsor.human.measured.inverse_kinematics import MeasuredMotion
 from torsor.human.measured.marker_set import MarkerSet
 from torsor.human.recordings import GroundForces, Markers, MotionTable
 from torsor.human.recordings.axes import HUMAN
-from torsor.human.recordings.recording import LOADED
+from torsor.human.recordings.recording import LOADED, at_times
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import grounded_term, walk_of
 from torsor.motion import MotionProblem, Node, Reference
@@ -34,6 +34,13 @@ from torsor.robot.robot import Robot
 WHERE = "tracking"
 SLIDES = ("tx", "ty", "tz")
 SIDEWAYS = 0.7  # cosine of the turn about the vertical from which a person does not go along z
+
+
+def _weighted(values: Array, weights: Sequence[float]) -> Array:
+    """Return weights and vectors (K, 4 M) of M measured vectors (K, M, 3); both are 0 where one is not known."""
+    known = np.isfinite(values).all(axis=2, keepdims=True)
+    found = np.concatenate([np.broadcast_to(np.reshape(weights, (-1, 1)), known.shape), values], axis=2)
+    return np.where(known, found, 0.0).reshape(len(values), -1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,13 +74,8 @@ class TrackMarkers(Cost):
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return weights and measured places of the markers (K, 4 M), between frames on straight lines."""
         times, positions = self.recording.times, self.recording.only(self._names).positions
-        at = times[0] + s * (times[-1] - times[0])
-        found = np.zeros((len(s), len(self._names), 4))
-        for k, name in enumerate(self._names):
-            places = np.stack([np.interp(at, times, column) for column in positions[:, k].T], axis=1)
-            seen = np.isfinite(places).all(axis=1)
-            found[seen, k, 0], found[seen, k, 1:] = self.markers.weight(name), places[seen]
-        return {self.title: found.reshape(len(s), -1)}
+        places = at_times(times[0] + s * (times[-1] - times[0]), times, positions)
+        return {self.title: _weighted(places, [self.markers.weight(name) for name in self._names])}
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squares."""
@@ -181,13 +183,8 @@ class TrackForces(Grounded, Cost):
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the data of ``Grounded``, and for each foot whether it counts and its force (K, 8)."""
-        given = self._values
-        at, found = np.linspace(0.0, 1.0, len(given)), np.zeros((len(s), 2, 4))
-        for k in range(2):
-            force = np.stack([np.interp(s, at, column) for column in given[:, k].T], axis=1)
-            known = np.isfinite(force).all(axis=1)
-            found[known, k, 0], found[known, k, 1:] = 1.0, force[known]
-        return {**super().data(s), self.title: found.reshape(len(s), -1)}
+        forces = at_times(s, np.linspace(0.0, 1.0, len(self._values)), self._values)
+        return {**super().data(s), self.title: _weighted(forces, [1.0, 1.0])}
 
     def integrand(self, node: Node) -> ca.SX:
         """Return 0: the whole cost is a sum of squares."""
@@ -225,9 +222,8 @@ def followed(
     walk_of(instance_of(problem, MotionProblem, WHERE_FOLLOWED, "problem", allowed="one of torsor.human.walking()"))
     first = number(first, WHERE_FOLLOWED, "first (s)")
     last = number(last, WHERE_FOLLOWED, "last (s)", above=first)
-    weight = dict(
-        zip(KINDS, by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights"), strict=True)
-    )
+    given = by_name({} if weights is None else weights, KINDS, 1.0, f"{WHERE_FOLLOWED}: weights")
+    weight = dict(zip(KINDS, given, strict=True))
     added = list[Cost]()
     if forces is not None:
         values = _sampled_forces(forces, first, last)
@@ -251,8 +247,7 @@ def _sampled_forces(forces: GroundForces, first: float, last: float) -> Array:
     own = forces.in_axes(HUMAN).without_unloaded(LOADED)
     _check_within(own.times, first, last, forces.source)
     feet = [own.index(side) for side in SIDES]
-    at, flat = np.linspace(first, last, SAMPLES), own.forces[:, feet].reshape(len(own), 6)
-    return np.stack([np.interp(at, own.times, column) for column in flat.T], axis=1).reshape(SAMPLES, 2, 3)
+    return at_times(np.linspace(first, last, SAMPLES), own.times, own.forces[:, feet])
 
 
 def _angles(problem: MotionProblem, motion: MeasuredMotion, first: float, last: float, weight: float) -> Reference:
@@ -287,14 +282,15 @@ def _placed(problem: MotionProblem, recording: Markers, markers: MarkerSet, firs
         fix = "add a marker of the heel, or leave the recording out"
         raise ModelError("no marker is on the right foot", where=recording.source, fix=fix)
     middle = first + (step.flat + step.heel_off) / 2 * (last - first) / walk.steps
-    places = [[np.interp(middle, own.times, column) for column in own.position(name).T] for name in feet]
+    places = at_times(np.array([middle]), own.times, own.only(feet).positions)[0]
     heel = np.array([-step.width / 2, 0.0, 0.0]) - body.place("right_heel").pose[:3, 3]
     there = heel + np.array([markers.places[name][1] for name in feet])
-    shift = finite_vector(np.mean(there - np.array(places), axis=0))
+    shift = finite_vector(np.mean(there - places, axis=0))
     if shift is None:
         text = f"the markers of the right foot are not seen at {middle:g} s"
         raise ModelError(text, where=recording.source, fix="fill their gaps (fill_gaps)")
-    return own.between(first, last).with_positions(own.between(first, last).positions + shift * [1.0, 0.0, 1.0])
+    within = own.between(first, last)
+    return within.with_positions(within.positions + shift * [1.0, 0.0, 1.0])
 
 
 def _check_within(times: Array, first: float, last: float, source: str) -> None:

@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,16 +61,11 @@ class Parameters:
     def floats(self, name: str) -> Array:
         """Return the numbers of a parameter (n,), none where it is absent or damaged."""
         found = self.reader.get(name)
-        if found is None or found.bytes_per_element not in (1, 2, 4):
+        size = 0 if found is None else found.bytes_per_element
+        if size not in (1, 2, 4):
             return np.zeros(0)
-        data = bytes(found.bytes)[: 4 * (len(found.bytes) // 4)] if found.bytes_per_element == 4 else bytes(found.bytes)
-        if found.bytes_per_element == 4:
-            numbers = self._floats(data)
-        elif found.bytes_per_element == 2:
-            numbers = np.frombuffer(data[: 2 * (len(data) // 2)], dtype=f"{self._order}i2")
-        else:
-            numbers = np.frombuffer(data, dtype=np.int8)
-        return np.array(numbers, dtype=float)
+        data = bytes(found.bytes)[: size * (len(found.bytes) // size)]
+        return np.array(self.numbers(data, size), dtype=float)
 
     def words(self, name: str) -> list[str]:
         """Return the words of a parameter, none where it is absent."""
@@ -81,11 +76,6 @@ class Parameters:
         pieces = [data[k : k + length] for k in range(0, len(data), length)]
         return [piece.decode("utf-8", errors="replace").strip(" \0") for piece in pieces]
 
-    def dimension(self, name: str) -> int:
-        """Return the first dimension of a parameter, 0 where it has none."""
-        found = self.reader.get(name)
-        return int(found.dimensions[0]) if found is not None and found.dimensions else 0
-
     def labels(self, group: str, count: int, what: str) -> list[str]:
         """Return as many names as there are markers or channels; LABELS2 and so on go on after 255."""
         names = self.words(f"{group}:LABELS")
@@ -93,23 +83,20 @@ class Parameters:
             names += self.words(f"{group}:LABELS{k}")
         return [name or f"{what} {k + 1}" for k, name in enumerate((names + [""] * count)[:count])]
 
-    @cached_property
-    def offsets(self) -> Array:
-        """The offsets (A,) of the analog channels, before they are scaled."""
-        found = self.floats("ANALOG:OFFSET")
-        return self._for_channels(found % 65536 if self.unsigned else found, 0.0)
+    @property
+    def calibration(self) -> tuple[Array, Array]:
+        """The offsets (A,) of the analog channels before they are scaled, and their scales (A,)."""
+        offset, general = self.floats("ANALOG:OFFSET"), self.floats("ANALOG:GEN_SCALE")
+        offsets, scales = np.zeros(self.channels), np.ones(self.channels)
+        given = (offsets, offset % 65536 if self.unsigned else offset), (scales, self.floats("ANALOG:SCALE"))
+        for found, values in given:
+            found[: len(values)] = values[: self.channels]
+        return offsets, scales * (general[0] if len(general) else 1.0)
 
-    @cached_property
-    def scales(self) -> Array:
-        """The scales (A,) of the analog channels, in their units."""
-        general = self.floats("ANALOG:GEN_SCALE")
-        return self._for_channels(self.floats("ANALOG:SCALE"), 1.0) * (general[0] if len(general) else 1.0)
-
-    def numbers(self, data: bytes) -> NDArray[Any]:
-        """Return the numbers of the data section: float32, or int16."""
-        return self._floats(data) if self.is_float else np.frombuffer(data, dtype=f"{self._order}i2")
-
-    def _floats(self, data: bytes) -> NDArray[Any]:
+    def numbers(self, data: bytes, size: int) -> NDArray[Any]:
+        """Return floats of 4 bytes, or integers of 1 or 2."""
+        if size < 4:
+            return np.frombuffer(data, dtype=f"{self._order}i{size}")
         if self.reader.proc_type != "DEC":
             return np.frombuffer(data, dtype=f"{self._order}f4")
         # A number of DEC has its two 16-bit words in the other order, and four times the value of IEEE's.
@@ -120,11 +107,6 @@ class Parameters:
     @property
     def _order(self) -> str:
         return ">" if self.reader.proc_type == "MIPS" else "<"
-
-    def _for_channels(self, values: Array, missing: float) -> Array:
-        found = np.full(self.channels, missing)
-        found[: len(values)] = values[: self.channels]
-        return found
 
 
 # Force plates: forces, centres of pressure and free moments in the axes of the laboratory, from what a plate measures.
@@ -137,10 +119,7 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
 
 
 class Plate(NamedTuple):
-    """A plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
-
-    ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
-    """
+    """A plate: ``corners`` (4, 3) and ``origin`` (3,) in m, and calibrated ``channels`` (K, 6 or 8) in N, N m and m."""
 
     name: str
     type: int
@@ -162,6 +141,13 @@ def plate_axes(plate: Plate, where: str) -> Array:
     return R
 
 
+def upward(plate: Plate, where: str, above: Array | None) -> Array:
+    """Return the normal (3,) of a plate on the side of a point ``above`` it; without one, against its z axis."""
+    normal = plate_axes(plate, where)[:, 2]
+    side = -1.0 if above is None else np.sign((above - plate.corners.mean(axis=0)) @ normal)
+    return np.asarray(normal * side)
+
+
 def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tuple[Array, Array, Array]:
     """Return the force on the person, its centre of pressure and the free moment about it, each (K, 3), in lab axes.
 
@@ -175,12 +161,10 @@ def ground_reaction(plate: Plate, where: str, above: Array | None = None) -> tup
         >>> [each.round(9).tolist() for each in ground_reaction(plate, "walk.c3d")[:2]]
         [[[0.0, 0.0, 700.0]], [[0.2, 0.2, 0.0]]]
     """
-    R, center = plate_axes(plate, where), plate.corners.mean(axis=0)
-    force, pressed, free = _in_plate_axes(plate)
-    up = -R[:, 2] if above is None else R[:, 2] * np.sign((above - center) @ R[:, 2])
-    upward = force @ R.T @ up
-    sign = 1.0 if upward[np.argmax(np.abs(upward))] >= 0 else -1.0
-    return sign * force @ R.T + 0.0, center + pressed @ R.T, sign * free @ R.T + 0.0
+    R, (force, pressed, free) = plate_axes(plate, where), _in_plate_axes(plate)
+    pushed = force @ R.T @ upward(plate, where, above)
+    sign = 1.0 if pushed[np.argmax(np.abs(pushed))] >= 0 else -1.0
+    return sign * force @ R.T + 0.0, plate.corners.mean(axis=0) + pressed @ R.T, sign * free @ R.T + 0.0
 
 
 def _in_plate_axes(plate: Plate) -> tuple[Array, Array, Array]:
@@ -230,20 +214,16 @@ def read_c3d(path: str | Path, *, unit: str | None = None, axes: str | None = No
     markers, above = None, None
     if points.shape[1]:
         positions = points[:, :, :3] * TO_METRES[unit]
-        positions[(points[:, :, 3] < 0) | (points[:, :, :3] == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)] = (
-            np.nan
-        )
-        names, messages = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
-        for message in messages:
-            warn(message)
+        absent = (points[:, :, 3] < 0) | (positions == 0).all(axis=2) | ~np.isfinite(positions).all(axis=2)
+        positions[absent] = np.nan
+        names = unique_names(found.labels("POINT", points.shape[1], "marker"), path, "marker")
         markers = Markers(names, times, positions, found.rate, "", unit, path.name)
         above = None if np.isnan(positions).all() else np.nanmean(positions, axis=(0, 1))
     plates = _plates(path, found, analog, unit)
-    up = None if not plates else _upward(plates[0], path, above)
-    axes = likely_axes(markers, up) if axes is None else axes
+    if axes is None:
+        axes = likely_axes(markers, upward(plates[0], path.name, above) if plates else None)
     forces = _forces(path, found, plates, above, axes)
-    if markers is not None:
-        markers = Markers(markers.names, times, markers.positions, found.rate, axes, unit, path.name)
+    markers = None if markers is None else replace(markers, axes=axes)
     return Recording(path.name, markers, forces, None, _events(found))
 
 
@@ -316,23 +296,23 @@ def _frames(path: Path, content: bytes, found: Parameters) -> tuple[Array, Array
             raise ModelError(text.removesuffix(", which are used"), where=path.name, fix="copy it again")
         warn(text, where=path.name, fix="copy or export the file again")
     check_size(frames, width, path.name)
-    raw = content[start : start + frames * width * size]
-    numbers = found.numbers(raw).reshape(frames, width)
+    numbers = found.numbers(content[start : start + frames * width * size], size).reshape(frames, width)
     places = numbers[:, : 4 * points].reshape(frames, points, 4).astype(float)
     if not found.is_float:
         places[:, :, :3] *= abs(found.scale)
     measured = numbers[:, 4 * points :]
     if found.unsigned and not found.is_float:
         measured = measured.astype(np.int16).view(np.uint16)
-    analog = (measured.reshape(frames * each, channels).astype(float) - found.offsets) * found.scales
-    return places, analog
+    offsets, scales = found.calibration
+    return places, (measured.reshape(frames * each, channels).astype(float) - offsets) * scales
 
 
 def _plates(path: Path, found: Parameters, analog: Array, unit: str) -> list[Plate]:
     """Return the force plates; one of a type that is not known, or without corners, is left out with a warning."""
     count = min(int(next(iter(found.floats("FORCE_PLATFORM:USED")), 0)), len(found.floats("FORCE_PLATFORM:TYPE")))
     corners, origins = found.floats("FORCE_PLATFORM:CORNERS"), found.floats("FORCE_PLATFORM:ORIGIN")
-    numbers, per_plate = found.floats("FORCE_PLATFORM:CHANNEL"), found.dimension("FORCE_PLATFORM:CHANNEL")
+    numbers, channel = found.floats("FORCE_PLATFORM:CHANNEL"), found.reader.get("FORCE_PLATFORM:CHANNEL")
+    per_plate = int(channel.dimensions[0]) if channel is not None and channel.dimensions else 0
     plates = list[Plate]()
     for k in range(count):
         name, kind = f"plate {k + 1}", int(found.floats("FORCE_PLATFORM:TYPE")[k])
@@ -380,14 +360,6 @@ def _in_si(data: Array, at: list[int], kind: int, found: Parameters, unit: str, 
 def _length(word: str, unit: str) -> float:
     """Return the metres in the unit of length of a moment (Nmm, N.m, ...) or a place."""
     return TO_METRES.get(word.lstrip("n*.· ").removesuffix("."), TO_METRES[unit])
-
-
-def _upward(plate: Plate, path: Path, above: Array | None) -> Array:
-    normal = plate_axes(plate, path.name)[:, 2]
-    if above is None:
-        return -normal
-    up: Array = normal * np.sign((above - plate.corners.mean(axis=0)) @ normal)
-    return up
 
 
 def _forces(path: Path, found: Parameters, plates: list[Plate], above: Array | None, axes: str) -> GroundForces | None:

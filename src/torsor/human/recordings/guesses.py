@@ -10,7 +10,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import up_axis
-from torsor.human.recordings.recording import LOADED, GroundForces, Markers, runs
+from torsor.human.recordings.recording import LOADED, GroundForces, Markers, at_times, runs
 
 FEWEST = 8  # markers from which the extent of a person can be seen
 CLEARLY = 1.5  # times the extent along other axes
@@ -31,24 +31,26 @@ def likely_axes(markers: Markers | None, up: Array | None = None) -> str:
         >>> likely_axes(Markers([f"m{k}" for k in range(10)], [0.0, 1.0], goes_back))
         'left back up'
     """
-    vertical = (
-        vertical_axis(markers)
-        if up is None
-        else (int(np.argmax(np.abs(up))), float(np.sign(up[np.argmax(np.abs(up))])))
-    )
+    vertical = vertical_axis(markers)
+    if up is not None:
+        axis = int(np.argmax(np.abs(up)))
+        vertical = axis, float(np.sign(up[axis]))
     if vertical is None:
         return ""
     axis, sign = vertical
-    travel = np.zeros(3) if markers is None else _travel(markers)
+    travel = np.zeros(3)
+    if markers is not None:  # by how much the markers that are seen at both ends go
+        moved = markers.positions[-1] - markers.positions[0]
+        moved = moved[np.isfinite(moved).all(axis=1)]
+        travel = np.median(moved, axis=0) if len(moved) else travel
     travel[axis] = 0.0
     along = int(np.argmax(np.abs(travel)))
-    forward = np.zeros(3)
+    forward, upward = np.zeros((2, 3))
+    upward[axis] = sign
     if abs(travel[along]) > GOES:
         forward[along] = np.sign(travel[along])
     else:
         forward[0 if axis else 1] = 1.0
-    upward = np.zeros(3)
-    upward[axis] = sign
     named = {"forward": forward, "up": upward, "right": np.cross(forward, upward)}
     opposite = {"forward": "back", "up": "down", "right": "left"}
     return " ".join(
@@ -70,13 +72,6 @@ def vertical_axis(markers: Markers | None) -> tuple[int, float] | None:
     return axis, 1.0 if np.nanmedian(seen[:, :, axis]) >= 0 else -1.0  # the floor is near 0
 
 
-def _travel(markers: Markers) -> Array:
-    """Return by how much the markers that are seen at both ends go (3,), in m; 0 without such."""
-    first, last = markers.positions[0], markers.positions[-1]
-    moved = (last - first)[np.isfinite(last - first).all(axis=1)]
-    return np.median(moved, axis=0) if len(moved) else np.zeros(3)
-
-
 SIDES = ("right", "left")
 _PARTS = r"(heel|hee|toe|ank|calc|cal|mt|met|foot|mal|lmal|mmal)"
 _BEFORE = re.compile(rf"(?:.*:)?(right|left|r|l)[ ._-]?{_PARTS}", re.IGNORECASE)
@@ -86,12 +81,16 @@ FARTHEST = 0.35  # m: a centre of pressure that is farther from the middle of a 
 
 
 class Contact(NamedTuple):
-    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot."""
+    """A ``plate`` loaded from sample ``first`` to ``last``, and the ``distances`` (m) of the right and left foot.
+
+    ``ways`` (K, 2) are the horizontal distances of the feet from the centre of pressure at each sample.
+    """
 
     plate: int
     first: int
     last: int
     distances: dict[str, float]
+    ways: Array
 
     @property
     def side(self) -> str:
@@ -134,24 +133,19 @@ def contacts(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence
             if last - first + 1 < shortest:
                 continue
             own = slice(first, last + 1)
-            weights = forces.vertical[own, plate]
-            distances = {}
+            weights, distances, ways = forces.vertical[own, plate], dict[str, float](), list[Array]()
             for side in SIDES:
                 apart = np.linalg.norm((forces.centers[own, plate] - places[side][own])[:, level], axis=1)
                 known = np.isfinite(apart)
                 distances[side] = float(np.average(apart[known], weights=weights[known])) if known.any() else np.inf
-            found.append(Contact(plate, first, last, distances))
+                ways.append(apart)
+            found.append(Contact(plate, first, last, distances, np.stack(ways, axis=1)))
     return found
 
 
-def foot_distances(forces: GroundForces, markers: Markers, contact: Contact) -> Array:
-    """Return how far (K, 2) the right and the left foot are from the centre of pressure of a contact, horizontally."""
-    given, up = foot_markers(markers.names), up_axis(forces.axes)
-    level = [k for k in range(3) if up is None or k != up[0]]
-    own = slice(contact.first, contact.last + 1)
-    places = [_place(markers.only(given[side]), forces.times[own]) for side in SIDES]
-    ways = [(forces.centers[own, contact.plate] - place)[:, level] for place in places]
-    return np.stack([np.linalg.norm(each, axis=1) for each in ways], axis=1)
+def span_of(forces: GroundForces, contact: Contact) -> str:
+    """Return the times of a contact in words."""
+    return f"{forces.times[contact.first]:g} to {forces.times[contact.last]:g} s"
 
 
 def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[str]] | None = None) -> GroundForces:
@@ -172,24 +166,18 @@ def by_foot(forces: GroundForces, markers: Markers, feet: Mapping[str, Sequence[
     wrench = forces.wrench()
     for contact in contacts(forces, markers, feet):
         if contact.distances[contact.side] > FARTHEST:
-            warn(_far(forces, contact), where=forces.source, fix="check the corners and axes of the plate")
+            far = f"{span_of(forces, contact)} is {contact.distances[contact.side]:.2f} m from the nearer foot"
+            text = f"{forces.names[contact.plate]}: its contact from {far}; it is left out"
+            warn(text, where=forces.source, fix="check the corners and axes of the plate")
             continue
         own = slice(contact.first, contact.last + 1)
         found[own, SIDES.index(contact.side)] += wrench[own, contact.plate]
-    zeros = np.zeros((len(forces), 2, 3))
-    height = np.zeros((len(forces), 2, 3))
+    zeros, height = np.zeros((2, len(forces), 2, 3))
     up = up_axis(forces.axes)
     if up is not None and forces.loaded().any():
         height[:, :, up[0]] = np.nanmedian(forces.centers[forces.loaded()][:, up[0]])
     empty = replace(forces, names=SIDES, forces=zeros, centers=height, moments=zeros, corners=None)
     return empty.with_wrench(found)
-
-
-def _far(forces: GroundForces, contact: Contact) -> str:
-    start, end = forces.times[contact.first], forces.times[contact.last]
-    near = contact.distances[contact.side]
-    name = forces.names[contact.plate]
-    return f"{name}: its contact from {start:g} to {end:g} s is {near:.2f} m from the nearer foot; it is left out"
 
 
 def _place(markers: Markers, times: Array) -> Array:
@@ -198,4 +186,4 @@ def _place(markers: Markers, times: Array) -> Array:
         seen = markers.seen[:, :, None]
         count = seen.sum(axis=1)
         mean = np.where(seen, markers.positions, 0.0).sum(axis=1) / np.where(count, count, np.nan)
-    return np.stack([np.interp(times, markers.times, column, np.nan, np.nan) for column in mean.T], axis=1)
+    return at_times(times, markers.times, mean, np.nan)

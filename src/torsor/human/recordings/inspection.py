@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from itertools import combinations, permutations, product
 from typing import NamedTuple
 
 import numpy as np
 
-from torsor.base.arrays import Array, Flags
+from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, describe
 from torsor.human.recordings.axes import up_axis
 from torsor.human.recordings.guesses import (
@@ -15,14 +16,15 @@ from torsor.human.recordings.guesses import (
     SIDES,
     Contact,
     contacts,
-    foot_distances,
     foot_markers,
     likely_axes,
+    span_of,
     vertical_axis,
 )
-from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, is_no_angle, runs
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording, at_times, runs
 
-MAX_PLACES = 5  # places that one finding names
+MAX_PLACES = 5  # that one finding names
+_RENAME = "exchange their names if they are: markers.renamed({a: b, b: a})"
 
 
 class Finding(NamedTuple):
@@ -40,14 +42,12 @@ class Finding(NamedTuple):
         return self.message
 
 
-def finding(
-    kind: str, places: Sequence[str], source: str, fix: str, before: str = "", after: str = ""
-) -> list[Finding]:
+def finding(kind: str, places: Sequence[str], source: str, fix: str, before: str = "") -> list[Finding]:
     """Return one finding about several places, the first of them named, or none without places."""
     if not places:
         return []
     more = f"; ... {len(places)} in all" if len(places) > MAX_PLACES else ""
-    text = f"{before}{'; '.join(places[:MAX_PLACES])}{more}{after}"
+    text = f"{before}{'; '.join(places[:MAX_PLACES])}{more}"
     return [Finding(kind, describe(text, where=source, fix=fix))]
 
 
@@ -63,10 +63,9 @@ ORDER_MARGIN, WRONG_ORDER_SHARE = 0.02, 0.9  # m, and a part of the frames, from
 AROUND = 0.25  # s: a contact that is nearer to an end of the recording may be a part of one
 CONTACT_SHARE, FORCE_SHARE = 0.4, 0.02  # of a contact: its beginning and its end; of the vertical force: what counts
 # Landmarks from top to bottom, by names without a side.
-_LEVELS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (r"(sho|acr)", r"(asi|psi|hip)", r"(kne|lfe|mfe|lfc)", r"(ank|lmal|mmal|mal)")
-)
+_LEVELS = [
+    re.compile(each, re.I) for each in ("(sho|acr)", "(asi|psi|hip)", "(kne|lfe|mfe|lfc)", "(ank|lmal|mmal|mal)")
+]
 _SIDE = re.compile(r"(?:.*:)?(?:(right|left|r|l)[ ._-]?(.+)|(.+?)[ ._-](right|left|r|l))", re.IGNORECASE)
 
 
@@ -103,13 +102,11 @@ def walking_findings(markers: Markers) -> list[Finding]:
     names, away = foot_markers(markers.names), []
     for side in SIDES:
         heels, toes = ([name for name in names[side] if re.search(part, name, re.I)] for part in (r"hee|cal", "toe"))
-        for heel in heels:
-            for toe in toes:
-                ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
-                if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
-                    away.append(f"{heel!r} is ahead of {toe!r}")
-    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
-    found += finding("swap", away, markers.source, fix, "markers lie in the wrong order: ")
+        for heel, toe in product(heels, toes):
+            ahead = (markers.position(toe) - markers.position(heel)) @ walk.way
+            if np.mean(ahead[np.isfinite(ahead)] < -ORDER_MARGIN) > WRONG_ORDER_SHARE:
+                away.append(f"{heel!r} is ahead of {toe!r}")
+    found += finding("swap", away, markers.source, _RENAME, "markers lie in the wrong order: ")
     speed = float(np.linalg.norm(walk.belt))
     if speed:
         text = f"feet that stand move backward at {speed:.2f} m/s: the person walks on a treadmill"
@@ -119,25 +116,17 @@ def walking_findings(markers: Markers) -> list[Finding]:
 
 
 def contact_findings(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
-    """Return what contacts of known feet show: forces against the way."""
+    """Return a finding where the ground pushes a known foot on first and brakes it later, or pushes both feet apart."""
     walk, up = walk_of(markers), up_axis(forces.axes)
     if walk is None or up is None:
         return []
-    edge = AROUND * (forces.rate or 1.0)
-    whole = [
-        each
-        for each in found
-        if each.first > edge and each.last < len(forces) - edge and each.distances[each.side] < FARTHEST
-    ]
-    return _against(forces, whole, walk, up)
-
-
-def _against(forces: GroundForces, found: list[Contact], walk: Walk, up: tuple[int, float]) -> list[Finding]:
-    """Return a finding where the ground pushes on first and brakes later, or pushes both feet apart."""
-    upward = np.zeros(3)
+    upward, edge = np.zeros(3), AROUND * (forces.rate or 1.0)
     upward[up[0]] = up[1]
     right, wrong, outward = np.cross(walk.way, upward), [], []
     for contact in found:
+        is_whole = contact.first > edge and contact.last < len(forces) - edge
+        if not is_whole or contact.distances[contact.side] >= FARTHEST:
+            continue
         own = forces.forces[contact.first : contact.last + 1, contact.plate]
         weight, count = float(np.mean(own @ upward)), max(1, int(CONTACT_SHARE * len(own)))
         first, last = (float(np.mean(part @ walk.way)) / weight for part in (own[:count], own[-count:]))
@@ -170,14 +159,12 @@ def _heights(markers: Markers) -> list[Finding]:
             known.setdefault(side, []).append((level, name))
     places = []
     for group in known.values():
-        for level, name in group:
-            for other_level, other in group:
-                below = sign * (markers.position(name) - markers.position(other))[:, axis] < -ORDER_MARGIN
-                both = markers.seen[:, markers.names.index(name)] & markers.seen[:, markers.names.index(other)]
-                if level < other_level and both.any() and np.mean(below[both]) > WRONG_ORDER_SHARE:
-                    places.append(f"{name!r} is below {other!r}")
-    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
-    return finding("swap", places, markers.source, fix, "markers lie in the wrong order: ")
+        for (level, name), (other_level, other) in permutations(group, 2):
+            apart = sign * (markers.position(name) - markers.position(other))[:, axis]
+            below = apart[np.isfinite(apart)] < -ORDER_MARGIN
+            if level < other_level and len(below) and np.mean(below) > WRONG_ORDER_SHARE:
+                places.append(f"{name!r} is below {other!r}")
+    return finding("swap", places, markers.source, _RENAME, "markers lie in the wrong order: ")
 
 
 def _standing_velocity(markers: Markers, up: tuple[int, float]) -> Array | None:
@@ -256,7 +243,7 @@ def _disagreement(forces: GroundForces, markers: Markers) -> Array:
     first, last = max(full, key=lambda run: run[1] - run[0])
     times, mean = forces.times[first : last + 1], mean[first : last + 1]
     for k, shift in enumerate(SHIFTS):
-        there = np.stack([np.interp(times + shift, markers.times, column, np.nan, np.nan) for column in a.T], axis=1)
+        there = at_times(times + shift, markers.times, a, np.nan)
         known = np.isfinite(there).all(axis=1)
         if known.sum() > MIN_COMMON_TIME * forces.rate:
             x, y = there[known] - there[known].mean(axis=0), mean[known] - mean[known].mean(axis=0)
@@ -289,8 +276,6 @@ TWIST = 100.0  # N m: the free moment of a foot stays below 30
 # part of a contact nearer to each foot, and m between them, from which both feet are on it
 BOTH_FEET_SHARE, FOOT_MARGIN = 0.15, 0.1
 
-_IN_NEWTONS = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
-
 
 def force_findings(forces: GroundForces) -> list[Finding]:
     """Return the likely mistakes in ground forces."""
@@ -311,8 +296,7 @@ def foot_findings(forces: GroundForces, markers: Markers) -> list[Finding]:
         found = contacts(forces, markers)
     except ModelError:  # no marker of a foot is known by its name: nothing can be said
         return []
-    both = _both_feet(forces, markers, found)
-    wrong = [*_swapped(forces, found), *_shared(forces, found), *_no_foot(forces, found), *both]
+    wrong = [each for kind in (_swapped, _shared, _no_foot, _both_feet) for each in kind(forces, found)]
     return wrong or [*synchrony_findings(forces, markers), *contact_findings(forces, markers, found)]
 
 
@@ -329,7 +313,8 @@ def _units(forces: GroundForces) -> list[Finding]:
         upright = np.abs(forces.forces[on, plate, up[0]]).mean() > STEADY * size[on, plate].mean()
         if upright and np.quantile(size[:, plate], 0.05) < EMPTY * largest:
             places.append(f"the largest force is {largest:.3g} N: the forces are likely in kN")
-    found = finding("unit", places, forces.source, _IN_NEWTONS)
+    fix = "give them in N: multiply those in kN by 1000, divide those in mN by 1000"
+    found = finding("unit", places, forces.source, fix)
     moments = np.where(forces.loaded()[:, :, None], forces.moments, 0.0)
     twist = np.abs(np.nan_to_num(moments)).max(axis=(0, 2), initial=0.0)
     turned = [
@@ -337,9 +322,8 @@ def _units(forces: GroundForces) -> list[Finding]:
         for name, each in zip(forces.names, twist, strict=True)
         if each > TWIST
     ]
-    return found + finding(
-        "unit", turned, forces.source, "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
-    )
+    fix = "moments are in N m, about the centre of pressure: divide those in N mm by 1000"
+    return found + finding("unit", turned, forces.source, fix)
 
 
 def _force_axes(forces: GroundForces) -> list[Finding]:
@@ -355,10 +339,8 @@ def _force_axes(forces: GroundForces) -> list[Finding]:
         axis = int(np.argmax(np.abs(mean)))
         if axis != up[0] or mean[axis] * up[1] < 0:
             way = f"{'-' if mean[axis] < 0 else ''}{'xyz'[axis]}"
-            places.append(
-                f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is "
-                f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
-            )
+            said = f"{'-' if up[1] < 0 else ''}{'xyz'[up[0]]}"
+            places.append(f"{name}: the mean force, {np.linalg.norm(mean):.0f} N, is along {way}, up is {said}")
     fix = 'say the axes, load(path, axes="forward left up"), or change the sign where forces on the plate are given'
     return finding("axes", places, forces.source, fix)
 
@@ -370,10 +352,8 @@ def _offsets(forces: GroundForces) -> list[Finding]:
         size = np.linalg.norm(forces.forces[:, k], axis=1)
         low = float(np.quantile(size, 0.05))
         if OFFSET < low < STANDS < size.max():
-            offset = np.median(forces.forces[size <= low * 1.5, k], axis=0)
-            places.append(
-                f"{name}: {low:.0f} N while nobody is on it (x, y, z: {', '.join(f'{each:.1f}' for each in offset)})"
-            )
+            offset = ", ".join(f"{each:.1f}" for each in np.median(forces.forces[size <= low * 1.5, k], axis=0))
+            places.append(f"{name}: {low:.0f} N while nobody is on it (x, y, z: {offset})")
     fix = "forces.without_offset(first, last) with times (s) when nobody is on the plate"
     return finding("offset", places, forces.source, fix)
 
@@ -401,13 +381,11 @@ def _places(forces: GroundForces) -> list[Finding]:
 
 def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     named = [each for each in found if forces.names[each.plate] in SIDES]
-    wrong = [each for each in named if each.side != forces.names[each.plate] and each.distances[each.side] < FARTHEST]
-    if not wrong:
-        return []
     places = [
-        f"{forces.names[each.plate]!r} from {forces.times[each.first]:g} to {forces.times[each.last]:g} s is below the "
-        f"{each.side} foot ({each.distances[each.side]:.2f} m, the other {max(each.distances.values()):.2f} m)"
-        for each in wrong
+        f"{forces.names[each.plate]!r} from {span_of(forces, each)} is below the {each.side} foot "
+        f"({each.distances[each.side]:.2f} m, the other {max(each.distances.values()):.2f} m)"
+        for each in named
+        if each.side != forces.names[each.plate] and each.distances[each.side] < FARTHEST
     ]
     fix = 'forces.renamed({"right": "left", "left": "right"})'
     return finding("feet", places, forces.source, fix, "feet are swapped: ")
@@ -416,35 +394,32 @@ def _swapped(forces: GroundForces, found: list[Contact]) -> list[Finding]:
 def _shared(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     """One foot on two plates: two contacts of the same foot at the same time."""
     places, least = [], MIN_CONTACT_TIME * (forces.rate or 1.0)
-    for k, one in enumerate(found):
-        for other in found[k + 1 :]:
-            first, last = max(one.first, other.first), min(one.last, other.last)
-            near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
-            if one.plate != other.plate and one.side == other.side and last - first > least and near:
-                names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
-                places.append(
-                    f"the {one.side} foot is on {names} from {forces.times[first]:g} to {forces.times[last]:g} s"
-                )
+    for one, other in combinations(found, 2):
+        first, last = max(one.first, other.first), min(one.last, other.last)
+        near = max(one.distances[one.side], other.distances[one.side]) < FARTHEST
+        if one.plate != other.plate and one.side == other.side and last - first > least and near:
+            names = f"{forces.names[one.plate]} and {forces.names[other.plate]}"
+            times = span_of(forces, one._replace(first=first, last=last))
+            places.append(f"the {one.side} foot is on {names} from {times}")
     return finding("shared", places, forces.source, "torsor.human.recordings.by_foot(forces, markers) adds both")
 
 
-def _both_feet(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
+def _both_feet(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     """Two feet on one plate: its centre of pressure goes from below one foot to below the other."""
     places = []
     for each in found:
-        apart = foot_distances(forces, markers, each)
-        nearer = np.where(np.abs(apart[:, 0] - apart[:, 1]) < FOOT_MARGIN, 0, np.sign(apart[:, 1] - apart[:, 0]))
-        near = np.nanmin(apart, axis=1, initial=np.inf) < FARTHEST
+        ahead = each.ways[:, 1] - each.ways[:, 0]
+        nearer = np.where(np.abs(ahead) < FOOT_MARGIN, 0, np.sign(ahead))
+        near = np.nanmin(each.ways, axis=1, initial=np.inf) < FARTHEST
         if min(np.mean(near & (nearer > 0)), np.mean(near & (nearer < 0))) > BOTH_FEET_SHARE:
-            times = f"{forces.times[each.first]:g} to {forces.times[each.last]:g} s"
-            places.append(f"both feet are on {forces.names[each.plate]} from {times}")
+            places.append(f"both feet are on {forces.names[each.plate]} from {span_of(forces, each)}")
     fix = "leave this contact out: no plate tells the forces of two feet apart"
     return finding("shared", places, forces.source, fix)
 
 
 def _no_foot(forces: GroundForces, found: list[Contact]) -> list[Finding]:
     places = [
-        f"{forces.names[each.plate]} is loaded from {forces.times[each.first]:g} to {forces.times[each.last]:g} s, "
+        f"{forces.names[each.plate]} is loaded from {span_of(forces, each)}, "
         f"{each.distances[each.side]:.2f} m from the nearer foot"
         for each in found
         if FARTHEST < each.distances[each.side] < np.inf
@@ -465,15 +440,9 @@ FEWEST_PAIRS = 3  # of right and left markers: then most of them tell which way 
 # m, and a part of the frames: a leg that crosses the other one is no exchange
 EXCHANGE_MARGIN, EXCHANGE_SHARE = 0.02, 0.9
 _WORDS = {"R": "L", "r": "l", "Right": "Left", "right": "left", "RIGHT": "LEFT"}
-_RIGHT = [  # R.Heel, right_heel, RHEE, heel_r, each perhaps after the name of a person and a colon
-    re.compile(pattern)
-    for pattern in (
-        r"(?:.*:)?(RIGHT|Right|right)",
-        r"(?:.*:)?([Rr])[ ._-]",
-        r"(?:.*:)?(R)[A-Z]",
-        r".*[ ._-]([Rr]|Right|right)$",
-    )
-]
+# Right_heel, R.Heel, RHEE, each perhaps after the name of a person and a colon, and heel_r.
+_RIGHT = [re.compile(f"(?:.*:)?{each}") for each in ("(RIGHT|Right|right)", "([Rr])[ ._-]", "(R)[A-Z]")]
+_RIGHT.append(re.compile(".*[ ._-]([Rr]|Right|right)$"))
 FROZEN, FEWEST_FROZEN = 0.1, 5  # s, and frames, in which a marker is at exactly the same place
 FITS = 0.1  # part of the squared error that is left when two names are exchanged back
 
@@ -489,7 +458,9 @@ def marker_findings(markers: Markers) -> list[Finding]:
     exchanged = [f"{a!r} and {b!r} at frame {k + 1} ({markers.times[k]:g} s)" for k, a, b in swaps]
     fix = "exchange them in these frames, or remove the frames and fill the gap"
     found += finding("swap", exchanged, markers.source, fix, "markers exchange their places: ")
-    found += _sides(markers)
+    sides = [f"{right!r} and {left!r}" for right, left in exchanged_sides(markers)]
+    before = "right and left markers lie the other way round than others: "
+    found += finding("sides", sides, markers.source, _RENAME, before)
     far = [
         f"{name!r} at frame {k + 1} ({markers.times[k]:g} s) by {1000 * by:.0f} mm"
         for k, name, by in jumps(markers)
@@ -589,10 +560,7 @@ def _unit(markers: Markers) -> list[Finding]:
 
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
-    """Return markers that stay at exactly one place while the marker that is nearest to them goes on.
-
-    Of markers that are exchanged nothing is said.
-    """
+    """Return markers, not exchanged ones, that stay at exactly one place while the marker nearest to them goes on."""
     places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):
@@ -611,12 +579,6 @@ def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
     return finding("frozen", places, markers.source, fix, "markers do not move: ")
 
 
-def _sides(markers: Markers) -> list[Finding]:
-    places = [f"{right!r} and {left!r}" for right, left in exchanged_sides(markers)]
-    fix = "exchange their names if they are: markers.renamed({a: b, b: a})"
-    return finding("sides", places, markers.source, fix, "right and left markers lie the other way round than others: ")
-
-
 def _marker_axes(markers: Markers) -> list[Finding]:
     """Return a finding where the person extends most along another axis than the one that is said to be vertical."""
     said, likely = up_axis(markers.axes), vertical_axis(markers)
@@ -629,8 +591,7 @@ def _marker_axes(markers: Markers) -> list[Finding]:
 
 
 def _missing(markers: Markers) -> list[Finding]:
-    seen: Flags = markers.seen
-    never = [f"{name!r}" for name, flags in zip(markers.names, seen.T, strict=True) if not flags.any()]
+    never = [f"{name!r}" for name, seen in zip(markers.names, markers.seen.T, strict=True) if not seen.any()]
     fix = "leave them out: markers.only([...]), or export them again"
     found = finding("missing", never, markers.source, fix, "markers are never seen: ")
     gaps = [
@@ -660,31 +621,24 @@ def inspect(*parts: Recording | Markers | GroundForces | MotionTable) -> list[Fi
         >>> inspect(Markers(["toe"], [0.0, 0.01, 0.02], [[[0.1, 0.2, 0.3]]] * 3))
         []
     """
-    markers, forces, tables = list[Markers](), list[GroundForces](), list[MotionTable]()
+    held = list[object]()
     for part in parts:
-        if isinstance(part, Recording):
-            markers += [] if part.found_markers is None else [part.found_markers]
-            forces += [] if part.found_forces is None else [part.found_forces]
-            tables += [] if part.found_table is None else [part.found_table]
-        elif isinstance(part, Markers):
-            markers.append(part)
-        elif isinstance(part, GroundForces):
-            forces.append(part)
-        elif isinstance(part, MotionTable):
-            tables.append(part)
-        else:
+        if not isinstance(part, Recording | Markers | GroundForces | MotionTable):
             allowed = "Recording, Markers, GroundForces or MotionTable"
             raise ModelError(f"a {type(part).__name__}", where="inspect", allowed=allowed)
+        held += [part] if not isinstance(part, Recording) else [part.found_markers, part.found_forces, part.found_table]
+    markers = [each for each in held if isinstance(each, Markers)]
+    forces = [each for each in held if isinstance(each, GroundForces)]
     found = [each for part in markers for each in marker_findings(part)]
     found += [each for part in forces for each in force_findings(part)]
     if not any(each.kind in SPOILING for each in found):
         found += [each for force in forces for marker in markers for each in foot_findings(force, marker)]
-    return found + [each for part in tables for each in _angles(part)]
+    return found + [each for part in held if isinstance(part, MotionTable) for each in _angles(part)]
 
 
 def _angles(table: MotionTable) -> list[Finding]:
     """Angles in degrees in a table of radians, or the other way round."""
-    angles = [k for k, name in enumerate(table.short_names) if _ANGLE.search(name) and not is_no_angle(name)]
+    angles = [k for k in table.angles if _ANGLE.search(table.short_names[k])]
     if table.in_degrees is None or not angles:
         return []
     largest = {k: float(np.nanmax(np.abs(table.values[:, k]), initial=0.0)) for k in angles}

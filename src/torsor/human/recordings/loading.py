@@ -6,20 +6,11 @@ from typing import Any
 
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
+from torsor.human.recordings import text_files
 from torsor.human.recordings.axes import OPENSIM
 from torsor.human.recordings.c3d_files import read_c3d, write_c3d
 from torsor.human.recordings.inspection import inspect
 from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, Recording
-from torsor.human.recordings.text_files import (
-    forces_of,
-    read_csv,
-    read_mot,
-    read_trc,
-    table_of,
-    write_csv,
-    write_mot,
-    write_trc,
-)
 
 KINDS = ".trc, .mot, .sto, .c3d, .csv"
 
@@ -53,14 +44,14 @@ def load(
     if suffix != ".csv" and (columns is not None or rate is not None):
         raise ModelError("or rate is given", argument="columns", where=path.name, allowed="for .csv files alone")
     if suffix == ".trc":
-        recording = Recording(path.name, read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
+        recording = Recording(path.name, text_files.read_trc(path, unit=unit, axes=OPENSIM if axes is None else axes))
     elif suffix in (".mot", ".sto"):
-        table = read_mot(path)
-        recording = Recording(path.name, None, forces_of(table, OPENSIM if axes is None else axes), table)
+        table = text_files.read_mot(path)
+        recording = Recording(path.name, None, text_files.forces_of(table, OPENSIM if axes is None else axes), table)
     elif suffix == ".c3d":
         recording = read_c3d(path, unit=unit, axes=axes)
     elif suffix == ".csv":
-        recording = read_csv(path, columns, unit=unit, axes=OPENSIM if axes is None else axes, rate=rate)
+        recording = text_files.read_csv(path, columns, unit=unit, axes=OPENSIM if axes is None else axes, rate=rate)
     else:
         fix = "an .osim file is read by torsor.human.recordings.read_osim" if suffix == ".osim" else ""
         raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS, fix=fix)
@@ -85,11 +76,11 @@ def save(data: Markers | GroundForces | MotionTable, path: str | Path, *, unit: 
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    writers: dict[str, Any] = {".mot": write_mot, ".sto": write_mot, ".csv": write_csv}
+    writers: dict[str, Any] = {".mot": text_files.write_mot, ".sto": text_files.write_mot, ".csv": text_files.write_csv}
     if isinstance(data, Markers) and suffix in (".trc", ".c3d"):
-        (write_trc if suffix == ".trc" else write_c3d)(data, path, unit=unit)
+        (text_files.write_trc if suffix == ".trc" else write_c3d)(data, path, unit=unit)
     elif isinstance(data, (GroundForces, MotionTable)) and suffix in writers and unit is None:
-        writers[suffix](table_of(data) if isinstance(data, GroundForces) else data, path)
+        writers[suffix](text_files.table_of(data) if isinstance(data, GroundForces) else data, path)
     else:
         allowed = "Markers as .trc or .c3d; GroundForces or a MotionTable as .mot, .sto or .csv, without a unit"
         found = f"{type(data).__name__} as {suffix!r}" + ("" if unit is None else f" with the unit {unit!r}")

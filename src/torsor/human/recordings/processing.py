@@ -11,7 +11,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import instance_of, number, positive, real_array, whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.human.recordings.axes import OPENSIM, rotation
-from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, checked_times, runs
+from torsor.human.recordings.recording import GroundForces, Markers, MotionTable, at_times, checked_times, runs
 
 FASTEST = 15.0  # m/s: nobody runs faster
 Moved = TypeVar("Moved", Markers, GroundForces)
@@ -66,19 +66,13 @@ def standing(markers: Markers, shortest: float = 0.5, *, still: float = STILL) -
     moved = np.linalg.norm(markers.positions[span:] - markers.positions[:-span], axis=2)
     took = markers.times[span:] - markers.times[:-span]
     speeds = np.nanmax(np.where(np.isnan(moved), -np.inf, moved), axis=1) / took
-    best, start = (0, 0), 0
-    for k, fast in enumerate([*(speeds > still), True]):
-        if fast:
-            best = max(best, (k - start, -start))
-            start = k + 1
-    count, first = best[0], -best[1]
-    last = first + count - 1 + span
-    if not count or markers.times[min(last, len(markers) - 1)] - markers.times[first] < shortest:
+    first, last = max(runs(~(speeds > still)), key=lambda run: run[1] - run[0], default=(0, -1))
+    if last < first or markers.times[last + span] - markers.times[first] < shortest:
         k = int(np.argmin(speeds))
         text = f"no standing of {shortest:g} s: the slowest moment, {markers.times[k]:g} s, has {speeds[k]:.2g} m/s"
         fix = "load the standing trial of this person, or give lengths of limbs"
         raise ModelError(text, where=markers.source, allowed=f"{still:g} m/s or less", fix=fix)
-    return markers.between(float(markers.times[first]), float(markers.times[last]))
+    return markers.between(float(markers.times[first]), float(markers.times[last + span]))
 
 
 Sampled = TypeVar("Sampled", Markers, MotionTable, GroundForces)
@@ -132,11 +126,11 @@ def smooth(data: Sampled, cutoff: float, *, order: int = 4) -> Sampled:
         True
     """
     rate = uniform_rate(data.times, data.source)
-    if isinstance(data, Markers):
-        return replace(data, positions=lowpass(data.positions, rate, cutoff, order=order, where=data.source))
-    if isinstance(data, MotionTable):
-        return replace(data, values=lowpass(data.values, rate, cutoff, order=order, where=data.source))
-    return data.with_wrench(lowpass(data.wrench(), rate, cutoff, order=order, where=data.source))
+
+    def filtered(values: Array) -> Array:
+        return lowpass(values, rate, cutoff, order=order, where=data.source)
+
+    return data.with_wrench(filtered(data.wrench())) if isinstance(data, GroundForces) else data.changed(filtered)
 
 
 def fill_gaps(markers: Markers, longest: float = 0.2) -> Markers:
@@ -189,9 +183,7 @@ def resample(data: Sampled, times: ArrayLike) -> Sampled:
         return replace(data, times=new, rate=0.0, positions=_interpolated(data.times, data.positions, new))
     if isinstance(data, MotionTable):
         return replace(data, times=new, values=_interpolated(data.times, data.values, new))
-    flat = data.wrench().reshape(len(data), -1)
-    wrench = np.stack([np.interp(new, data.times, column) for column in flat.T], axis=1)
-    return data.with_wrench(wrench.reshape(len(new), -1, 6), new)
+    return data.with_wrench(at_times(new, data.times, data.wrench()), new)
 
 
 def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, ...]:
@@ -222,13 +214,12 @@ def rates(times: ArrayLike, values: ArrayLike, order: int = 2) -> tuple[Array, .
 def uniform_rate(times: Array, where: str) -> float:
     """Return the rate (Hz) of times (K,), which must have equal steps up to the digits that they are written with."""
     steps = np.diff(times)
-    usual = float(np.median(steps)) if len(steps) else 0.0
-    mean = float(steps.mean()) if len(steps) else 0.0
-    # Rounded times differ from equal ones by half of their last digit, wherever they are.
-    if len(steps) and np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
-        return 1 / mean
     if not len(steps):
         raise ModelError("a single frame", where=where, allowed="2 or more")
+    usual, mean = float(np.median(steps)), float(steps.mean())
+    # Rounded times differ from equal ones by half of their last digit, wherever they are.
+    if np.abs(times - np.linspace(times[0], times[-1], len(times))).max() <= UNIFORM * mean:
+        return 1 / mean
     k = int(np.argmax(np.abs(steps - usual)))
     text = f"frame {k + 2}: a step of {steps[k]:.6g} s among steps of {usual:.6g} s"
     fix = "resample the recording first: torsor.human.recordings.resample"

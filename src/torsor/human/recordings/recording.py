@@ -1,32 +1,29 @@
 """What a recording holds: markers, ground forces and tables over time, with their names, times and rate."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array, Flags
-from torsor.base.checks import indices_of, name_of, number, one_of, real_array, rows, table
-from torsor.base.errors import ModelError, describe
+from torsor.base.checks import indices_of, instance_of, name_of, number, one_of, real_array, rows, table
+from torsor.base.errors import ModelError, warn
 from torsor.human.recordings.axes import checked_axes, rotation, up_axis
 
-# What all sampled data share: times that increase, names that differ, a rate.
-
 MAX_BYTES = 200_000_000  # of a recording; ten minutes of two plates at 1 kHz take half of it
+UNITS = ("m", "cm", "mm")
+LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
+Held = TypeVar("Held")
 
 
-def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str, ...], list[str]]:
-    """Return names that differ, and messages about those that occurred twice: the second "heel" becomes "heel_2".
-
-    Example:
-        >>> unique_names(["heel", "toe", "heel"], Path("walk.trc"), "marker")[0]
-        ('heel', 'toe', 'heel_2')
-    """
+def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[str, ...]:
+    """Return names that differ, and warn of those that occur twice: the second "heel" becomes "heel_2"."""
     given = list(names)
-    taken, found, messages = set(given), list[str](), list[str]()
+    taken, found = set(given), list[str]()
     for name in given:
         if name not in found:
             found.append(name)
@@ -36,8 +33,8 @@ def unique_names(names: Iterable[str], path: Path, what: str) -> tuple[tuple[str
             k += 1
         found.append(f"{name}_{k}")
         text = f"two {what}s are named {name!r}; the later one is now {found[-1]!r}"
-        messages.append(describe(text, where=path.name, fix="rename it in the file if it is another one"))
-    return tuple(found), messages
+        warn(text, where=path.name, fix="rename it in the file if it is another one")
+    return tuple(found)
 
 
 def checked_names(names: object, where: str, what: str) -> tuple[str, ...]:
@@ -92,18 +89,74 @@ def checked_values(values: ArrayLike, shape: tuple[int, ...], where: str, what: 
     return array
 
 
-def short_text(data: Any, what: str) -> str:
-    """Return one line about markers, plates or columns, in place of all their numbers."""
-    times = f"{len(data.times)} frames at {data.rate:g} Hz, {data.times[0]:g} to {data.times[-1]:g} s"
-    return f"<{type(data).__name__}: {len(data.names)} {what}, {times}, of {data.source!r}>"
+class TimedData:
+    """What markers, ground forces and tables share: ``names`` that differ, ``times`` (K,) that increase, a rate."""
 
+    names: tuple[str, ...]
+    times: Array
+    source: str
+    _noun: ClassVar[str] = "marker"  # what the names are of
+    _arrays: ClassVar[tuple[str, ...]] = ("positions",)  # (K, names, 3)
 
-def index_of(name: object, names: Sequence[str], where: str, what: str) -> int:
-    """Return the index of a name; the error lists those that resemble it."""
-    return indices_of([str(name)], names, where, what)[0]
+    def _store(self, **found: Any) -> None:
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
+    def _check(self, *shape: int) -> None:
+        """Check names, times and the arrays (K, names, *shape)."""
+        names, times = checked_names(self.names, self.source, self._noun), checked_times(self.times, self.source)
+        full = (len(times), len(names), *shape)
+        self._store(names=names, times=times)
+        self._store(**{each: checked_values(getattr(self, each), full, self.source, each) for each in self._arrays})
 
-UNITS = ("m", "cm", "mm")
+    def changed(self, change: Callable[[Array], Array], **others: Any) -> Self:
+        """Return the same data with other arrays (K, names, ...)."""
+        found: Self = replace(self, **others, **{each: change(getattr(self, each)) for each in self._arrays})  # type: ignore[type-var]
+        return found
+
+    @property
+    def rate(self) -> float:
+        """The rate in Hz, by the median step of the times; 0 for a single row."""
+        return rate_of(self.times)
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def __repr__(self) -> str:
+        times = f"{len(self)} frames at {self.rate:g} Hz, {self.times[0]:g} to {self.times[-1]:g} s"
+        return f"<{type(self).__name__}: {len(self.names)} {self._noun}s, {times}, of {self.source!r}>"
+
+    def index(self, name: str) -> int:
+        """Return the index of a name; the error lists those that resemble it."""
+        return indices_of([str(name)], self.names, self.source, self._noun)[0]
+
+    def only(self, names: Sequence[str]) -> Self:
+        """Return some of the markers, plates or columns, in the given order.
+
+        Example:
+            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).only(["toe"]).names
+            ('toe',)
+        """
+        chosen = indices_of(names, self.names, self.source, self._noun)
+        corners = getattr(self, "corners", None)
+        others = {} if corners is None else {"corners": corners[chosen]}
+        return self.changed(lambda x: x[:, chosen], names=tuple(self.names[k] for k in chosen), **others)
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """Return the same data with other names, {old: new}; a pair that was swapped in all frames is {a: b, b: a}.
+
+        Example:
+            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
+            ('heel', 'R.Toe')
+        """
+        new = table(names, self.source, "names")
+        indices_of(list(new), self.names, self.source, self._noun)
+        return self.changed(np.asarray, names=tuple(new.get(name, name) for name in self.names))
+
+    def between(self, first: float, last: float) -> Self:
+        """Return the frames from time ``first`` to time ``last``, in s."""
+        kept = (self.times >= first) & (self.times <= last)
+        return self.changed(lambda x: x[kept], times=self.times[kept])
 
 
 class Gap(NamedTuple):
@@ -115,8 +168,9 @@ class Gap(NamedTuple):
     duration: float
 
 
+@final
 @dataclass(frozen=True, eq=False, repr=False)
-class Markers:
+class Markers(TimedData):
     """Markers over time: ``positions`` (K, M, 3) in m of M ``names`` at K ``times`` (s); NaN where one was not seen.
 
     ``rate`` is in Hz (0: that of the times). ``axes`` say where x, y and z point for the person, such as "forward up
@@ -138,20 +192,10 @@ class Markers:
     source: str = "markers"
 
     def __post_init__(self) -> None:
-        names = checked_names(self.names, self.source, "marker")
-        times = checked_times(self.times, self.source)
-        positions = checked_values(self.positions, (len(times), len(names), 3), self.source, "positions")
-        rate = number(self.rate, self.source, "rate (Hz)", least=0.0) or rate_of(times)
+        self._check(3)
+        rate = number(self.rate, self.source, "rate (Hz)", least=0.0) or rate_of(self.times)
         one_of(self.unit, UNITS, self.source, "unit")
-        found = {"names": names, "times": times, "positions": positions, "rate": rate}
-        for name, value in (found | {"axes": checked_axes(self.axes, self.source)}).items():
-            object.__setattr__(self, name, value)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def __repr__(self) -> str:
-        return short_text(self, "markers")
+        self._store(rate=rate, axes=checked_axes(self.axes, self.source))
 
     @property
     def seen(self) -> Flags:
@@ -160,33 +204,7 @@ class Markers:
 
     def position(self, name: str) -> Array:
         """Return the places (K, 3) of a marker, in m."""
-        return self.positions[:, index_of(name, self.names, self.source, "marker")]
-
-    def only(self, names: Sequence[str]) -> "Markers":
-        """Return some of the markers, in the given order.
-
-        Example:
-            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).only(["toe"]).names
-            ('toe',)
-        """
-        chosen = indices_of(names, self.names, self.source, "marker")
-        return replace(self, names=tuple(self.names[k] for k in chosen), positions=self.positions[:, chosen])
-
-    def renamed(self, names: Mapping[str, str]) -> "Markers":
-        """Return the markers with other names, {old: new}; a pair that was swapped in all frames is {a: b, b: a}.
-
-        Example:
-            >>> Markers(["heel", "toe"], [0.0], np.zeros((1, 2, 3))).renamed({"toe": "R.Toe"}).names
-            ('heel', 'R.Toe')
-        """
-        new = table(names, self.source, "names")
-        indices_of(list(new), self.names, self.source, "marker")
-        return replace(self, names=tuple(new.get(name, name) for name in self.names))
-
-    def between(self, first: float, last: float) -> "Markers":
-        """Return the frames from time ``first`` to time ``last``, in s."""
-        kept = (self.times >= first) & (self.times <= last)
-        return replace(self, times=self.times[kept], positions=self.positions[kept])
+        return self.positions[:, self.index(name)]
 
     def in_axes(self, axes: str) -> "Markers":
         """Return the markers in other axes of the same origin, such as "left up forward", those of Torsor's human.
@@ -201,9 +219,8 @@ class Markers:
 
     def with_positions(self, positions: ArrayLike, times: ArrayLike | None = None) -> "Markers":
         """Return the same markers at other places (K, M, 3), in m, and other ``times`` (K,), in s."""
-        if times is None:
-            return replace(self, positions=np.asarray(positions))
-        return replace(self, positions=np.asarray(positions), times=np.asarray(times), rate=0.0)
+        when: dict[str, Any] = {} if times is None else {"times": np.asarray(times), "rate": 0.0}
+        return replace(self, positions=np.asarray(positions), **when)
 
     def gaps(self) -> list[Gap]:
         """Return where markers were not seen, marker by marker.
@@ -224,17 +241,28 @@ class Markers:
         return found
 
 
+def checked_markers(value: object, where: str, what: str) -> Markers:
+    """Return an argument that must be markers."""
+    allowed = "Markers, such as torsor.human.recordings.load(path).markers"
+    return instance_of(value, Markers, where, what, allowed=allowed)
+
+
+def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
+    """Return samples (K, ...) at other times, on straight lines; before and after them the ends, or ``outside``."""
+    columns = values.reshape(len(values), -1).T
+    found = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
+    return found.reshape(len(t), *values.shape[1:])
+
+
 def runs(flags: Flags) -> list[tuple[int, int]]:
     """Return the first and last index of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in edges.reshape(-1, 2)]
 
 
-LOADED = 20.0  # N: below it, the centre of pressure is a quotient of small numbers (the usual threshold of gait events)
-
-
+@final
 @dataclass(frozen=True, eq=False, repr=False)
-class GroundForces:
+class GroundForces(TimedData):
     """Forces of the ground on a person at P plates or feet, in the axes of the laboratory.
 
     ``forces`` (K, P, 3) in N at ``centers`` (K, P, 3), the centres of pressure, in m, and ``moments`` (K, P, 3), free
@@ -258,25 +286,16 @@ class GroundForces:
     axes: str = ""
     corners: Array | None = None
     source: str = "ground forces"
+    _noun: ClassVar[str] = "plate"
+    _arrays: ClassVar[tuple[str, ...]] = ("forces", "centers", "moments")
 
     def __post_init__(self) -> None:
-        where = self.source
-        names, times = checked_names(self.names, where, "plate"), checked_times(self.times, where)
-        shape = (len(times), len(names), 3)
-        found: dict[str, object] = {"names": names, "times": times, "axes": checked_axes(self.axes, where)}
-        for name in ("forces", "centers", "moments"):
-            found[name] = checked_values(getattr(self, name), shape, where, name)
-        found["rate"] = number(self.rate, where, "rate (Hz)", least=0.0) or rate_of(times)
+        self._check(3)
+        rate = number(self.rate, self.source, "rate (Hz)", least=0.0) or rate_of(self.times)
+        self._store(rate=rate, axes=checked_axes(self.axes, self.source))
         if self.corners is not None:
-            found["corners"] = checked_values(self.corners, (len(names), 4, 3), where, "corners")
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def __repr__(self) -> str:
-        return short_text(self, "plates or feet")
+            shape = (len(self.names), 4, 3)
+            self._store(corners=checked_values(self.corners, shape, self.source, "corners"))
 
     @property
     def vertical(self) -> Array:
@@ -288,41 +307,11 @@ class GroundForces:
         """Return whether plates carry more than ``threshold`` N (K, P)."""
         return self.vertical > threshold
 
-    def index(self, name: str) -> int:
-        """Return the index of a plate or foot."""
-        return index_of(name, self.names, self.source, "plate")
-
-    def only(self, names: Sequence[str]) -> "GroundForces":
-        """Return some of the plates, in the given order."""
-        k = indices_of(names, self.names, self.source, "plate")
-        corners = None if self.corners is None else self.corners[k]
-        forces, centers, moments = (each[:, k] for each in (self.forces, self.centers, self.moments))
-        chosen = tuple(self.names[each] for each in k)
-        return replace(self, names=chosen, corners=corners, forces=forces, centers=centers, moments=moments)
-
-    def renamed(self, names: Mapping[str, str]) -> "GroundForces":
-        """Return the same forces with other names, {old: new}; swapped feet are {"right": "left", "left": "right"}.
-
-        Example:
-            >>> zero = np.zeros((1, 2, 3))
-            >>> feet = GroundForces(["right", "left"], [0.0], zero, zero, zero)
-            >>> feet.renamed({"right": "left", "left": "right"}).names
-            ('left', 'right')
-        """
-        new = table(names, self.source, "names")
-        indices_of(list(new), self.names, self.source, "plate")
-        return replace(self, names=tuple(new.get(name, name) for name in self.names))
-
-    def between(self, first: float, last: float) -> "GroundForces":
-        """Return the samples from time ``first`` to time ``last``, in s."""
-        kept = (self.times >= first) & (self.times <= last)
-        return replace(self, times=self.times[kept], **{name: getattr(self, name)[kept] for name in ARRAYS})
-
     def in_axes(self, axes: str) -> "GroundForces":
         """Return the forces in other axes of the same origin, such as "left up forward", those of Torsor's human."""
         R = rotation(self.axes, axes, self.source)
         corners = None if self.corners is None else self.corners @ R.T
-        return replace(self, axes=axes, corners=corners, **{name: getattr(self, name) @ R.T for name in ARRAYS})
+        return self.changed(lambda x: x @ R.T, axes=axes, corners=corners)
 
     def without_unloaded(self, threshold: float = LOADED) -> "GroundForces":
         """Return forces and moments as 0, and centres of pressure as NaN, where no more than ``threshold`` N act.
@@ -372,9 +361,8 @@ class GroundForces:
         centers[~np.isfinite(centers).all(axis=2)] = np.nan
         about = np.nan_to_num(centers[:, :, x] * force[:, :, y] - centers[:, :, y] * force[:, :, x])
         free[:, :, up] = moment[:, :, up] - about
-        rate = self.rate if times is None else 0.0
-        when = self.times if times is None else times
-        return replace(self, times=when, rate=rate, forces=force, centers=centers, moments=free)
+        when: dict[str, Any] = {} if times is None else {"times": times, "rate": 0.0}
+        return replace(self, forces=force, centers=centers, moments=free, **when)
 
     def without_offset(self, first: float, last: float) -> "GroundForces":
         """Return forces less their means from time ``first`` to ``last`` (s), when nobody is on the plates.
@@ -396,15 +384,14 @@ class GroundForces:
         return self.with_wrench(wrench - wrench[within].mean(axis=0))
 
 
-ARRAYS = ("forces", "centers", "moments")
-
-
 # Columns of these endings are no angles: translations, forces, moments, places, and speeds of translations.
+_GROUND = re.compile("ground_(force|torque|moment)")
 _NO_ANGLES = ("_tx", "_ty", "_tz", "_vx", "_vy", "_vz", "_px", "_py", "_pz", "_force", "_moment")
 
 
+@final
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionTable:
+class MotionTable(TimedData):
     """Columns over time: ``values`` (K, N) of N ``names`` at K ``times`` (s), as a .mot or .sto file has them.
 
     ``in_degrees`` is what the file says of its angles, or None where it says nothing. Values are kept as they are
@@ -423,23 +410,11 @@ class MotionTable:
     in_degrees: bool | None = None
     title: str = ""
     source: str = "table"
+    _noun: ClassVar[str] = "column"
+    _arrays: ClassVar[tuple[str, ...]] = ("values",)
 
     def __post_init__(self) -> None:
-        names, times = checked_names(self.names, self.source, "column"), checked_times(self.times, self.source)
-        values = checked_values(self.values, (len(times), len(names)), self.source, "values")
-        for name, value in (("names", names), ("times", times), ("values", values)):
-            object.__setattr__(self, name, value)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def __repr__(self) -> str:
-        return short_text(self, "columns")
-
-    @property
-    def rate(self) -> float:
-        """The rate in Hz, by the median step of the times; 0 for a single row."""
-        return rate_of(self.times)
+        self._check()
 
     def column(self, name: str) -> Array:
         """Return a column (K,); a coordinate may be named without its path, "knee_angle_r".
@@ -449,32 +424,21 @@ class MotionTable:
             >>> motion.column("knee_angle_r").tolist()
             [0.5]
         """
-        if name not in self.names:
-            short = self.short_names
-            if short.count(name) == 1:
-                return self.values[:, short.index(name)]
-        return self.values[:, index_of(name, self.names, self.source, "column")]
+        short = self.short_names
+        if name not in self.names and short.count(name) == 1:
+            return self.values[:, short.index(name)]
+        return self.values[:, self.index(name)]
 
     @property
     def short_names(self) -> list[str]:
         """The names without paths: /jointset/knee_r/knee_angle_r/value is knee_angle_r; speeds end with /speed."""
         return [_short(name) for name in self.names]
 
-    def only(self, names: Sequence[str]) -> "MotionTable":
-        """Return some of the columns, in the given order."""
-        chosen = indices_of(names, self.names, self.source, "column")
-        return replace(self, names=tuple(names), values=self.values[:, chosen])
-
-    def renamed(self, names: Mapping[str, str]) -> "MotionTable":
-        """Return the same columns with other names, {old: new}."""
-        new = table(names, self.source, "names")
-        indices_of(list(new), self.names, self.source, "column")
-        return replace(self, names=tuple(new.get(name, name) for name in self.names))
-
-    def between(self, first: float, last: float) -> "MotionTable":
-        """Return the rows from time ``first`` to time ``last``, in s."""
-        kept = (self.times >= first) & (self.times <= last)
-        return replace(self, times=self.times[kept], values=self.values[kept])
+    @property
+    def angles(self) -> list[int]:
+        """The columns that are no translation, force, moment or place, by their names."""
+        bare = [name.removesuffix("/speed") for name in self.short_names]
+        return [k for k, name in enumerate(bare) if not name.endswith(_NO_ANGLES) and not _GROUND.search(name)]
 
     def to_radians(self, angles: Sequence[str] | None = None) -> "MotionTable":
         """Return the table with its ``angles`` in radians; a table whose angles are in radians is returned as it is.
@@ -494,20 +458,10 @@ class MotionTable:
             raise ModelError("the file does not say whether angles are in degrees", where=self.source, fix=fix)
         if self.in_degrees == degrees:
             return self
-        chosen = (
-            [k for k, name in enumerate(self.short_names) if not is_no_angle(name)]
-            if angles is None
-            else indices_of(angles, self.names, self.source, "column")
-        )
+        chosen = self.angles if angles is None else indices_of(angles, self.names, self.source, "column")
         values = np.array(self.values)
         values[:, chosen] = np.rad2deg(values[:, chosen]) if degrees else np.deg2rad(values[:, chosen])
         return replace(self, values=values, in_degrees=degrees)
-
-
-def is_no_angle(name: str) -> bool:
-    """Whether a column is a translation, a force, a moment or a place, by its name."""
-    bare = name.removesuffix("/speed")
-    return bare.endswith(_NO_ANGLES) or "ground_force" in bare or "ground_torque" in bare or "ground_moment" in bare
 
 
 def _short(name: str) -> str:
@@ -556,24 +510,20 @@ or a .c3d file
     @property
     def markers(self) -> Markers:
         """The markers."""
-        if self.found_markers is None:
-            raise self._lacks("markers", "a .trc or a .c3d file")
-        return self.found_markers
+        return self._held(self.found_markers, "markers", "a .trc or a .c3d file")
 
     @property
     def forces(self) -> GroundForces:
         """The forces of the ground."""
-        if self.found_forces is None:
-            raise self._lacks("ground forces", "a .mot or a .c3d file")
-        return self.found_forces
+        return self._held(self.found_forces, "ground forces", "a .mot or a .c3d file")
 
     @property
     def table(self) -> MotionTable:
         """The columns of a .mot, .sto or .csv file."""
-        if self.found_table is None:
-            raise self._lacks("table of columns", "a .mot or a .sto file")
-        return self.found_table
+        return self._held(self.found_table, "table of columns", "a .mot or a .sto file")
 
-    def _lacks(self, what: str, files: str) -> ModelError:
-        fix = f"load the file that has them, often {files}"
-        return ModelError(f"it holds no {what}", where=self.source, fix=fix)
+    def _held(self, found: Held | None, what: str, files: str) -> Held:
+        if found is None:
+            fix = f"load the file that has them, often {files}"
+            raise ModelError(f"it holds no {what}", where=self.source, fix=fix)
+        return found

@@ -4,7 +4,6 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -55,18 +54,12 @@ def forces_of(table: MotionTable, axes: str = OPENSIM) -> GroundForces | None:
     stems = [stem for stem in stems if all(f"{stem}{end}" in table.names for end in _ENDS)]
     if not stems:
         return None
-    at = {name: k for k, name in enumerate(table.names)}
-
-    def triple(names: Sequence[str]) -> list[int] | None:
-        return [at[name] for name in names] if all(name in at for name in names) else None
-
-    arrays: list[list[np.ndarray]] = [[], [], []]
-    for stem in stems:
-        torque = next((found for names in _torques(stem) if (found := triple(names))), None)
-        places = [triple([f"{stem}{kind}{axis}" for axis in "xyz"]) for kind in "vp"]
-        for kind, columns in enumerate([*places, torque]):
-            arrays[kind].append(np.zeros((len(table), 3)) if columns is None else table.values[:, columns])
-    forces, centers, moments = (np.stack(each, axis=1) for each in arrays)
+    six = table.only([f"{stem}{end}" for stem in stems for end in _ENDS]).values.reshape(len(table), -1, 2, 3)
+    forces, centers, moments = six[:, :, 0], six[:, :, 1], np.zeros_like(six[:, :, 0])
+    for k, stem in enumerate(stems):
+        torque = next((names for names in _torques(stem) if set(names) <= set(table.names)), None)
+        if torque is not None:
+            moments[:, k] = table.only(torque).values
     return GroundForces(_names(stems), table.times, forces, centers, moments, axes=axes, source=table.source)
 
 
@@ -107,17 +100,10 @@ def _names(stems: Sequence[str]) -> tuple[str, ...]:
 MOT_KIND = "a .mot or .sto file (a table over time)"
 MAX_MOT_HEADER_LINES = 1000  # within which the table must begin
 _SIMM_KEYS = ("datacolumns", "datarows", "range", "name")  # of the header of SIMM, "key value"
-# Types of columns whose fields hold several numbers, x,y,z.
-_PARTS = {"vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3}
-_LETTERS = {3: "xyz"}
-
-
-class _MotHeader(NamedTuple):
-    """The first line, the values by key (in lower case), and the index of the line of names."""
-
-    title: str
-    values: dict[str, str]
-    names_at: int
+# How many numbers a field of a type of columns holds, separated by commas.
+_PARTS = dict.fromkeys(("double", "float", ""), 1) | {
+    "vec3": 3, "quaternion": 4, "spatialvec": 6, "vec2": 2, "vec4": 4, "vec5": 5, "vec6": 6, "unitvec3": 3,
+}  # fmt: skip
 
 
 def read_mot(path: str | Path) -> MotionTable:
@@ -129,42 +115,47 @@ def read_mot(path: str | Path) -> MotionTable:
     """
     path = Path(path)
     rows = _recorded_rows(path, MOT_KIND)
-    header = _mot_header(path, rows)
-    parts = _parts(path, header)
-    names = _fields(rows[header.names_at])
+    title, values, names_at = _mot_header(path, rows)
+    kind = values.get("datatype", "double").lower()
+    if kind not in _PARTS:
+        allowed = f"double, {', '.join(name for name, parts in _PARTS.items() if parts > 1)}"
+        raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=allowed)
+    parts = _PARTS[kind]
+    names = _fields(rows[names_at])
     while names and not names[-1]:
         names.pop()
-    table = _mot_numbers(path, rows[header.names_at + 1 :], names, parts)
-    _compare_rows(path, header.values, len(table))
+    table = _mot_numbers(path, rows[names_at + 1 :], names, parts)
+    _compare_count(path, values.get("nrows", values.get("datarows", "")), len(table), "rows")
     at = next((k for k, name in enumerate(names) if name.lower() in ("time", "t")), None)
     if at is None:
-        times = _times_of_range(path, header, len(table))
+        times = _times_of_range(path, values, len(table))
     else:
         times, table = table[:, at, 0], np.delete(table, at, axis=1)
         del names[at]
     if not names:
         raise ModelError("there is no column but time", where=path.name, allowed=MOT_KIND)
-    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in _suffixes(parts)]
-    unique, messages = unique_names(full, path, "column")
+    suffixes = "xyz" if parts == 3 else range(1, parts + 1)
+    full = names if parts == 1 else [f"{name}_{each}" for name in names for each in suffixes]
     degrees = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
-    in_degrees = degrees.get(header.values.get("indegrees", "").lower())
-    found = MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, header.title, path.name)
-    for message in messages:
-        warn(message)
-    return found
+    in_degrees = degrees.get(values.get("indegrees", "").lower())
+    unique = unique_names(full, path, "column")
+    return MotionTable(unique, times, table.reshape(len(table), -1), in_degrees, title, path.name)
 
 
-def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
-    """Return the header: all before "endheader", or before the first line that begins with "time"."""
+def _mot_header(path: Path, rows: Sequence[Row]) -> tuple[str, dict[str, str], int]:
+    """Return the first line, the values by key (in lower case), and the index of the line of names.
+
+    The header is all before "endheader", or before the first line that begins with "time".
+    """
     title, values = "", dict[str, str]()
     for k, row in enumerate(rows[:MAX_MOT_HEADER_LINES]):
         text = row.text.strip()
         if text.lower() == "endheader":
             if k + 1 == len(rows):
                 raise ModelError("nothing follows endheader", where=path.name, fix="copy or export the file again")
-            return _MotHeader(title, values, k + 1)
+            return title, values, k + 1
         if _fields(row)[0].lower() == "time" and "=" not in text:
-            return _MotHeader(title, values, k)
+            return title, values, k
         key, equals, value = text.partition("=")
         words = text.split(None, 1)
         if equals and re.fullmatch(r"[A-Za-z_]\w*\s*", key):
@@ -179,29 +170,10 @@ def _mot_header(path: Path, rows: Sequence[Row]) -> _MotHeader:
     raise ModelError("there is neither endheader nor a line of names", where=path.name, allowed=MOT_KIND, fix=fix)
 
 
-def _parts(path: Path, header: _MotHeader) -> int:
-    """Return how many numbers a field holds."""
-    kind = header.values.get("datatype", "double").lower()
-    if kind in ("double", "float", ""):
-        return 1
-    if kind not in _PARTS:
-        raise ModelError(f"DataType is {kind[:40]!r}", where=path.name, allowed=f"double, {', '.join(_PARTS)}")
-    return _PARTS[kind]
-
-
-def _suffixes(parts: int) -> Sequence[str]:
-    return _LETTERS.get(parts) or [str(k) for k in range(1, parts + 1)]
-
-
 def _mot_numbers(path: Path, rows: list[Row], names: Sequence[str], parts: int) -> Array:
     """Return the numbers (K, columns, parts); a time has only the first part."""
     check_size(len(rows), len(names) * parts, path.name)
-    if rows and len(_fields(rows[-1])) < len(names):
-        fix = "copy or export it again; the rows before it are used"
-        warn("the file ends within this row", where=f"{path.name}: line {rows[-1].line}", fix=fix)
-        rows = rows[:-1]
-    if not rows:
-        raise ModelError("there are no rows", where=path.name, allowed=MOT_KIND)
+    rows = _whole_rows(path, rows, bool(rows) and len(_fields(rows[-1])) < len(names), "row", MOT_KIND)
     if parts > 1:
         rows = [Row(row.line, "\t".join(_all_parts(path, row, names, parts))) for row in rows]
         names = [name for name in names for _ in range(parts)]
@@ -221,18 +193,31 @@ def _all_parts(path: Path, row: Row, names: Sequence[str], parts: int) -> list[s
     return found
 
 
-def _compare_rows(path: Path, values: Mapping[str, str], rows: int) -> None:
-    declared = values.get("nrows", values.get("datarows", ""))
-    # More rows than declared are no loss; wrong numbers of columns are so common that they say nothing.
-    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) > rows:
-        text = f"the header says {declared} rows, the table has {rows}, which are used"
-        warn(text, where=path.name, fix="copy or export the file again if rows are missing")
+def _compare_count(path: Path, declared: str, count: int, what: str) -> None:
+    """Warn if a header says another number of rows or frames than the table has."""
+    given = int(declared) if declared.isascii() and declared.isdigit() and len(declared) < 12 else count
+    # More rows of a .mot file than declared are no loss; wrong numbers of columns are so common that they say nothing.
+    if given > count or (given < count and what == "frames"):
+        text = f"the header says {declared} {what}, the table has {count}, which are used"
+        fix = f"copy or export the file again if {what} are missing" if given > count else ""
+        warn(text, where=path.name, fix=fix)
 
 
-def _times_of_range(path: Path, header: _MotHeader, rows: int) -> Array:
+def _whole_rows(path: Path, rows: list[Row], is_cut: bool, what: str, kind: str) -> list[Row]:
+    """Return the rows without the last one if the file was cut off within it; there must be one."""
+    if is_cut:
+        fix = f"copy or export it again; the {what}s before it are used"
+        warn(f"the file ends within this {what}", where=f"{path.name}: line {rows[-1].line}", fix=fix)
+        rows = rows[:-1]
+    if not rows:
+        raise ModelError(f"there are no {what}s", where=path.name, allowed=kind)
+    return rows
+
+
+def _times_of_range(path: Path, values: Mapping[str, str], rows: int) -> Array:
     """Return equally spaced times within the range that a header of SIMM gives."""
     try:
-        first, last = (number_in(each) for each in header.values.get("range", "").split())
+        first, last = (number_in(each) for each in values.get("range", "").split())
     except ValueError:
         fix = "name a column time"
         raise ModelError("there is no column of times", where=path.name, allowed=MOT_KIND, fix=fix) from None
@@ -254,12 +239,13 @@ def write_mot(table: MotionTable, path: str | Path) -> None:
         "endheader",
         "\t".join(["time", *table.names]),
     ]
-    rows = (
-        "\t".join(map(text_of, [time, *row]))
-        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True)
-    )
+    rows = ("\t".join(map(text_of, row)) for row in np.column_stack([table.times, table.values]).tolist())
+    _write_lines(path, [*head, *rows])
+
+
+def _write_lines(path: Path, lines: Sequence[str]) -> None:
     with replacing(path) as part:
-        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+        part.write_text("\n".join([*lines, ""]), encoding="utf-8", newline="\n")
 
 
 # Marker files (.trc): places of markers over time, as motion capture programs and OpenSim exchange them.
@@ -276,14 +262,6 @@ ABSENT = "9999999"  # the number that some programs write for a marker that was 
 RATE_TOLERANCE = 0.02  # relative: times are often written with three decimals
 
 
-class _TrcHeader(NamedTuple):
-    """The values of the header by key, the names of the markers, and the index of the first line of the table."""
-
-    values: dict[str, str]
-    names: list[str]
-    first: int
-
-
 def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) -> Markers:
     """Return the markers in a .trc file, in m.
 
@@ -293,18 +271,17 @@ def read_trc(path: str | Path, *, unit: str | None = None, axes: str = OPENSIM) 
     """
     path = Path(path)
     rows = _recorded_rows(path, TRC_KIND)
-    header = _trc_header(path, rows)
-    unit = _unit(path, header.values) if unit is None else one_of(unit, UNITS, path.name, "unit")
-    times, positions = _trc_numbers(path, rows[header.first :], header, POWERS[unit])
+    values, names, first = _trc_header(path, rows)
+    unit = _unit(path, values) if unit is None else one_of(unit, UNITS, path.name, "unit")
+    times, positions = _trc_numbers(path, rows[first:], names, POWERS[unit])
     times = checked_times(times, path.name)
-    names, messages = unique_names(header.names, path, "marker")
-    markers = Markers(names, times, positions, _rate(path, header.values, times), axes, unit, path.name)
-    for message in messages:
-        warn(message)
-    return markers
+    _compare_count(path, values.get("numframes", ""), len(times), "frames")
+    rate = _rate(path, values, times)
+    return Markers(unique_names(names, path, "marker"), times, positions, rate, axes, unit, path.name)
 
 
-def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
+def _trc_header(path: Path, rows: Sequence[Row]) -> tuple[dict[str, str], list[str], int]:
+    """Return the values by key, the names of the markers, and the index of the first line of the table."""
     values: dict[str, str] = {}
     for k, row in enumerate(rows[:MAX_TRC_HEADER_LINES]):
         fields = _fields(row)
@@ -317,7 +294,7 @@ def _trc_header(path: Path, rows: Sequence[Row]) -> _TrcHeader:
                 where = f"{path.name}: line {row.line}"
                 raise ModelError("there are no names of markers", where=where, allowed=TRC_KIND)
             has_letters = k + 1 < len(rows) and re.match(r"\s*X1\b", rows[k + 1].text)
-            return _TrcHeader(values, names, k + 2 if has_letters else k + 1)
+            return values, names, k + 2 if has_letters else k + 1
     found = "no line begins with Frame#"
     raise ModelError(found, where=path.name, allowed=TRC_KIND, fix="export the markers again")
 
@@ -332,9 +309,9 @@ def _unit(path: Path, values: dict[str, str]) -> str:
     return unit
 
 
-def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) -> tuple[Array, Array]:
+def _trc_numbers(path: Path, rows: list[Row], markers: list[str], power: int) -> tuple[Array, Array]:
     """Return times (K,) and positions (K, M, 3)."""
-    names = ["frame", "time", *(f"{name} {letter}" for name in header.names for letter in "xyz")]
+    names = ["frame", "time", *(f"{name} {letter}" for name in markers for letter in "xyz")]
     width = len(names)
     check_size(len(rows), width, path.name)
     for row in rows:
@@ -345,28 +322,15 @@ def _trc_numbers(path: Path, rows: list[Row], header: _TrcHeader, power: int) ->
             raise ModelError(text, where=f"{path.name}: line {row.line}", fix=fix)
     last = len(_fields(rows[-1])) if rows else width
     # A line that ends within a marker is the end of a file that was cut off.
-    if last < width and ("\t" not in rows[-1].text or last % 3 != 2):
-        fix = "copy or export it again; the frames before it are used"
-        warn("the file ends within this frame", where=f"{path.name}: line {rows[-1].line}", fix=fix)
-        rows = rows[:-1]
-    if not rows:
-        raise ModelError("there are no frames", where=path.name, allowed=TRC_KIND)
+    is_cut = last < width and ("\t" not in rows[-1].text or last % 3 != 2)
+    rows = _whole_rows(path, rows, is_cut, "frame", TRC_KIND)
     powers = [0] + [power] * (width - 2)
     table = NumberTable(path.name, rows, TABS_OR_BLANKS, width)
     numbers = table.numbers(range(1, width), names[1:], powers=powers, missing=True, short=True)
-    _compare_frames(path, header.values, len(rows))
     positions = numbers[:, 1:].reshape(len(rows), -1, 3)
     absent = (positions == 0).all(axis=2) | (positions == number_in(ABSENT, power)).any(axis=2)
     positions[absent | np.isnan(positions).any(axis=2)] = np.nan
     return numbers[:, 0], positions
-
-
-def _compare_frames(path: Path, values: dict[str, str], frames: int) -> None:
-    declared = values.get("numframes", "")
-    if declared.isascii() and declared.isdigit() and len(declared) < 12 and int(declared) != frames:
-        text = f"the header says {declared} frames, the table has {frames}, which are used"
-        fix = "copy or export the file again if frames are missing" if int(declared) > frames else ""
-        warn(text, where=path.name, fix=fix)
 
 
 def _rate(path: Path, values: dict[str, str], times: Array) -> float:
@@ -394,25 +358,22 @@ def write_trc(markers: Markers, path: str | Path, *, unit: str | None = None) ->
             allowed = "names without tabs and line ends"
             raise ModelError(f"marker {name!r}", value=name, where=path.name, allowed=allowed)
     rate, count = text_of(markers.rate), str(len(markers))
-    values = (rate, rate, count, str(len(markers.names)), unit, rate, "1", count)
     letters = (f"{letter}{k}" for k in range(1, len(markers.names) + 1) for letter in "XYZ")
     head = [
         f"PathFileType\t4\t(X/Y/Z)\t{path.name}",
         "\t".join(KEYS),
-        "\t".join(values),
+        "\t".join((rate, rate, count, str(len(markers.names)), unit, rate, "1", count)),
         "Frame#\tTime\t" + "\t\t\t".join(markers.names) + "\t\t",
         "\t\t" + "\t".join(letters),
         "",
     ]
     power = -POWERS[unit]
+    values = np.column_stack([markers.times, markers.positions.reshape(len(markers), -1)]).tolist()
     rows = (
         "\t".join([str(k), text_of(time), *("" if x != x else text_of(x, power) for x in row)])
-        for k, (time, row) in enumerate(
-            zip(markers.times.tolist(), markers.positions.reshape(len(markers), -1).tolist(), strict=True), start=1
-        )
+        for k, (time, *row) in enumerate(values, start=1)
     )
-    with replacing(path) as part:
-        part.write_text("\n".join([*head, *rows, ""]), encoding="utf-8", newline="\n")
+    _write_lines(path, [*head, *rows])
 
 
 CSV_KIND = "a .csv file with a line of names"
@@ -436,10 +397,7 @@ def read_csv(
     """
     path = Path(path)
     cells = csv_table(path)
-    names, messages = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
-    # Checked before the unit of each column is known: a marker's numbers are converted without a rounding error.
-    for message in messages:
-        warn(message)
+    names = unique_names([head or f"column {k + 1}" for k, head in enumerate(cells.heads)], path, "column")
     wanted = {name: name for name in names} if columns is None else table(columns, path.name, "columns")
     at = indices_of(list(wanted), names, path.name, "column")
     new = list(checked_names(list(wanted.values()), path.name, "column"))
@@ -478,8 +436,8 @@ def write_csv(table: MotionTable, path: str | Path) -> None:
     with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["time", *table.names])
-        for time, row in zip(table.times.tolist(), table.values.tolist(), strict=True):
-            writer.writerow(map(text_of, [time, *row]))
+        for row in np.column_stack([table.times, table.values]).tolist():
+            writer.writerow(map(text_of, row))
 
 
 def _markers(names: list[str]) -> dict[str, list[int]]:

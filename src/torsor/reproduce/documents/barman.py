@@ -1,8 +1,7 @@
 """Barman 2020, chapters II and III: the recursion with sensitivities; tables and splines of chapter IV."""
 
 import math
-from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,12 @@ from torsor.motion.problems import slide_link, two_link_time
 from torsor.reproduce.documents import drawing
 from torsor.reproduce.documents.drawing import curve_panel, peaks, snapshots, tidy
 from torsor.reproduce.equations import barman
-from torsor.reproduce.errata.barman import by_complex_steps
+from torsor.reproduce.equations.form import CORRECTED
+from torsor.reproduce.errata.barman import by_complex_steps, sensitivities
+from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, numbers, only, same
 from torsor.reproduce.samples import standard
-from torsor.robot.robot import Robot
+from torsor.spatial import make_pose
 
 # Barman 2020, chapter IV: the motions of two arms of two links, with least time and with time and effort.
 QUARTER = math.pi / 2
@@ -43,22 +44,14 @@ def _norms(result: Any) -> Array:
     return np.asarray(np.linalg.norm(result.reactions[..., 3:], axis=-1))
 
 
-def _time() -> Outcome:
+def _time() -> list[Row]:
     result, best = two_link(), bang_bang()
-    return Outcome(
-        [
-            number("least time T", "0.392", best.T, "s"),
-            number("the same, 30 control points", "0.392", result.T, "s"),
-            number("Xiang et al. 2009a; 20 control points", "0.393", two_link(20).T, "s", 1e-3),
-            number("Wang et al. 2005; 16 control points", "0.394", two_link(16).T, "s", 1e-3),
-        ]
-    )
-
-
-def _reaches_lower_bound(points: int, joint: int, after: float) -> float:
-    """Return when a torque is at its lower bound again, within 1 %, after a switch of the true optimum."""
-    found = two_link(points)
-    return float(found.times[(found.times > after) & (found.tau[:, joint] < -9.9)][0])
+    return [
+        number("least time T", "0.392", best.T, "s"),
+        number("the same, 30 control points", "0.392", result.T, "s"),
+        number("Xiang et al. 2009a; 20 control points", "0.393", two_link(20).T, "s", 1e-3),
+        number("Wang et al. 2005; 16 control points", "0.394", two_link(16).T, "s", 1e-3),
+    ]
 
 
 def _torques() -> Outcome:
@@ -85,7 +78,10 @@ def _torques() -> Outcome:
 
 def _shift(what: str, printed: str, joint: int, switch: float, at: float) -> Row:
     """Compare the time of a shift to the lower bound: the torques of splines begin before and are there later."""
-    ends = {points: _reaches_lower_bound(points, joint, switch) for points in (20, 30)}
+    ends = dict[int, float]()
+    for points in (20, 30):  # control points: when the torque is at its lower bound again, within 1 %
+        t, tau = two_link(points).times, two_link(points).tau[:, joint]
+        ends[points] = float(t[(t > switch) & (tau < -9.9)][0])
     words = ", ".join(f"{end:.4f} s ({points} points)" for points, end in ends.items())
     is_between = at - 0.05 < switch < at < ends[20]
     return claim(what, printed, f"{switch:.4f} s (bang-bang), {words}", False, is_explained=is_between)
@@ -106,7 +102,6 @@ def _forces() -> Outcome:
         claim("they merge around the optimal time", "yes", f"{100 * apart:.1f} % apart at the end", apart < 0.1),
         claim("joint 1 above joint 2 before that", "yes", words, above > 0.95, is_explained=True),
     ]
-
     title = "Figure 4.3: norm of the internal joint forces"
     return Outcome(rows, curve_panel(title, "N", result.times, norm, ("joint 1", "joint 2")))
 
@@ -115,10 +110,9 @@ def _path() -> Outcome:
     result = two_link()
     angles = np.cumsum(result.at(SHOWN * result.T).q, axis=-1)
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
-    start, end = result.q[0], result.q[-1]
     rows = [
-        numbers("q(0)", ["0.0", "-2.0"], start.round(9), "rad"),
-        numbers("q(T)", ["1.0", "-1.0"], end.round(9), "rad"),
+        numbers("q(0)", ["0.0", "-2.0"], result.q[0].round(9), "rad"),
+        numbers("q(T)", ["1.0", "-1.0"], result.q[-1].round(9), "rad"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
     return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (5.0, 5.0))
@@ -137,14 +131,14 @@ def _duration() -> Row:
     return number("minimum travel time T", "0.5585", slide().T, "s", explained=0.17)
 
 
-def _slide_time() -> Outcome:
+def _slide_time() -> list[Row]:
     found = slide()
     rows = [_duration()]
     for variant, words in (("reordered", "q1: 0.1 to 0.6, q2: π/4 to -π/4"), ("without-offset", "θ_2 = q_2")):
         rows.append(number(f"the same, {words}", "0.5585", slide(variant).T, "s", explained=0.06))
     rows.append(only("objective of eq. 4.18", f"{found.objective:.6f}"))
     rows.append(only("T from random initial guesses", f"{', '.join(f'{each:.5f}' for each in _restarts())} s"))
-    return Outcome(rows)
+    return rows
 
 
 def _restarts(count: int = 4) -> list[float]:
@@ -223,127 +217,108 @@ VALLEYS = (
     "recursion, which item barman/recursion checks"
 )
 F, N = Kind.FIGURE, Kind.NUMBER
+SHORT: dict[str, Any] = {"seconds": 1, "first": 2}
+LONG: dict[str, Any] = {"seconds": 2, "first": 4}
 ARM_ITEMS = [
-    Item(
-        "barman/time",
-        "least time of the two-link arm",
-        N,
-        "section 4.1.3, eqs. 4.16, 4.17",
-        _time,
-        SPLINE,
-        seconds=2,
-        first=4,
-    ),
-    Item("barman/fig-4.2", "joint torques", F, "Figure 4.2", _torques, SHIFTS, seconds=2, first=3),
-    Item("barman/fig-4.3", "internal joint forces", F, "Figure 4.3", _forces, VALLEYS, seconds=1, first=2),
-    Item("barman/fig-4.4", "motion", F, "Figure 4.4", _path, seconds=1, first=2),
-    Item(
-        "barman/slide-time",
-        "time of the slide",
-        N,
-        "section 4.2.2, eqs. 4.18, 4.19",
-        _slide_time,
-        OTHER,
-        seconds=2,
-        first=3,
-    ),
-    Item("barman/fig-4.5", "force and torque of the slide", F, "Figure 4.5", _slide_forces, OTHER, seconds=1, first=2),
-    Item(
-        "barman/fig-4.6", "internal forces of the slide", F, "Figure 4.6", _slide_reactions, OTHER, seconds=1, first=2
-    ),
-    Item("barman/fig-4.7", "motion of the slide", F, "Figure 4.7", _slide_path, OTHER, seconds=1, first=2),
+    Item("barman/time", "least time of the two-link arm", N, "section 4.1.3, eqs. 4.16, 4.17", _time, SPLINE, **LONG),
+    Item("barman/fig-4.2", "joint torques", F, "Figure 4.2", _torques, SHIFTS, **LONG),
+    Item("barman/fig-4.3", "internal joint forces", F, "Figure 4.3", _forces, VALLEYS, **SHORT),
+    Item("barman/fig-4.4", "motion", F, "Figure 4.4", _path, **SHORT),
+    Item("barman/slide-time", "time of the slide", N, "section 4.2.2, eqs. 4.18, 4.19", _slide_time, OTHER, **LONG),
+    Item("barman/fig-4.5", "force and torque of the slide", F, "Figure 4.5", _slide_forces, OTHER, **SHORT),
+    Item("barman/fig-4.6", "internal forces of the slide", F, "Figure 4.6", _slide_reactions, OTHER, **SHORT),
+    Item("barman/fig-4.7", "motion of the slide", F, "Figure 4.7", _slide_path, OTHER, **SHORT),
 ]
 
 
 # Chapters II and III
 
 
-def _transforms() -> Outcome:
+def _transform(theta: float, d: float, a: float, alpha: float) -> Array:
+    """Return the pose of frame j in frame j-1, eqs. 2.10 and 2.11."""
+    return make_pose(barman.rotation(theta, alpha), np.array([a * np.cos(theta), a * np.sin(theta), d]))
+
+
+def _transforms() -> list[Row]:
     data, robot, (q, _, _), *_ = standard()
     poses, found, T = robot.poses(q), [], np.eye(4)
     for j in range(len(data.m)):
         theta, d = data.theta[j] + data.revolute[j] * q[j], data.d[j] + (not data.revolute[j]) * q[j]
-        step = np.eye(4)
-        step[:3, :3] = barman.rotation(theta, data.alpha[j])  # 2.10
-        step[:3, 3] = data.a[j] * np.cos(theta), data.a[j] * np.sin(theta), d  # 2.11
-        T = T @ step
+        T = T @ _transform(theta, d, data.a[j], data.alpha[j])
         found.append(T)
-    return Outcome([same("⁰T_j of all links, eqs. 2.3 to 2.11", found, poses)])
+    return [same("⁰T_j of all links, eqs. 2.3 to 2.11", found, poses)]
 
 
-def _recursion() -> Outcome:
+def _recursion() -> list[Row]:
     data, robot, state, load, external = standard()
     tau, Fp, Tp = barman.inverse_dynamics(data, *state, load)
     wrenches = robot.joint_wrenches(*state, external=external)
     levers = np.array([barman.Link(data, j, state[0]).Dx for j in range(len(data.m))])
-    return Outcome(
-        [
-            same("τ_j, f_j (3.92, 3.94)", tau, robot.inverse_dynamics(*state, external=external), unit="N m, N"),
-            same("internal forces F_jp (3.74, 3.78)", Fp, wrenches[:, 3:], unit="N"),
-            same("internal torques τ_jp (3.82 to 3.90)", Tp - np.cross(levers, Fp), wrenches[:, :3], unit="N m"),
-        ]
-    )
+    return [
+        same("τ_j, f_j (3.92, 3.94)", tau, robot.inverse_dynamics(*state, external=external), unit="N m, N"),
+        same("internal forces F_jp (3.74, 3.78)", Fp, wrenches[:, 3:], unit="N"),
+        same("internal torques τ_jp (3.82 to 3.90)", Tp - np.cross(levers, Fp), wrenches[:, :3], unit="N m"),
+    ]
 
 
-def _sensitivities() -> Outcome:
-    data, robot, state, load, _ = standard()
+def _sensitivities() -> list[Row]:
+    data, robot, state, *_ = standard()
     free = robot.derivatives.inverse_dynamics(*state)
     of_wrenches = robot.derivatives.joint_wrenches(*state)
     found, rows = barman.sensitivities(data, *state), list[Row]()
     for name, expected, ours, reaction in zip(("q", "q'", "q''"), found.tau[1:], free, of_wrenches, strict=True):
         rows.append(same(f"∂τ/∂{name} (3.93, 3.95)", expected, ours))
         rows.append(same(f"∂F/∂{name} (3.75)", found.Fp[1 + len(rows) // 2], reaction[:, 3:]))
-    loaded = barman.sensitivities(data, *state, load)
-    parts = zip((loaded.tau, loaded.Fp, loaded.Tp), by_complex_steps(), strict=True)
-    worst = max(float(np.abs(a - b).max()) for part, steps in parts for a, b in zip(part[1:], steps, strict=True))
+    pairs = zip(sensitivities(CORRECTED), by_complex_steps(), strict=True)
+    worst = max(float(np.abs(a - b).max()) for a, b in pairs)
     rows.append(claim("under a load, to complex steps", "exact", f"{worst:.1e}", worst < 1e-12))
-    return Outcome(rows)
+    return rows
 
 
-def _table(robot: Robot, rows: Sequence[tuple[str, str, str, str]]) -> Outcome:
-    """Compare a printed table (theta, d, a, alpha, in quarter turns and links) with the poses of the library."""
-    size = {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
+# Tables 4.1 and 4.3: theta, d, a, alpha of both links, and the centres of mass of Tables 4.2 and 4.4.
+PRINTED = {
+    "two_link": (("0", "0", "L1", "0"), ("0", "0", "L2", "0")),
+    "slide_link": (("π/2", "L1", "0", "π/2"), ("π/2", "0", "L2", "0")),
+}
+CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.2"), ("-0.2", "0"))}
+
+
+def _table(name: str) -> list[Row]:
+    """Compare a printed table (in quarter turns and links) with the poses of a robot of the library."""
+    robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
     poses, before, found = robot.poses(robot.neutral()), np.eye(4), list[Row]()
-    for k, row in enumerate(rows):
-        theta, d, a, alpha = (size[each] for each in row)
-        step = np.eye(4)
-        step[:3, :3] = barman.rotation(theta, alpha)
-        step[:3, 3] = a * np.cos(theta), a * np.sin(theta), d
+    for k, row in enumerate(PRINTED[name]):
+        step = _transform(*(size[each] for each in row))
         ours = np.linalg.inv(before) @ poses[k]
         held = bool(np.allclose(ours, step, atol=1e-12))
         place = ", ".join(f"{each + 0.0:.4g}" for each in ours[:3, 3])
         found.append(claim(f"link {k + 1}: θ, d, a, α", ", ".join(row), f"the same pose (O at {place})", held))
         before = poses[k]
-    return Outcome(found)
+    return found
 
 
-def _data(robot: Robot, centres: Sequence[tuple[str, str]], limits: Sequence[str]) -> Outcome:
-    rows = list[Row]()
-    for k, (link, centre, limit) in enumerate(zip(robot.links, centres, limits, strict=True)):
+def _data(name: str) -> list[Row]:
+    robot, rows = getattr(library, name)(), list[Row]()
+    for k, (link, centre) in enumerate(zip(robot.links, CENTRES[name], strict=True)):
         printed, ours = ["0.5", "0.1", *centre], [link.mass, link.inertia[2, 2], *link.com[:2]]
         rows.append(numbers(f"link {k + 1}: mass, inertia, centre of mass", printed, ours, "kg, kg m², m"))
         ends = [-robot.effort_limit[k], robot.effort_limit[k]]
         unit = "N" if robot.joints[k].type == "prismatic" else "N m"
-        rows.append(numbers(f"joint {k + 1}: bounds", [f"-{limit}", limit], ends, unit))
-    return Outcome(rows)
+        rows.append(numbers(f"joint {k + 1}: bounds", ["-10", "10"], ends, unit))
+    return rows
 
 
-TURNS = (("0", "0", "L1", "0"), ("0", "0", "L2", "0"))
-SLIDES = (("π/2", "L1", "0", "π/2"), ("π/2", "0", "L2", "0"))
-
-
-def _splines() -> Outcome:
+def _splines() -> list[Row]:
     """Compare the derivatives of torques by control points and the duration with differences: eqs. 4.13 to 4.15."""
     problem = two_link_time(points=8)
     program, rng = problem.program, np.random.default_rng(2)
     x = problem.guess() + 0.1 * rng.normal(size=program.n)
-    way, h = rng.normal(size=program.n), 1e-5
+    way = rng.normal(size=program.n)
     rows, columns = program.structure
     ours = np.zeros(program.m)
     np.add.at(ours, rows, program.jacobian(x)[1] * way[columns])
-    at = [np.asarray(program.value(x + k * h * way)[1]) for k in (-2, -1, 1, 2)]
-    found = (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
-    return Outcome([same("torques along a direction of control points and T", found, ours, 1e-7)])
+    found = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
+    return [same("torques along a direction of control points and T", found, ours, 1e-7)]
 
 
 A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE
@@ -353,30 +328,10 @@ ITEMS = [
     Item("barman/transforms", "Denavit-Hartenberg transforms", A, "eqs. 2.3 to 2.12", _transforms),
     Item("barman/recursion", "forces and internal forces", A, "chapter III, eqs. 2.1 to 3.94", _recursion),
     Item("barman/sensitivities", "analytical sensitivities", A, "chapter III, eqs. 3.1 to 3.95", _sensitivities),
-    Item("barman/table-4.1", "table of the two-link arm", T, "Table 4.1", lambda: _table(library.two_link(), TURNS)),
-    Item(
-        "barman/table-4.2",
-        "parameters of the two-link arm",
-        T,
-        "Table 4.2",
-        lambda: _data(library.two_link(), (("-0.2", "0"), ("-0.2", "0")), ("10", "10")),
-    ),
-    Item("barman/table-4.3", "table of the slide", T, "Table 4.3", lambda: _table(library.slide_link(), SLIDES)),
-    Item(
-        "barman/table-4.4",
-        "parameters of the slide",
-        T,
-        "Table 4.4",
-        lambda: _data(library.slide_link(), (("0", "-0.2"), ("-0.2", "0")), ("10", "10")),
-    ),
-    Item(
-        "barman/splines",
-        "derivatives by control points and duration",
-        A,
-        "eqs. 4.13 to 4.15",
-        _splines,
-        seconds=1,
-        first=2,
-    ),
+    Item("barman/table-4.1", "table of the two-link arm", T, "Table 4.1", partial(_table, "two_link")),
+    Item("barman/table-4.2", "parameters of the two-link arm", T, "Table 4.2", partial(_data, "two_link")),
+    Item("barman/table-4.3", "table of the slide", T, "Table 4.3", partial(_table, "slide_link")),
+    Item("barman/table-4.4", "parameters of the slide", T, "Table 4.4", partial(_data, "slide_link")),
+    Item("barman/splines", "derivatives by control points and duration", A, "eqs. 4.13 to 4.15", _splines, **SHORT),
     Item("barman/fig-4.1", "the two-link arm", F, "Figure 4.1", drawing.two_link_arm),
 ]

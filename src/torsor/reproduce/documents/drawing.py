@@ -67,6 +67,7 @@ def peaks(values: Array, least: float) -> int:
 
 COLOURS = ("#c1403d", "#2c8c4a", "#2f6db3")  # of the axes x, y, z
 TRIAD = 0.16  # m, length of a drawn axis
+AXES = {"xlabel": "x (m)", "ylabel": "y (m)", "zlabel": "z (m)"}
 
 
 def _triad(axes: Any, pose: Array, name: str) -> None:
@@ -76,44 +77,43 @@ def _triad(axes: Any, pose: Array, name: str) -> None:
     axes.text(*(origin + 0.03), name, fontsize=9)
 
 
-def _frames(figure: Any, robot: Robot, q: Array, title: str) -> None:
-    """Draw the frames of all links and the lines between them, x red, y green, z blue."""
-    axes, poses = figure.add_subplot(projection="3d"), robot.poses(q)
-    _triad(axes, np.eye(4), "0")
-    for k, parent in enumerate(robot.parents):
-        before = np.zeros(3) if parent < 0 else poses[parent, :3, 3]
-        axes.plot(*np.array([before, poses[k, :3, 3]]).T, color="0.5", linewidth=3, alpha=0.6)
-        _triad(axes, poses[k], str(k + 1))
-    _cube(axes, np.vstack([poses[:, :3, 3], np.zeros((1, 3))]), TRIAD)
-    axes.set_title(title, fontsize=10)
+def frames(robot: Robot, q: Array, title: str) -> Outcome:
+    """Return a figure of the frames of all links and the lines between them, x red, y green, z blue."""
+
+    def draw(figure: Any) -> None:
+        axes, poses = figure.add_subplot(projection="3d"), robot.poses(q)
+        _triad(axes, np.eye(4), "0")
+        for k, parent in enumerate(robot.parents):
+            before = np.zeros(3) if parent < 0 else poses[parent, :3, 3]
+            axes.plot(*np.array([before, poses[k, :3, 3]]).T, color="0.5", linewidth=3, alpha=0.6)
+            _triad(axes, poses[k], str(k + 1))
+        _cube(axes, np.vstack([poses[:, :3, 3], np.zeros((1, 3))]), TRIAD)
+        axes.set_title(title, fontsize=10)
+
+    return Outcome([], draw, (6.5, 6.0))
 
 
 def _cube(axes: Any, corners: Array, room: float) -> None:
     """Set equal scales around points (n, 3), and labels."""
     middle, half = (corners.max(axis=0) + corners.min(axis=0)) / 2, np.ptp(corners, axis=0).max() / 2 + room
     axes.set(**{f"{axis}lim": (m - half, m + half) for axis, m in zip("xyz", middle, strict=True)})
-    axes.set(xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", box_aspect=(1, 1, 1))
+    axes.set(box_aspect=(1, 1, 1), **AXES)
 
 
 def standard_frames() -> Outcome:
     """Figure 2.2 of Barman 2020: frame j is at the far end of link j."""
-    _, robot, (q, _, _), *_ = standard()
     title = "Figure 2.2: standard Denavit-Hartenberg frames of a random arm"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(standard().robot, standard().state[0], title)
 
 
 def modified_frames() -> Outcome:
     """Fig. 1 of Guarino Lo Bianco 2009: frame i is on the axis of joint i."""
-    _, robot, (q, *_) = modified()
-    title = "Fig. 1: modified Denavit-Hartenberg frames of a random arm"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(modified().robot, modified().motion[0], "Fig. 1: modified Denavit-Hartenberg frames of a random arm")
 
 
 def tree_frames() -> Outcome:
     """Figure 1 of Khalil 2010: six parameters, for branches."""
-    _, robot, (q, _, _), *_ = tree()
-    title = "Figure 1: frames of a random tree in six parameters"
-    return Outcome([], lambda figure: _frames(figure, robot, q, title), (6.5, 6.0))
+    return frames(tree().robot, tree().state[0], "Figure 1: frames of a random tree in six parameters")
 
 
 def free_body(link: int = 1) -> Outcome:
@@ -214,8 +214,9 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> Any:
     return Rectangle((x, y), width, height, facecolor=colour, alpha=0.4, edgecolor=colour)
 
 
-def unified_body(masses: Array, heights: Array) -> Outcome:
+def unified_body() -> Outcome:
     """Fig. 2 of Hua et al. 2022: link 1 of the arm, its own body and two motors as one rigid body, rotors locked."""
+    masses, heights = np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3])  # Table I; motors at O_2
     link, total = library.elastic_arm().links[0], float(masses.sum())
 
     def draw(figure: Any) -> None:
@@ -230,14 +231,11 @@ def unified_body(masses: Array, heights: Array) -> Outcome:
         axes.set_aspect("equal")
         tidy(axes, "Fig. 2: link 1 and its motors, one body", "m", "m", beside=True)
 
-    return Outcome(
-        [
-            same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
-            same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
-        ],
-        draw,
-        (5.5, 4.0),
-    )
+    rows = [
+        same("mass of link 1 with motors 2 and 3", total, link.mass, unit="kg"),
+        same("height of its centre of mass", masses @ heights / total, link.com[1], unit="m"),
+    ]
+    return Outcome(rows, draw, (5.5, 4.0))
 
 
 def two_link_arm() -> Outcome:

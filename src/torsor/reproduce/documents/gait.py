@@ -12,7 +12,7 @@ from torsor import library
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelWarning
 from torsor.human import Stride, joint_torques, printed_gait, walking
-from torsor.human.body.coordinates import GLOBAL, frozen_joints, mirror
+from torsor.human.body.coordinates import GLOBAL, SIDES, frozen_joints, mirror
 from torsor.human.body.drawing import landmarks, skeleton
 from torsor.human.gait.printed_constraints import TOLERANCE
 from torsor.human.gait.settings import VERSIONS
@@ -22,16 +22,11 @@ from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, number, only
 JOINTS = ("hip", "knee", "ankle")
 AXES = ("lateral", "vertical", "fore-aft")
 # Figure 5.1: which links a group of frozen coordinates moves, and how the thesis names the group.
-ENCLOSED = {
-    "neck and head": ("neck", "head"),
-    "upper spine": ("spine3", "spine4"),
-    "right clavicle": ("right_clavicle", "right_upper_arm"),
-    "left clavicle": ("left_clavicle", "left_upper_arm"),
-    "right wrist": ("right_hand",),
-    "left wrist": ("left_hand",),
-}
+ENCLOSED: dict[str, tuple[str, ...]] = {"neck and head": ("neck", "head"), "upper spine": ("spine3", "spine4")}
+for _side in SIDES:
+    ENCLOSED |= {f"{_side} clavicle": (f"{_side}_clavicle", f"{_side}_upper_arm"), f"{_side} wrist": (f"{_side}_hand",)}
 LIMBS = ("thigh", "shank", "foot", "upper_arm", "forearm")
-ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in ("right", "left") for each in LIMBS))
+ACTIVE = ("pelvis", "spine1", "spine2", "spine3", *(f"{side}_{each}" for side in SIDES for each in LIMBS))
 SPREAD, ROOM, MARK = 0.6, np.array([0.09, 0.1]), "#d97a00"  # rad of the shoulders; m around a joint
 POSTURES = 7
 
@@ -51,7 +46,6 @@ def _model() -> Outcome:
         number("active", "38", body.nv - len(frozen)),
         only("frozen", ", ".join(frozen)),
     ]
-
     return Outcome(rows, _draw_model, (7.5, 7.0))
 
 
@@ -73,30 +67,27 @@ def _draw_model(figure: Any) -> None:
         label, arrow = (0.62 * side, place[1] + 0.12), {"arrowstyle": "-", "color": MARK}
         axes.annotate(name, place, label, ha="left" if side > 0 else "right", va="center", fontsize=9, arrowprops=arrow)
     dots = np.array([points[each] for each in ACTIVE])
-    axes.plot(
-        dots[:, 0], dots[:, 1], "o", color="#2c8c4a", markersize=6, zorder=21, label="joints with active coordinates"
-    )
+    style = {"color": "#2c8c4a", "markersize": 6, "zorder": 21, "label": "joints with active coordinates"}
+    axes.plot(dots[:, 0], dots[:, 1], "o", **style)
     axes.plot([], [], "--", color=MARK, label="frozen for walking")
     axes.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-0.1, 2.05))
     tidy(axes, "Figure 5.1: the skeleton with 55 degrees of freedom", "x, left (m)", "y, up (m)")
 
 
-def _numbers() -> Outcome:
+def _numbers() -> list[Row]:
     found = stride().result
     body, problem = library.human(), found.problem
     points = VERSIONS["thesis"].points
-    return Outcome(
-        [
-            number("design variables, 55 x 6", "330", body.nv * points),
-            only("of these not frozen", f"{problem.program.n}"),
-            number("constraints", "1726", problem.program.m, explained=0.3),
-            number("active constraints", "244", len(found.active), explained=1.0),
-            number("walking velocity", "1.2", stride().step.speed, "m/s"),
-            number("step length", "0.6", stride().step.length, "m"),
-            number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
-            only("iterations", f"{found.iterations}, {found.status}"),
-        ]
-    )
+    return [
+        number("design variables, 55 x 6", "330", body.nv * points),
+        only("of these not frozen", f"{problem.program.n}"),
+        number("constraints", "1726", problem.program.m, explained=0.3),
+        number("active constraints", "244", len(found.active), explained=1.0),
+        number("walking velocity", "1.2", stride().step.speed, "m/s"),
+        number("step length", "0.6", stride().step.length, "m"),
+        number("CPU time of the search", "34.10", found.solve_seconds, "s", explained=math.inf),
+        only("iterations", f"{found.iterations}, {found.status}"),
+    ]
 
 
 def _snapshots() -> Outcome:
@@ -213,7 +204,7 @@ COUNTED = (
     "which rows the thesis counts is not known; ours bound friction and slip of each foot as well, at more instants. "
     "Computer and solver (SNOPT) differ"
 )
-F, N = Kind.FIGURE, Kind.NUMBER
+A, F, N, PLACE = Kind.ALGORITHM, Kind.FIGURE, Kind.NUMBER, "eqs. 5.1 to 5.10"
 LONG: dict[str, Any] = {"seconds": 6.0, "first": 60.0}
 ITEMS = [
     Item("barman/fig-5.1", "the skeleton and its frozen coordinates", F, "Figure 5.1, section 5.1", _model, seconds=1),
@@ -229,16 +220,7 @@ DIFFERENT = (
     "between 0.001 and 0.0014. Times of contacts and of the nodes, limits and the body are not printed"
 )
 ITEMS.append(
-    Item(
-        "barman/gait-printed",
-        "the walk of eqs. 5.1 to 5.10 alone",
-        Kind.ALGORITHM,
-        "eqs. 5.1 to 5.10",
-        _printed,
-        DIFFERENT,
-        seconds=170.0,
-        first=200.0,
-    )
+    Item("barman/gait-printed", "the walk of eqs. 5.1 to 5.10 alone", A, PLACE, _printed, DIFFERENT, "", 170.0, 200.0)
 )
 
 
@@ -246,7 +228,7 @@ ITEMS.append(
 TIGHT = 1e-4  # scaled violation below which a constraint holds, as the solver has it
 
 
-def _equations() -> Outcome:
+def _equations() -> list[Row]:
     walk = stride()
     result, body = walk.result, walk.body
     torques, q = joint_torques(result), result.at(result.times).q
@@ -256,20 +238,17 @@ def _equations() -> Outcome:
     effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
     parts = {each.title: each.weighted for each in result.parts}
     version = VERSIONS["thesis"]
+    outside = float(np.maximum(body.lower - q, q - body.upper).max())
+    within = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
+    bands = f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s"
     rows = [
         only("5.1: integral of the squared torques over their limits", f"{parts['effort']:.4f}"),
         only("the same with the torques that hold the frozen joints", f"{effort:.4f}"),
         only("posture, which eq. 5.1 does not have", f"{parts['posture']:.4f}"),
         only("objective of the walk, the first and the third", f"{result.objective:.4f}"),
-        _limits(q, np.asarray(body.lower), np.asarray(body.upper)),
+        claim("5.2: coordinates within their limits", "all", within, outside <= 1e-6),
         claim("5.3: torques within their limits", "yes", f"at most {100 * used.max():.0f} %", bool(used.max() <= 1)),
-        claim(
-            "5.4: height and velocity of contacting points",
-            "0, 0",
-            f"±{1e3 * version.slack:g} mm, at most {version.slip:g} m/s",
-            False,
-            is_explained=True,
-        ),
+        claim("5.4: height and velocity of contacting points", "0, 0", bands, False, is_explained=True),
         _family("5.4: other points above the ground", "above the ground"),
         _family("5.5: zero-moment point within the support", "balance"),
     ]
@@ -281,13 +260,7 @@ def _equations() -> Outcome:
     rows.append(claim("5.6: left arm and right leg swing together", "always", words, together == 1, is_explained=True))
     hips = [np.linalg.norm(points[f"{side}_hand"] - points[f"{side}_thigh"], axis=1) for side in ("right", "left")]
     rows.append(only("5.7: least distance of a wrist from its hip", f"{np.min(hips):.3f} m"))
-    return Outcome([*rows, *_ends()])
-
-
-def _limits(q: Array, lower: Array, upper: Array) -> Row:
-    outside = float(np.maximum(lower - q, q - upper).max())
-    words = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
-    return claim("5.2: coordinates within their limits", "all", words, outside <= 1e-6)
+    return [*rows, *_ends()]
 
 
 def _family(what: str, title: str) -> Row:
@@ -308,7 +281,8 @@ def _ends() -> list[Row]:
     apart = [float(np.abs(ends.q[1][order] * signs - ends.q[0] - ahead).max())]
     apart.append(float(np.abs(ends.v[1][order] * signs - ends.v[0]).max()))
     words = ", ".join(f"{each:.0e}" for each in apart)
-    knee = float(np.degrees(np.interp(walk.step.knee * result.T, result.times, _left_knee())))
+    flexion = result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")]
+    knee = float(np.degrees(np.interp(walk.step.knee * result.T, result.times, flexion)))
     feet = landmarks(walk.body, ends.q)
     step = float(feet["left_heel"][1, 2] - feet["right_heel"][0, 2])
     return [
@@ -318,24 +292,10 @@ def _ends() -> list[Row]:
     ]
 
 
-def _left_knee() -> Array:
-    result = stride().result
-    return np.asarray(result.at(result.times).q[:, result.robot.coordinate_names.index("left_knee_flexion")])
-
-
 BANDS = (
     "contacts are bands, since six control points cannot hold points at rest on the ground, and arms follow the legs "
     "in a band. The objective has a weight of relaxed postures besides eq. 5.1"
 )
 EQUATION_ITEMS = [
-    Item(
-        "barman/gait-equations",
-        "objective and constraints of the walk",
-        Kind.ALGORITHM,
-        "eqs. 5.1 to 5.10",
-        _equations,
-        BANDS,
-        seconds=6.0,
-        first=60.0,
-    )
+    Item("barman/gait-equations", "objective and constraints of the walk", A, PLACE, _equations, BANDS, **LONG)
 ]

@@ -1,7 +1,7 @@
 """Guarino Lo Bianco 2009: force rates, the Stanford arm, its accuracy, operation counts and times."""
 
 import math
-import time
+import timeit
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -29,13 +29,9 @@ WORDS = {0: "0", 1: "π/2", -1: "-π/2"}
 GEOMETRY = ((0, "0.412", 0), (-1, "0.154", 0), (1, "0", -1), (0, "0", 0), (-1, "0", 0), (1, "0.263", 0))
 MASSES = ("9.29", "5.01", "4.25", "1.08", "0.63", "0.51")  # Table II
 CENTRES = (
-    ("0", "-0.1105", "-0.0175"),
-    ("0", "0", "-0.1054"),
-    ("0", "0", "-0.6447"),
-    ("0", "-0.0054", "-0.0092"),
-    ("0", "-0.0566", "0"),
-    ("0", "0", "0.1554"),
-)
+    ("0", "-0.1105", "-0.0175"), ("0", "0", "-0.1054"), ("0", "0", "-0.6447"),
+    ("0", "-0.0054", "-0.0092"), ("0", "-0.0566", "0"), ("0", "0", "0.1554"),
+)  # fmt: skip
 
 
 @cache
@@ -58,37 +54,31 @@ def move(t: Array) -> tuple[Array, Array, Array, Array]:
 
 
 @cache
-def differences(period: float) -> tuple[Array, Array]:
+def differences(period: float, other: Robot | None = None) -> tuple[Array, Array]:
     """Return times, and there the distance of force_rate from backward differences of the forces (eq. 36)."""
-    return differences_of(arm(), period)
-
-
-def differences_of(robot: Robot, period: float) -> tuple[Array, Array]:
-    """Return the same of another arm."""
+    robot = arm() if other is None else other
     t = np.linspace(0.0, SECONDS, round(SECONDS / period) + 1)
     tau, rate = robot.force_rate(*move(t))
     return t[1:], np.asarray(np.abs(rate[1:] - np.diff(tau, axis=0) / period))
 
 
-def _recursion() -> Outcome:
+def _recursion() -> list[Row]:
     data, robot, motion = modified()
     found, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
     w = robot.velocities(*motion[:2])[:, :3]
     wrench, rate = robot.joint_wrench_rates(*motion)
     turned = [rate[:, part] + np.cross(w, wrench[:, part]) for part in (slice(3, 6), slice(0, 3))]  # seen at rest
-    return Outcome(
-        [
-            same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
-            same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
-            same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
-            same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
-            same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
-            same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
-        ]
-    )
+    return [
+        same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
+        same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
+        same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
+        same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
+        same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
+        same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
+    ]
 
 
-def _geometry() -> Outcome:
+def _geometry() -> list[Row]:
     rows = list[Row]()
     for i, (joint, (alpha, d, theta)) in enumerate(zip(arm().joints, GEOMETRY, strict=True)):
         place = joint.placement
@@ -98,10 +88,10 @@ def _geometry() -> Outcome:
         printed = f"0, {WORDS[alpha]}, {d}, {WORDS[theta]}"
         what = f"a_{i}, α_{i}, d_{i + 1}, θ_{i + 1}"
         rows.append(claim(what, printed, ", ".join(f"{each:.5g}" for each in found), bool(held)))
-    return Outcome(rows)
+    return rows
 
 
-def _masses() -> Outcome:
+def _masses() -> list[Row]:
     rows = list[Row]()
     for k, link in enumerate(arm().links):
         rows.append(numbers(f"link {k + 1}: mass, x, y, z", [MASSES[k], *CENTRES[k]], [link.mass, *link.com], "kg, m"))
@@ -110,7 +100,7 @@ def _masses() -> Outcome:
         printed = ", ".join(f"{each:g}" for each in PRINTED[k])
         ours = ", ".join(f"{each:g}" for each in moments)
         rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", found))
-    return Outcome(rows)
+    return rows
 
 
 def _ends() -> Outcome:
@@ -129,13 +119,8 @@ def _ends() -> Outcome:
         axes = figure.subplots(1, 2)
         for axis, values, title in zip(axes, move(t)[:2], ("positions", "velocities"), strict=True):
             curves(axis, t, values, arm().coordinate_names if title == "velocities" else ("",) * 6)
-            tidy(
-                axis,
-                f"{title} of the move of Table III",
-                "s",
-                "rad, m" if title == "positions" else "rad/s, m/s",
-                title == "velocities",
-            )
+            unit = "rad, m" if title == "positions" else "rad/s, m/s"
+            tidy(axis, f"{title} of the move of Table III", "s", unit, title == "velocities")
 
     return Outcome(rows, draw, (9.0, 3.6))
 
@@ -171,20 +156,12 @@ def _accuracy() -> Outcome:
 
 def _with_other_sign() -> float:
     """Return the largest difference of joint 1 every 1e-4 s, with theta_3 = pi/2."""
-    links = [
-        MDHLink(
-            k - 1,
-            alpha=alpha * QUARTER,
-            theta=-theta * QUARTER,
-            r=float(d),
-            joint="prismatic" if k == 2 else "revolute",
-            mass=link.mass,
-            com=link.com,
-            inertia=link.inertia,
-        )
-        for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True))
-    ]
-    return float(differences_of(from_mdh(links), 1e-4)[1][:, 0].max())
+    links = []
+    for k, (link, (alpha, d, theta)) in enumerate(zip(arm().links, GEOMETRY, strict=True)):
+        body: dict[str, Any] = {"mass": link.mass, "com": link.com, "inertia": link.inertia}
+        kind = "prismatic" if k == 2 else "revolute"
+        links.append(MDHLink(k - 1, alpha=alpha * QUARTER, theta=-theta * QUARTER, r=float(d), joint=kind, **body))
+    return float(differences(1e-4, from_mdh(links))[1][:, 0].max())
 
 
 def _general(n: int) -> Robot:
@@ -197,41 +174,32 @@ def _general(n: int) -> Robot:
     return from_mdh(links, name="general")
 
 
-def _counts() -> Outcome:
+def _counts() -> list[Row]:
     n, rows = 6, list[Row]()
-    robot = _general(n)
-    both = robot.operation_count("force_rate", external=True)
-    alone = robot.operation_count("inverse_dynamics", external=True)
-    for name, printed, older, ours in (
-        ("multiplications", 309 * n - 162, 327 * n - 81, both.multiplications),
-        ("additions", 268 * n - 138, 274 * n - 72, both.additions),
+    both, alone = (_general(n).operation_count(name, external=True) for name in ("force_rate", "inverse_dynamics"))
+    for name, slope, printed, older, ours in (
+        ("multiplications", "309N-162", 309 * n - 162, 327 * n - 81, both.multiplications),
+        ("additions", "268N-138", 268 * n - 138, 274 * n - 72, both.additions),
     ):
-        slope = "309N-162" if name == "multiplications" else "268N-138"
         rows.append(number(f"{name}, {slope} for N = 6", str(printed), ours, explained=0.6))
         rows.append(number(f"{name} of the standard convention", str(older), ours, explained=0.6))
     ratio = both.arithmetic / alone.arithmetic
     rows.append(claim("forces and rates to forces alone", "approximately doubles", f"{ratio:.2f}", 1.6 < ratio < 2.6))
     own = arm().operation_count("force_rate")
     rows.append(only("Stanford arm, multiplications and additions", f"{own.multiplications}, {own.additions}"))
-    return Outcome(rows)
+    return rows
 
 
-def _per_call(call: Callable[[], Any]) -> float:
-    """Return the least mean time (s) of a call over some batches."""
-    best = math.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(200):
-            call()
-        best = min(best, (time.perf_counter() - start) / 200)
-    return best
+def _per_call(call: Callable[[], Any], count: int = 200) -> float:
+    """Return the least mean time (s) of so many calls, of five."""
+    return min(timeit.repeat(call, repeat=5, number=count)) / count
 
 
 def _times() -> Outcome:
     robot, state = arm(), [each[0] for each in move(np.array([0.7]))]
     both, alone = _per_call(lambda: robot.force_rate(*state)), _per_call(lambda: robot.inverse_dynamics(*state[:3]))
     q, v, a, j = (np.tile(each, (4096, 1)) for each in state)
-    batch = min(_once(lambda: robot.force_rate(q, v, a, j)) for _ in range(5)) / 4096
+    batch = _per_call(lambda: robot.force_rate(q, v, a, j), 1) / 4096
     printed = {"τ and τ'": 5.255e-5, "τ alone": 2.399e-5}
     rows = [
         number("τ and τ'", "5.255e-5", both, "s", explained=math.inf),
@@ -254,12 +222,6 @@ def _times() -> Outcome:
     return Outcome(rows, draw, (7.0, 3.0))
 
 
-def _once(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 SIGNS = (
     "Table II has lost a column (completed from published data), and not all signs can be told from the tables: with "
     "θ_3 = π/2 in place of -π/2 the number comes nearer. A quintic without jerk at the ends, as printed, does not exist"
@@ -267,21 +229,14 @@ SIGNS = (
 COUNTED = "the library folds constants and shares terms that the paper computes anew; it counts less"
 COMPUTER = "another computer and another language; the paper's ran in Matlab on a Pentium of 1.4 GHz in 2009"
 QUINTIC = "no quintic has zero velocity, acceleration and jerk at both ends; the numbers are those of zero acceleration"
+N = Kind.NUMBER
 ITEMS = [
     Item("guarino/fig-1", "modified Denavit-Hartenberg frames", Kind.FIGURE, "Fig. 1", modified_frames),
     Item("guarino/force-rates", "forces and their rates", Kind.ALGORITHM, "section III, eqs. 3 to 21", _recursion),
     Item("guarino/table-1", "geometry of the Stanford arm", Kind.TABLE, "Table I", _geometry),
     Item("guarino/table-2", "masses of the Stanford arm", Kind.TABLE, "Table II", _masses),
     Item("guarino/table-3", "ends of the move", Kind.TABLE, "Table III", _ends, reason=QUINTIC),
-    Item(
-        "guarino/accuracy",
-        "rates and backward differences",
-        Kind.NUMBER,
-        "section V, eq. 36",
-        _accuracy,
-        SIGNS,
-        first=3,
-    ),
-    Item("guarino/operations", "operation counts", Kind.NUMBER, "section V", _counts, COUNTED),
-    Item("guarino/cpu-times", "times of one evaluation", Kind.NUMBER, "section V", _times, COMPUTER, seconds=1),
+    Item("guarino/accuracy", "rates and backward differences", N, "section V, eq. 36", _accuracy, SIGNS, first=3),
+    Item("guarino/operations", "operation counts", N, "section V", _counts, COUNTED),
+    Item("guarino/cpu-times", "times of one evaluation", N, "section V", _times, COMPUTER, seconds=1),
 ]

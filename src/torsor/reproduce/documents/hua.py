@@ -19,12 +19,8 @@ from torsor.reproduce.samples import about_origin, mixed
 from torsor.simulation import simulate
 
 # Hua et al. 2022, section IV: the controller, its error equations, and the Lyapunov function along the closed loop.
-GAINS: dict[str, Any] = {
-    "K_D": (38.0, 33.5, 16.0),
-    "Lambda": (10.8, 10.2, 7.05),
-    "K_D_motor": 20.0,
-    "Lambda_motor": 40.0,
-}
+GAINS: dict[str, Any] = {"K_D": (38.0, 33.5, 16.0), "Lambda": (10.8, 10.2, 7.05)}
+GAINS |= {"K_D_motor": 20.0, "Lambda_motor": 40.0}
 N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (N m/rad)
 
 
@@ -72,7 +68,7 @@ def _closed_loop() -> ca.Function:
     return ca.Function("closed_loop", [t, q, v], [load, pull, motor, ca.vertcat(rate(V), loss)])
 
 
-def stability() -> Outcome:
+def stability() -> list[Row]:
     """Compare both sides of eqs. 40, 50 and 52 at random states."""
     closed, rng = _closed_loop(), np.random.default_rng(1)
     found: list[list[Array]] = []
@@ -81,13 +77,11 @@ def stability() -> Outcome:
         found.append([np.asarray(each, dtype=float).ravel() for each in closed(rng.uniform(0, 5), q, v)])
     load, pull, motor, falls = (np.array(each) for each in zip(*found, strict=True))
     size = np.abs(motor).max()
-    return Outcome(
-        [
-            same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
-            same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
-            same("rate of V_2, eq. 52 (below zero)", falls[:, 1], falls[:, 0], 1e-8, "W"),
-        ]
-    )
+    return [
+        same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
+        same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
+        same("rate of V_2, eq. 52 (below zero)", falls[:, 1], falls[:, 0], 1e-8, "W"),
+    ]
 
 
 STEP, SECONDS = 1e-3, 10.0
@@ -97,33 +91,29 @@ LOADS = {"no payload": 0.0, "payload": 3.0, "payload as a weight": -3.0}
 RMS = {"no payload": ("0.0026819", "0.003619", "0.052678"), "payload": ("0.0026903", "0.0061066", "0.052422")}
 
 
-def _recursion() -> Outcome:
+def _recursion() -> list[Row]:
     data, robot, joints, motors = mixed()
     found = hua.inverse_dynamics(data, *joints, *motors)
     wrenches = robot.joint_wrenches(*mixed().state)
-    return Outcome(
-        [
-            same("rows of loads and motors, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
-            same("forces f_b, eq. 19", found.f_b, wrenches[:, 3:], unit="N"),
-            same("moments τ_b, eq. 25", found.tau_b, wrenches[:, :3], unit="N m"),
-        ]
-    )
+    return [
+        same("rows of loads and motors, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
+        same("forces f_b, eq. 19", found.f_b, wrenches[:, 3:], unit="N"),
+        same("moments τ_b, eq. 25", found.tau_b, wrenches[:, :3], unit="N m"),
+    ]
 
 
-def _forward() -> Outcome:
+def _forward() -> list[Row]:
     data, robot, (q, v, _), (theta, w, _) = mixed()
     elastic, tau = data.K > 0, np.array([3.0, -1.0, 2.0, 0.5])
     A, zeta, accelerations = hua.forward_dynamics(data, q, v, theta, w, tau)
     state = np.r_[q, theta[elastic]], np.r_[v, w[elastic]]
     given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     bias = robot.bias_force(*state) - np.where(np.arange(robot.nv) < len(q), robot.spring_force(state[0]), 0.0)
-    return Outcome(
-        [
-            same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
-            same("ζ, eqs. 32, 33", zeta, bias),
-            same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, given), 1e-10),
-        ]
-    )
+    return [
+        same("A, eqs. 34, 35", A, robot.mass_matrix(state[0])),
+        same("ζ, eqs. 32, 33", zeta, bias),
+        same("accelerations, eq. 36", accelerations, robot.forward_dynamics(*state, given), 1e-10),
+    ]
 
 
 class Motion(NamedTuple):
@@ -157,7 +147,7 @@ def run() -> Motion:
     return Motion(found.times, found.q, found.tau, q_d, rms)
 
 
-def _table() -> Outcome:
+def _table() -> list[Row]:
     links = library.elastic_arm().links
     printed = (
         ("2.5", ("0.4", "0.5", "0.4", "0", "0", "0")),
@@ -185,46 +175,28 @@ def _table() -> Outcome:
     rows.append(numbers("motor: m, Ixx, Iyy, Izz", ["1.0", "0.006", "0.006", "0.004"], ours, "kg, kg m²"))
     rotors = [float(library.elastic_arm().mass_matrix(np.zeros(4))[3, 3]) / 100]  # a gear of 10
     rows.append(numbers("rotor of motor 3: Izz", ["0.004"], np.round(rotors, 12), "kg m²"))
-    return Outcome(rows)
+    return rows
 
 
-def _settings() -> Outcome:
+def _settings() -> list[Row]:
     """Compare the numbers of section V with those that the simulation has."""
     robot, reference = law().robot, law().reference
     assert reference is not None
     carriers = ["" if each.motor is None else each.motor.carrier for each in robot.joints]
+    is_held = carriers == ["base", "link1", "link1"]
     soft = robot.elastic[0].motor
     assert soft is not None and not isinstance(soft.stiffness, str | None)
     times = np.array([0.4, 1.7, 3.0])
     desired = np.asarray(reference(times)[0])
-    return Outcome(
-        [
-            number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
-            claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
-            number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
-            claim(
-                "motors 1, 2, 3 are on",
-                "the base, link 1, link 1",
-                ", ".join(carriers),
-                carriers == ["base", "link1", "link1"],
-            ),
-            same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
-            numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
-            number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
-            number("simulated time", "10", SECONDS, "s"),
-        ]
-    )
-
-
-def _unified() -> Outcome:
-    return drawing.unified_body(np.array([2.5, 1.0, 1.0]), np.array([0.15, 0.3, 0.3]))  # Table I; motors at O_2
-
-
-def _errors(case: str) -> list[Row]:
-    found = run().rms[list(LOADS).index(case)]
     return [
-        number(f"RMS error of joint {k + 1}, {case}", printed, float(value), "rad", explained=0.16)
-        for k, (printed, value) in enumerate(zip(RMS[case], found, strict=True))
+        number("degrees of freedom", "3", robot.nv - len(robot.elastic)),
+        claim("elastic joint", "the last one", robot.elastic[0].name, robot.elastic[0] is robot.joints[-1]),
+        number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
+        claim("motors 1, 2, 3 are on", "the base, link 1, link 1", ", ".join(carriers), is_held),
+        same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
+        numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
+        number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
+        number("simulated time", "10", SECONDS, "s"),
     ]
 
 
@@ -237,7 +209,10 @@ def _joints(case: str, name: str) -> Outcome:
         axes.plot(motion.times, motion.q_d[:, 0], "k--", linewidth=0.9, label="desired")
         tidy(axes, f"{name}: angles of the joints, {case}", "s", "rad")
 
-    rows = _errors(case)
+    rows = [
+        number(f"RMS error of joint {j + 1}, {case}", printed, float(value), "rad", explained=0.16)
+        for j, (printed, value) in enumerate(zip(RMS[case], motion.rms[k], strict=True))
+    ]
     if case == "payload":
         weight = ", ".join(f"{each:.5f}" for each in motion.rms[list(LOADS).index("payload as a weight")])
         rows.append(only("the same with 3 N downwards", f"{weight} rad"))
@@ -259,26 +234,14 @@ def _torques(case: str, name: str) -> Outcome:
     early, late = motion.times < 0.5, motion.times > 2.0
     tau = motion.tau[k][:, [0, 1, 3]]
     first, then = float(np.abs(tau[early, 2]).max()), float(np.abs(tau[late, 2]).max())
-    rows = [
-        claim(
-            "torque of motor 3 at the beginning",
-            "large oscillation",
-            f"{first:.0f} N m, later {then:.1f} N m",
-            first > 3 * then,
-        )
-    ]
+    words = f"{first:.0f} N m, later {then:.1f} N m"
+    rows = [claim("torque of motor 3 at the beginning", "large oscillation", words, first > 3 * then)]
     if case == "payload":
         at = int(np.argmin(np.abs(motion.times - 3.0)))
         bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
         words = f"{abs(tau[at, 1]):.2f} N m, without {abs(bare):.2f} N m (as a weight {abs(weight):.2f} N m)"
-        rows.append(
-            claim(
-                "torque of motor 2 at 3 s, lowest position",
-                "lower with the payload",
-                words,
-                abs(tau[at, 1]) < abs(bare),
-            )
-        )
+        what, printed = "torque of motor 2 at 3 s, lowest position", "lower with the payload"
+        rows.append(claim(what, printed, words, abs(tau[at, 1]) < abs(bare)))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -294,37 +257,31 @@ GEOMETRY = (
     "the paper gives neither joint axes, lengths and centres of mass of links, nor gear ratios and gains: they were "
     "chosen, and the gains fitted to the printed errors"
 )
-FIGURES: tuple[tuple[int, str, Callable[[str, str], Outcome], str], ...] = (
-    (3, "angles of the joints and RMS errors", _joints, "no payload"),
-    (4, "angle of the motor", _motor, "no payload"),
-    (5, "torques of the motors", _torques, "no payload"),
-    (6, "angles of the joints and RMS errors", _joints, "payload"),
-    (7, "angle of the motor", _motor, "payload"),
-    (8, "torques of the motors", _torques, "payload"),
-)
 
 
-def _figure(k: int, title: str, make: Callable[[str, str], Outcome], case: str) -> Item:
-    place, compute = f"Fig. {k}", partial(make, case, f"Fig. {k}")
-    return Item(f"hua/fig-{k}", f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10)
+def _figures(k: int, case: str) -> list[Item]:
+    """Return three figures of a simulation, from Fig. k."""
+    kinds: dict[str, Callable[[str, str], Outcome]] = {
+        "angles of the joints and RMS errors": _joints,
+        "angle of the motor": _motor,
+        "torques of the motors": _torques,
+    }
+    found = []
+    for place, (title, make) in zip((f"Fig. {k + each}" for each in range(3)), kinds.items(), strict=True):
+        name, compute = f"hua/{place.lower().replace('. ', '-')}", partial(make, case, place)
+        found.append(Item(name, f"{title}, {case}", F, place, compute, missing=GEOMETRY, seconds=4, first=10))
+    return found
 
 
-F = Kind.FIGURE
+A, F = Kind.ALGORITHM, Kind.FIGURE
 ITEMS = [
     Item("hua/fig-1", "a rigid and an elastic joint", F, "Fig. 1", drawing.drives),
-    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", _unified),
-    Item("hua/algorithm-1", "inverse dynamics", Kind.ALGORITHM, "Algorithm 1, eqs. 2 to 29", _recursion),
-    Item("hua/algorithm-2", "forward dynamics", Kind.ALGORITHM, "Algorithm 2, eqs. 30 to 36", _forward),
-    Item(
-        "hua/controller",
-        "the controller is stable",
-        Kind.ALGORITHM,
-        "section IV, eqs. 37 to 52",
-        stability,
-        seconds=4,
-        first=10,
-    ),
+    Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", drawing.unified_body),
+    Item("hua/algorithm-1", "inverse dynamics", A, "Algorithm 1, eqs. 2 to 29", _recursion),
+    Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
+    Item("hua/controller", "the controller is stable", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
     Item("hua/simulation", "numbers of the simulation", Kind.NUMBER, "section V", _settings),
-    *(_figure(*each) for each in FIGURES),
+    *_figures(3, "no payload"),
+    *_figures(6, "payload"),
 ]

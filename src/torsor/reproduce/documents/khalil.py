@@ -3,9 +3,8 @@
 The paper prints equations and no numbers: they are evaluated as printed (corrected) and compared with the library.
 """
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,26 +13,26 @@ from torsor.base.arrays import Array
 from torsor.formats import MDHLink
 from torsor.mechanism import Link
 from torsor.reproduce.documents import drawing
-from torsor.reproduce.documents.drawing import curves, tidy
+from torsor.reproduce.documents.drawing import AXES, curves, tidy
 from torsor.reproduce.equations import khalil
-from torsor.reproduce.equations import khalil as recursive
 from torsor.reproduce.equations.khalil import hat, spatial_inertia, velocity_wrench
+from torsor.reproduce.errata.erratum import derivative
 from torsor.reproduce.errata.khalil import BENT, ELASTIC, elastic_case, free_base
 from torsor.reproduce.errata.khalil import five_bar as five_bar_at_a_state
-from torsor.reproduce.item import Item, Kind, Outcome, claim, only, same
+from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, only, same
 from torsor.reproduce.samples import about_origin, tree
 from torsor.robot.load import from_mdh
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.spatial import from_quaternion
+from torsor.spatial import from_quaternion, make_pose
 
 # Khalil 2010, sections 6 and 7: elastic joints, and a base that moves.
 
 
-def _elastic() -> Outcome:
+def _elastic() -> list[Row]:
     data, _, (q, v, a), *_ = tree()
     weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
-    found = recursive.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
+    found = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
     accelerations, forces = elastic_case()
     smooth = weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv)  # eq. 82 has no friction
     A, H = khalil.direct_model(smooth, q, v, tree().fe, tree().me)
@@ -41,15 +40,13 @@ def _elastic() -> Outcome:
     pull = -ELASTIC[soft] * BENT[soft]
     split = np.linalg.solve(A[np.ix_(soft, soft)], pull - A[np.ix_(soft, rigid)] @ a[rigid] - H[soft])
     Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, found.Gamma)  # eq. 69
-    direct = recursive.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
-    return Outcome(
-        [
-            same("direct model, section 6.2", direct.qdd, accelerations, 1e-10),
-            same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
-            same("the same by eq. 71", split, accelerations[soft], 1e-10),
-            same("forces of rigid joints, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
-        ]
-    )
+    direct = khalil.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
+    return [
+        same("direct model, section 6.2", direct.qdd, accelerations, 1e-10),
+        same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
+        same("the same by eq. 71", split, accelerations[soft], 1e-10),
+        same("forces of rigid joints, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
+    ]
 
 
 def _matrices_of_free_base() -> tuple[Array, Array]:
@@ -67,49 +64,42 @@ def _matrices_of_free_base() -> tuple[Array, Array]:
     return np.array(columns).T, model(data, base, (v, np.zeros(6 + n)), fe, me)
 
 
-def _base_matrices() -> Outcome:
-    _, _, (_, _, a), *_ = tree()
-    A, H = _matrices_of_free_base()
+def _base_matrices() -> list[Row]:
+    a, (A, H) = tree().state[2], _matrices_of_free_base()
     acceleration, forces = free_base()
     moved = -np.linalg.solve(A[:6, :6], H[:6] + A[:6, 6:] @ a)
     both = np.linalg.solve(A, np.r_[-H[:6], forces - H[6:]])
-    return Outcome(
-        [
-            same("A is symmetric, eq. 84", A.T, A),
-            same("V'_0 - g, eq. 86", moved, acceleration, 1e-10, "m/s², rad/s²"),
-            same("Γ, eq. 87", A[6:, :6] @ moved + A[6:, 6:] @ a + H[6:], forces, 1e-10, "N m, N"),
-            same("V'_0 - g and q'', eq. 88", both, np.r_[acceleration, a], 1e-10),
-        ]
-    )
+    return [
+        same("A is symmetric, eq. 84", A.T, A),
+        same("V'_0 - g, eq. 86", moved, acceleration, 1e-10, "m/s², rad/s²"),
+        same("Γ, eq. 87", A[6:, :6] @ moved + A[6:, 6:] @ a + H[6:], forces, 1e-10, "N m, N"),
+        same("V'_0 - g and q'', eq. 88", both, np.r_[acceleration, a], 1e-10),
+    ]
 
 
-def _base_inverse() -> Outcome:
+def _base_inverse() -> list[Row]:
     data, _, (q, v, a), fe, me, base, _ = tree()
-    found = recursive.moving_base_inverse(data, q, v, a, tree().wrenches, base)
+    found = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
     acceleration, forces = free_base()
     left = khalil.base_wrench(data, base._replace(Vd=found.Vd_0), q, v, a, fe, me)[1]
-    return Outcome(
-        [
-            same("V'_0 - g, eq. 97", found.Vd_0, acceleration, unit="m/s², rad/s²"),
-            same("Γ, eq. 100", found.Gamma, forces, unit="N m, N"),
-            claim("wrench left on the base", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
-        ]
-    )
+    return [
+        same("V'_0 - g, eq. 97", found.Vd_0, acceleration, unit="m/s², rad/s²"),
+        same("Γ, eq. 100", found.Gamma, forces, unit="N m, N"),
+        claim("wrench left on the base", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
+    ]
 
 
-def _base_direct() -> Outcome:
+def _base_direct() -> list[Row]:
     data, _, (q, v, _), _, _, base, floating = tree()
     acceleration, forces = free_base()
-    found = recursive.direct_dynamics(data, q, v, forces, tree().wrenches, base)
+    found = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
     ours = floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads)
-    return Outcome(
-        [
-            same("q'', eq. 110", found.qdd, ours[6:], 1e-10),
-            same("V'_0 - g, eq. 109", found.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
-        ]
-    )
+    return [
+        same("q'', eq. 110", found.qdd, ours[6:], 1e-10),
+        same("V'_0 - g, eq. 109", found.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
+    ]
 
 
 @cache
@@ -171,7 +161,7 @@ def _eel() -> Outcome:
     return Outcome(rows, draw, (10.0, 4.0))
 
 
-A = Kind.ALGORITHM
+A, F = Kind.ALGORITHM, Kind.FIGURE
 BASE_ITEMS = [
     Item("khalil/elastic", "elastic joints", A, "section 6, eqs. 67 to 82", _elastic),
     Item("khalil/base-matrices", "moving base by A and H", A, "section 7.1, eqs. 83 to 88", _base_matrices),
@@ -187,14 +177,6 @@ ACCELERATION = np.array([-0.6, 0.9, 0.7, 1.0, 0.5, -0.8])
 SHIFT = np.array([0.05, -0.04, 0.06, 0.1, -0.05, 0.08])  # pose, from home
 
 
-class Parallel(NamedTuple):
-    """What eqs. 59 to 66 give: forces of the drives, the wrench on the platform, and the Jacobian J_p."""
-
-    Gamma: Array
-    F: Array
-    J_p: Array
-
-
 @cache
 def platform() -> ParallelRobot:
     """Return the robot of the library."""
@@ -205,8 +187,8 @@ def _rotation(pose: Array) -> Array:
     return np.asarray(from_quaternion(pose[3:]), dtype=float)
 
 
-def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> Parallel:
-    """Evaluate eqs. 59 to 66 in world axes, leg by leg; twists are (V, w), wrenches (f, m)."""
+def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Array) -> tuple[Array, Array]:
+    """Return the forces of the drives and J_p by eqs. 59 to 66 in world axes; twists are (V, w), wrenches (f, m)."""
     R, gravity = _rotation(pose), np.asarray(robot.gravity)
     w = R @ twist[:3]
     wd, Vd = R @ acceleration[:3], R @ (acceleration[3:] + np.cross(twist[:3], twist[3:]))  # of the origin
@@ -230,18 +212,18 @@ def equations(robot: ParallelRobot, pose: Array, twist: Array, acceleration: Arr
         total = total + J_vi.T @ np.linalg.solve(J_i.T, Gamma_i)  # the bracket of (66)
         drives.append(np.linalg.solve(J_i, J_vi)[2])  # the leg stretches by its third joint
     J_p = np.linalg.inv(np.array(drives))  # (60)
-    return Parallel(J_p.T @ total, total, J_p)  # (66)
+    return J_p.T @ total, J_p  # (66)
 
 
 def _gough_stewart() -> Outcome:
     robot = platform()
     pose = robot.carriage.integrate(robot.home, SHIFT)
-    found = equations(robot, pose, TWIST, ACCELERATION)
+    Gamma, J_p = equations(robot, pose, TWIST, ACCELERATION)
     ours = robot.inverse_dynamics(pose, TWIST, ACCELERATION)
     R = _rotation(pose)
     jacobian = robot.jacobian(pose)  # (angular, linear) in the axes of the platform
     in_world = np.vstack([R @ jacobian[3:], R @ jacobian[:3]])
-    rows = [same("Γ, eq. 66", found.Gamma, ours, 1e-10, "N"), same("J_p, eq. 60", found.J_p, in_world, 1e-10)]
+    rows = [same("Γ, eq. 66", Gamma, ours, 1e-10, "N"), same("J_p, eq. 60", J_p, in_world, 1e-10)]
 
     def draw(figure: Any) -> None:
         picture, forces = figure.add_subplot(1, 2, 1, projection="3d"), figure.add_subplot(1, 2, 2)
@@ -284,21 +266,12 @@ def _draw(axes: Any, robot: ParallelRobot, pose: Array) -> None:
     for k, (foot, top) in enumerate(zip(feet, tops, strict=True)):
         axes.plot(*np.array([foot, top]).T, color=f"C{k}", linewidth=2)
         axes.scatter(*top, color="k", s=14)
-    axes.set(
-        title="Figure 4: legs and platform", xlabel="x (m)", ylabel="y (m)", zlabel="z (m)", box_aspect=(1, 1, 0.7)
-    )
+    axes.set(title="Figure 4: legs and platform", box_aspect=(1, 1, 0.7), **AXES)
 
 
 PARALLEL_ITEMS = [
-    Item(
-        "khalil/gough-stewart",
-        "a Gough-Stewart platform",
-        Kind.ALGORITHM,
-        "section 5, eqs. 59 to 66",
-        _gough_stewart,
-        seconds=2,
-    ),
-    Item("khalil/fig-4", "parallel structure", Kind.FIGURE, "Figure 4", _structure, seconds=2),
+    Item("khalil/gough-stewart", "a Gough-Stewart platform", A, "section 5, eqs. 59 to 66", _gough_stewart, seconds=2),
+    Item("khalil/fig-4", "parallel structure", F, "Figure 4", _structure, seconds=2),
 ]
 
 
@@ -308,36 +281,27 @@ ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
 # Trees
 
 
-def _frames() -> Outcome:
+def _frames() -> list[Row]:
     data, robot, (q, _, _), *_ = tree()
     found: list[Array] = []
-    for j, (R, P) in enumerate(khalil.placements(data, q)):
-        step = np.eye(4)
-        step[:3, :3], step[:3, 3] = R, P
-        i = data.antecedent[j]
-        found.append(step if i < 0 else found[i] @ step)
-    return Outcome([same("⁰T_j of all links, eq. 1", found, robot.poses(q))])
+    for i, (R, P) in zip(data.antecedent, khalil.placements(data, q), strict=True):
+        found.append((np.eye(4) if i < 0 else found[i]) @ make_pose(R, P))
+    return [same("⁰T_j of all links, eq. 1", found, robot.poses(q))]
 
 
-def _inverse() -> Outcome:
+def _inverse() -> list[Row]:
     data, robot, state, fe, me, *_ = tree()
     Gamma, f, m = khalil.inverse_dynamics(data, *state, fe, me)
     wrenches = robot.joint_wrenches(*state, external=tree().external)
-    return Outcome(
-        [
-            same("Γ, eq. 31", Gamma, robot.inverse_dynamics(*state, external=tree().external), unit="N m, N"),
-            same("f_j, eqs. 26 to 29", f, wrenches[:, 3:], unit="N"),
-            same("m_j, eqs. 27 to 30", m, wrenches[:, :3], unit="N m"),
-        ]
-    )
+    return [
+        same("Γ, eq. 31", Gamma, robot.inverse_dynamics(*state, external=tree().external), unit="N m, N"),
+        same("f_j, eqs. 26 to 29", f, wrenches[:, 3:], unit="N"),
+        same("m_j, eqs. 27 to 30", m, wrenches[:, :3], unit="N m"),
+    ]
 
 
 def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     """Return d/dt (dL/dq') - dL/dq from the energies of a robot, by fourth-order differences along the motion."""
-    h, weights = 1e-3, {-2: 1.0, -1: -8.0, 1: 8.0, 2: -1.0}
-
-    def difference(function: Callable[[float], Array]) -> Array:
-        return np.asarray(sum(weight * function(k * h) for k, weight in weights.items()) / (12 * h))
 
     def momentum(t: float) -> Array:
         return np.asarray(robot.mass_matrix(q + v * t + a * t * t / 2) @ (v + a * t))
@@ -345,52 +309,47 @@ def _of_lagrangian(robot: Robot, q: Array, v: Array, a: Array) -> Array:
     def lagrangian(where: Array) -> Array:
         return np.asarray(robot.kinetic_energy(where, v) - robot.potential_energy(where))
 
-    along = [difference(lambda t, unit=unit: lagrangian(q + t * unit)) for unit in np.eye(len(q))]  # type: ignore[misc]
-    return difference(momentum) - np.array(along)
+    along = [derivative(lambda t, unit=unit: lagrangian(q + t * unit), 1e-3) for unit in np.eye(len(q))]  # type: ignore[misc]
+    return np.asarray(derivative(momentum, 1e-3) - np.array(along))
 
 
-def _matrices() -> Outcome:
+def _matrices() -> list[Row]:
     data, robot, (q, v, a), fe, me, *_ = tree()
     A, H = khalil.direct_model(data, q, v, fe, me)
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
     loads = robot.inverse_dynamics(q, v, 0 * a, external=tree().external)
     free = robot.inverse_dynamics(q, v, a) - data.Fs * np.sign(v) - data.Fv * v  # neither loads nor friction
-    return Outcome(
-        [
-            same("Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(robot, q, v, a), free, 1e-8, "N m, N"),
-            same("A, section 3.3.1", A, robot.mass_matrix(q)),
-            same("H, section 3.3.1", H, loads),
-            same("Γ = A q'' + H, eq. 7", A @ a + H, Gamma),
-            same("q'' = A⁻¹ (Γ - H), eq. 8", np.linalg.solve(A, Gamma - H), a),
-        ]
-    )
+    return [
+        same("Γ of the Lagrangian, eq. 6, by differences", _of_lagrangian(robot, q, v, a), free, 1e-8, "N m, N"),
+        same("A, section 3.3.1", A, robot.mass_matrix(q)),
+        same("H, section 3.3.1", H, loads),
+        same("Γ = A q'' + H, eq. 7", A @ a + H, Gamma),
+        same("q'' = A⁻¹ (Γ - H), eq. 8", np.linalg.solve(A, Gamma - H), a),
+    ]
 
 
-def _direct() -> Outcome:
+def _direct() -> list[Row]:
     data, robot, (q, v, a), *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
-    found = recursive.direct_dynamics(data, q, v, Gamma, tree().wrenches)
+    found = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
     moments, forces = np.hsplit(robot.joint_wrenches(q, v, a, external=tree().external), 2)
-    return Outcome(
-        [
-            same("q'', eq. 41", found.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
-            same("reactions, eq. 42", found.f, np.hstack([forces, moments])),
-        ]
-    )
+    return [
+        same("q'', eq. 41", found.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
+        same("reactions, eq. 42", found.f, np.hstack([forces, moments])),
+    ]
 
 
 # Closed loops
 
 
-def _cut_joint() -> Outcome:
+def _cut_joint() -> list[Row]:
     """Describe the five-bar by the rows of a table, two for the cut joint, and compare it with that of the library."""
     robot = library.five_bar()
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
+    columns = zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
     rows = [
         MDHLink(parent, d=d, mass=link.mass, com=link.com, inertia=link.inertia, active=k % 2 == 0, rotor_inertia=rotor)
-        for k, (parent, d, link, rotor) in enumerate(
-            zip((-1, 0, -1, 2), (0, 0.3, 0.35, 0.3), robot.links, ROTORS, strict=True)
-        )
+        for k, (parent, d, link, rotor) in enumerate(columns)
     ]
     rows += [MDHLink(1, d=0.4, joint=0, closes=5), MDHLink(3, d=0.4, joint=2)]  # frames k and k + B
     table = from_mdh(rows, gravity=robot.gravity).to(device="casadi")
@@ -398,24 +357,18 @@ def _cut_joint() -> Outcome:
     ends = [table.poses(q)[k] @ frame for k in (1, 3)]
     rates = [_rates(table, q, k) for k in (1, 3)]
     v = robot.closed.velocities(q, [0.8, -0.5])
-    return Outcome(
-        [
-            same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
-            same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
-            same(
-                "forces of table and library",
-                table.inverse_dynamics(q, v, 0 * v, loops="open"),
-                robot.inverse_dynamics(q, v, 0 * v, loops="open"),
-            ),
-        ]
-    )
+    of_table, of_library = (each.inverse_dynamics(q, v, 0 * v, loops="open") for each in (table, robot))
+    return [
+        same("O_k is O_{k+B}, eq. 3", ends[0], ends[1], 1e-10),
+        same("J_k q' = J_{k+B} q', eq. 4", rates[0] @ v, rates[1] @ v, 1e-10),
+        same("forces of table and library", of_table, of_library),
+    ]
 
 
 def _rates(robot: Robot, q: Array, link: int) -> Array:
     """Return the Jacobian of the far end of a link (0.4 m along x), in base axes."""
     J, R = robot.jacobian(q, link), robot.poses(q)[link, :3, :3]
-    lever = np.array([0.4, 0.0, 0.0])
-    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, lever).T))
+    return np.asarray(R @ (J[3:] + np.cross(J[:3].T, [0.4, 0.0, 0.0]).T))
 
 
 @cache
@@ -438,14 +391,13 @@ def _five_bar() -> Outcome:
     columns = [robot.closed.inverse_dynamics(q, v, unit) - still for unit in np.eye(2)]
     A_c = np.array(columns).T
     split = of_tree[drives] + G[passive].T @ of_tree[passive]
+    direct = robot.closed.forward_dynamics(q, v, ours)
     rows = [
         same("Γ_c = Gᵀ Γ_tr, eq. 55", G.T @ of_tree, ours, 1e-10, "N m"),
         same("Γ_c of eq. 57", split, ours, 1e-10, "N m"),
         same("Γ_c by Lagrange multipliers", truth, ours, 1e-10, "N m"),
         same("A_c q''_a + H_c, eq. 58", A_c @ a + still, ours, 1e-10, "N m"),
-        same(
-            "direct model, eq. 58", np.linalg.solve(A_c, ours - still), robot.closed.forward_dynamics(q, v, ours), 1e-9
-        ),
+        same("direct model, eq. 58", np.linalg.solve(A_c, ours - still), direct, 1e-9),
     ]
 
     def draw(figure: Any) -> None:
@@ -466,7 +418,6 @@ def _five_bar() -> Outcome:
     return Outcome(rows, draw, (10.0, 4.2))
 
 
-A, F = Kind.ALGORITHM, Kind.FIGURE
 ITEMS = [
     Item("khalil/fig-1", "geometric parameters", F, "Figure 1", drawing.tree_frames),
     Item("khalil/fig-2", "frames of a cut joint", F, "Figure 2", drawing.cut_joint),

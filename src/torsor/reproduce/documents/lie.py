@@ -1,39 +1,41 @@
 """The Lie-algebra notes: operators, the recursion in two forms, the example of two links, and the structure."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
-from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar
-from torsor.reproduce.item import Item, Kind, Outcome, Row, claim, same
+from torsor.reproduce.errata.erratum import derivative
+from torsor.reproduce.errata.lie import STEP, expansion, lagrange, planar, two_links
+from torsor.reproduce.item import Item, Kind, Row, claim, same
 from torsor.reproduce.samples import screws
 from torsor.robot.load import from_screws
 
 
-def _operators() -> Outcome:
+def _operators() -> list[Row]:
     rng, data = np.random.default_rng(1), screws().data
     T1, T2, V = data.M[0], data.M[1], rng.normal(size=6)
     a, b, c = rng.normal(size=(3, 3))
     R, S = T1[:3, :3], lie.skew
     moving, now = T1 @ lie.exp(V, 1j * STEP), lie.Ad(T1)  # along the body velocity V, at t = 0
     transposed = np.block([[-S(V[:3]), -S(V[3:])], [np.zeros((3, 3)), -S(V[:3])]])
-    return Outcome(
-        [
-            same("[Ad_T]⁻¹ = [Ad_{T⁻¹}] (3.1)", np.linalg.inv(now), lie.Ad(lie.inverse(T1))),
-            same("[ad_V]ᵀ (3.3)", transposed, lie.ad(V).T),
-            same("Ad_{T1 T2} = Ad_{T1} Ad_{T2}", lie.Ad(T1) @ lie.Ad(T2), lie.Ad(T1 @ T2)),
-            same("[a] b = -[b] a", -S(b) @ a, S(a) @ b),
-            same("S(a) S(b) = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
-            same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, S(R @ a)),
-            same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ S(b) @ c]),
-            same("d/dt Ad_T = Ad_T ad_V", now @ lie.ad(V), lie.Ad(moving).imag / STEP),
-        ]
-    )
+    return [
+        same("[Ad_T]⁻¹ = [Ad_{T⁻¹}] (3.1)", np.linalg.inv(now), lie.Ad(lie.inverse(T1))),
+        same("[ad_V]ᵀ (3.3)", transposed, lie.ad(V).T),
+        same("Ad_{T1 T2} = Ad_{T1} Ad_{T2}", lie.Ad(T1) @ lie.Ad(T2), lie.Ad(T1 @ T2)),
+        same("[a] b = -[b] a", -S(b) @ a, S(a) @ b),
+        same("S(a) S(b) = b aᵀ - (aᵀ b) I", np.outer(b, a) - a @ b * np.eye(3), S(a) @ S(b)),
+        same("[R a] = R [a] Rᵀ", R @ S(a) @ R.T, S(R @ a)),
+        same("aᵀ[b]c = cᵀ[a]b = bᵀ[c]a", [c @ S(a) @ b, b @ S(c) @ a], 2 * [a @ S(b) @ c]),
+        same("d/dt Ad_T = Ad_T ad_V", now @ lie.ad(V), lie.Ad(moving).imag / STEP),
+    ]
 
 
-def _against_library(found: lie.Motion) -> list[Row]:
-    _, robot, (q, v, a) = screws()
-    gravity = np.asarray(robot.gravity)
+def _against_library(form: Callable[..., lie.Motion]) -> list[Row]:
+    data, robot, (q, v, a) = screws()
+    found, gravity = form(data, q, v, a), np.asarray(robot.gravity)
     V, R = robot.velocities(q, v), robot.poses(q)[:, :3, :3]
     rate = np.array(robot.accelerations(q, v, a))
     rate[:, 3:] -= np.cross(V[:, :3], V[:, 3:]) + gravity @ R  # V' is the rate of components, from -g
@@ -45,32 +47,20 @@ def _against_library(found: lie.Motion) -> list[Row]:
     ]
 
 
-def _compact() -> Outcome:
-    data, _, state = screws()
-    return Outcome(_against_library(lie.compact(data, *state)))
-
-
-def _components() -> Outcome:
-    data, _, state = screws()
-    return Outcome(_against_library(lie.components(data, *state)))
-
-
-def _two_link() -> Outcome:
+def _two_link() -> list[Row]:
     data, state = planar()
     inertia = np.diag([0.01, 0.08, 0.08, 1.0, 1.0, 1.0])
     robot = from_screws(list(data.M), list(data.S), [inertia, inertia], gravity=data.g).to(device="casadi")
     ours = robot.inverse_dynamics(*state)
     found = lie.components(data, *state).tau
-    return Outcome([same("τ by 8.1 and 8.2", found, ours), same("τ of the Lagrangian", lagrange(state), ours)])
+    return [same("τ by 8.1 and 8.2", found, ours), same("τ of the Lagrangian", lagrange(state), ours)]
 
 
-def _orders() -> Outcome:
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    rest = np.zeros(2)
+def _orders() -> list[Row]:
+    data, theta, dtheta = two_links()
 
     def at(scale: float) -> list[Array]:
-        found = lie.compact(data, theta[:2], scale * dtheta[:2], rest)
+        found = lie.compact(data, theta, scale * dtheta, np.zeros(2))
         return [part for V, Vd in zip(found.V, found.Vd, strict=True) for part in (V[:3], V[3:], Vd[:3], Vd[3:])]
 
     names = [f"{name}_{link}" for link in (1, 2) for name in ("ω", "v", "ω'", "v'")]
@@ -81,16 +71,14 @@ def _orders() -> Outcome:
         what, words = f"order of {name} in θ'", "0 (no accelerations)"
         shown = words if is_zero else f"{order:g}"
         rows.append(claim(what, str(printed or words), shown, order == printed, is_explained=name == "ω'_2"))
-    return Outcome(rows)
+    return rows
 
 
-def _expanded() -> Outcome:
+def _expanded() -> list[Row]:
     """Compare the expansions of section 10 with the recursion of two links without gravity and accelerations."""
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    x, rest, cross = expansion(data, theta[:2]), np.zeros(2), np.cross
-    one, two = dtheta[:2]
-    found = lie.compact(data, theta[:2], dtheta[:2], rest)
+    data, theta, dtheta = two_links()
+    x, rest, cross, (one, two) = expansion(data, theta), np.zeros(2), np.cross, dtheta
+    found = lie.compact(data, theta, dtheta, rest)
     (w1, _), (w2, v2) = (np.split(V, 2) for V in found.V)
     powers = {
         "θ'_1²": cross(x.Rz1, cross(x.p, x.Rz1)) + x.R @ cross(x.z1, x.b1),
@@ -99,7 +87,7 @@ def _expanded() -> Outcome:
     }
     # One rate alone, then both: what is left of the product ω × v has both rates.
     rates = {"θ'_1²": (one, 0.0), "θ'_2²": (0.0, two)}
-    alone = {name: lie.compact(data, theta[:2], np.array(each), rest).V[1] for name, each in rates.items()}
+    alone = {name: lie.compact(data, theta, np.array(each), rest).V[1] for name, each in rates.items()}
     ours = {name: cross(V[:3], V[3:]) for name, V in alone.items()}
     ours["θ'_1 θ'_2"] = cross(w2, v2) - sum(ours.values())
     factors = {"θ'_1²": one**2, "θ'_1 θ'_2": one * two, "θ'_2²": two**2}
@@ -111,57 +99,48 @@ def _expanded() -> Outcome:
     f2 = m2 * (two * (side + turned) + sum(factors[name] * power for name, power in powers.items()))
     rate = two * cross(w2, x.z2)  # ω'_2, which the notes leave out
     vanishing = [x.z1 @ cross(w1, I1 @ w1), x.b1 @ cross(x.z1, x.b1)]
-    return Outcome(
-        [
-            same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, cross(w2, I2 @ w2)),
-            same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
-            same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
-            *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
-            same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
-            claim(
-                "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
-                "0, 0 (the second often)",
-                ", ".join(f"{abs(each):.0e}" for each in vanishing),
-                bool(np.abs(vanishing).max() < 1e-12),
-            ),
-        ]
-    )
+    return [
+        same("n_2 = ω_2 × I_2 ω_2 (10.1)", n2, cross(w2, I2 @ w2)),
+        same("v_2 × z_2 (10.2)", side, cross(v2, x.z2)),
+        same("ω_2 × b_2 (10.2)", turned, cross(w2, x.b2)),
+        *(same(f"table of ω_2 × v_2: {name}", factors[name] * powers[name], ours[name]) for name in powers),
+        same("τ_2 (10.3)", (n2 + I2 @ rate) @ x.z2 + f2 @ x.b2, found.tau[1]),
+        claim(
+            "z_1ᵀ (ω_1 × I_1 ω_1) and b_1ᵀ (z_1 × b_1) (10.5)",
+            "0, 0 (the second often)",
+            ", ".join(f"{abs(each):.0e}" for each in vanishing),
+            bool(np.abs(vanishing).max() < 1e-12),
+        ),
+    ]
 
 
-def _structure() -> Outcome:
+def _structure() -> list[Row]:
     _, robot, (q, v, a) = screws()
     M, C, tau = robot.mass_matrix(q), robot.coriolis_matrix(q, v), robot.inverse_dynamics(q, v, a)
-    h = 1e-4
-
-    def central(function: object) -> Array:
-        at = [np.asarray(function(k * h)) for k in (-2, -1, 1, 2)]  # type: ignore[operator]
-        return np.asarray((at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h))
-
-    rate = central(lambda t: robot.mass_matrix(q + v * t))
+    rate = derivative(lambda t: robot.mass_matrix(q + v * t), 1e-4)
     skew = rate - 2 * C
 
     def energy(t: float) -> float:
         moved = q + v * t + a * t * t / 2
         return float(robot.kinetic_energy(moved, v + a * t) + robot.potential_energy(moved))
 
-    return Outcome(
-        [
-            same("M = Mᵀ", M.T, M),
-            same("M θ'' + C θ' + g = τ", M @ a + C @ v + robot.gravity_force(q), tau),
-            same("M' = C + Cᵀ", C + C.T, rate, 1e-9),
-            same("M' - 2C is skew", -skew.T, skew, 1e-8),
-            claim("θ'ᵀ (M' - 2C) θ' = 0", "0", f"{float(v @ skew @ v):.1e}", abs(float(v @ skew @ v)) < 1e-9),
-            same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, central(energy), 1e-8, "W"),
-        ]
-    )
+    return [
+        same("M = Mᵀ", M.T, M),
+        same("M θ'' + C θ' + g = τ", M @ a + C @ v + robot.gravity_force(q), tau),
+        same("M' = C + Cᵀ", C + C.T, rate, 1e-9),
+        same("M' - 2C is skew", -skew.T, skew, 1e-8),
+        claim("θ'ᵀ (M' - 2C) θ' = 0", "0", f"{float(v @ skew @ v):.1e}", abs(float(v @ skew @ v)) < 1e-9),
+        same("rate of E = ½ θ'ᵀ M θ' + V is θ'ᵀ τ", tau @ v, derivative(energy, 1e-4), 1e-8, "W"),
+    ]
 
 
 TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
 ALGORITHM = Kind.ALGORITHM
+compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
 ITEMS = [
     Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
-    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", _compact),
-    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", _components),
+    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", compact),
+    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", components),
     Item("lie/two-link", "a planar arm of two links", ALGORITHM, "section 8", _two_link),
     Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
     Item("lie/expansion", "terms of two links by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),

@@ -1,9 +1,9 @@
 """Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 
-In the letters of C. Guarino Lo Bianco,
-"Evaluation of generalized force derivatives by means of a recursive Newton-Euler approach", 2009 (equation numbers at
-the lines; a ``Form`` names those that are to be as printed). The robot is that of ``luh_walker_paul``.
+In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
+Newton-Euler approach", 2009 (equation numbers at the lines; a ``Form`` names those that are to be as printed).
 
+Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
 Rates of vectors are those that an observer at rest sees, in the axes of frame i.
 """
 
@@ -13,14 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Flags
-from torsor.reproduce.equations.form import CORRECTED, Form, Matrix, Vector
-
-# Newton-Euler of Luh, Walker and Paul in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
-#
-# In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
-# Newton-Euler approach", 2009 (equation numbers at the lines). Forces only, not their rates.
-#
-# Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
+from torsor.reproduce.equations.form import CORRECTED, Form, Matrix, Vector, cross
 
 
 class Robot(NamedTuple):
@@ -47,33 +40,10 @@ def placement(a: float, alpha: float, theta: complex, d: complex) -> tuple[Matri
 def inverse_dynamics(
     robot: Robot, q: Vector, qd: Vector, qdd: Vector, f_tip: ArrayLike | None = None, n_tip: ArrayLike | None = None
 ) -> tuple[Vector, Matrix, Matrix]:
-    """Return (tau, f, n): f_i, n_i is link i-1 on link i at O_i; f_tip, n_tip is link N on its environment, at O_N."""
-    N, z = len(robot.m), np.array([0, 0, 1])
-    R, p, F, T = list[Matrix](), list[Vector](), [], []
-    w, gam, acc = np.zeros(3), np.zeros(3), -np.asarray(robot.g)
-    for i in range(N):  # root to tip
-        th, d = (q[i], 0) if robot.revolute[i] else (0, q[i])
-        th1, d1 = (qd[i], 0) if robot.revolute[i] else (0, qd[i])
-        th2, d2 = (qdd[i], 0) if robot.revolute[i] else (0, qdd[i])
-        R_i, p_i = placement(robot.a[i], robot.alpha[i], robot.theta[i] + th, robot.d[i] + d)
-        R, p = [*R, R_i], [*p, p_i]
-        acc = R_i.T @ (acc + np.cross(gam, p_i) + np.cross(w, np.cross(w, p_i)))  # (6), what the parent gives
-        Rw = R_i.T @ w
-        w = Rw + th1 * z  # (3)
-        gam = R_i.T @ gam + np.cross(Rw, th1 * z) + th2 * z  # (4)
-        acc = acc + 2 * np.cross(w, d1 * z) + d2 * z  # (6), what the joint adds
-        acc_c = acc + np.cross(gam, robot.c[i]) + np.cross(w, np.cross(w, robot.c[i]))  # (7)
-        F.append(robot.m[i] * acc_c)  # (10)
-        T.append(robot.I[i] @ gam + np.cross(w, robot.I[i] @ w))  # (11), N in the paper
-    f, n = [np.zeros(3)] * N, [np.zeros(3)] * N
-    f_next, n_next = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))  # at O_N, in its axes
-    p_next = np.zeros(3)
-    for i in reversed(range(N)):  # tip to root
-        f[i] = f_next + F[i]  # (14)
-        n[i] = n_next + np.cross(robot.c[i], F[i]) + np.cross(p_next, f_next) + T[i]  # (15)
-        f_next, n_next, p_next = R[i] @ f[i], R[i] @ n[i], p[i]
-    tau = [(n[i] if robot.revolute[i] else f[i]) @ z for i in range(N)]  # (18), (19)
-    return np.array(tau), np.array(f), np.array(n)
+    """Return (tau, f, n) without rates; f_tip, n_tip is link N on its environment, at O_N."""
+    f, n = (np.zeros(3) if tip is None else np.asarray(tip) for tip in (f_tip, n_tip))
+    found = force_rates(robot, q, qd, qdd, np.zeros(len(q)), Tip(np.eye(3), np.zeros(3), f, n, *np.zeros((2, 3))))
+    return found.tau, found.f, found.n
 
 
 z = np.array([0.0, 0.0, 1.0])
@@ -92,12 +62,12 @@ class Tip(NamedTuple):
 
 def acceleration(w: Vector, gam: Vector, r: Vector) -> Vector:
     """Return the acceleration of a point at r minus that of the origin: (6), (7)."""
-    return np.cross(gam, r) + np.cross(w, np.cross(w, r))
+    return cross(gam, r) + cross(w, cross(w, r))
 
 
 def jerk(w: Vector, gam: Vector, iota: Vector, r: Vector) -> Vector:
     """Return the jerk of a point at r minus that of the origin: (8), (9)."""
-    found: Vector = np.cross(iota, r) + 2 * np.cross(gam, np.cross(w, r)) + np.cross(w, acceleration(w, gam, r))
+    found: Vector = cross(iota, r) + 2 * cross(gam, cross(w, r)) + cross(w, acceleration(w, gam, r))
     return found
 
 
@@ -126,33 +96,33 @@ def force_rates(
         Rw, Rgam = R_i.T @ w, R_i.T @ gam
         a, j = R_i.T @ (a + acceleration(w, gam, p_i)), R_i.T @ (j + jerk(w, gam, iota, p_i))  # from the parent
         w = Rw + th[1] * z  # (3)
-        gam = Rgam + np.cross(Rw, th[1] * z) + th[2] * z  # (4)
-        iota = R_i.T @ iota + np.cross(Rgam, th[1] * z) + form("5", th[3], th[2]) * z  # (5)
-        iota = iota + np.cross(Rw, 2 * th[2] * z + np.cross(Rw, th[1] * z))  # (5)
-        a = a + 2 * np.cross(w, d[1] * z) + d[2] * z  # (6)
-        j = j + form("8", d[3], d[2]) * z + 3 * np.cross(Rgam, d[1] * z)  # (8)
-        j = j + np.cross(Rw, 3 * d[2] * z + 3 * np.cross(Rw, d[1] * z))  # (8)
+        gam = Rgam + cross(Rw, th[1] * z) + th[2] * z  # (4)
+        iota = R_i.T @ iota + cross(Rgam, th[1] * z) + form("5", th[3], th[2]) * z  # (5)
+        iota = iota + cross(Rw, 2 * th[2] * z + cross(Rw, th[1] * z))  # (5)
+        a = a + 2 * cross(w, d[1] * z) + d[2] * z  # (6)
+        j = j + form("8", d[3], d[2]) * z + 3 * cross(Rgam, d[1] * z)  # (8)
+        j = j + cross(Rw, 3 * d[2] * z + 3 * cross(Rw, d[1] * z))  # (8)
         m, c, inertia = robot.m[i], robot.c[i], robot.I[i]
         F.append(m * (a + acceleration(w, gam, c)))  # (7), (10)
-        T.append(inertia @ gam + np.cross(w, inertia @ w))  # (11), N in the paper
+        T.append(inertia @ gam + cross(w, inertia @ w))  # (11), N in the paper
         F_rate.append(m * (j + jerk(w, gam, iota, c)))  # (9), (12)
-        turned = np.cross(w, inertia @ gam) + inertia @ np.cross(gam, w)
-        T_rate.append(turned + inertia @ iota + np.cross(gam, inertia @ w) + np.cross(w, T[i]))  # (13)
+        turned = cross(w, inertia @ gam) + inertia @ cross(gam, w)
+        T_rate.append(turned + inertia @ iota + cross(gam, inertia @ w) + cross(w, T[i]))  # (13)
         R, p, d1, W = [*R, R_i], [*p, p_i], [*d1, d[1]], [*W, w]
     if tip is None:
         tip = Tip(np.eye(3), *np.zeros((5, 3)))
-    f, n, f_rate, n_rate = np.zeros((4, N, 3), np.result_type(q, float))
+    f, n, f_rate, n_rate = np.zeros((4, N, 3), np.result_type(q, qd, qdd, float))
     R, p, d1 = [*R, tip.R], [*p, tip.p], [*d1, 0.0]
     f_next, n_next, f_rate_next, n_rate_next = tip[2:]
     for i in reversed(range(N)):  # tip to root
         R_i, p_i, c, w = R[i + 1], p[i + 1], robot.c[i], W[i]
         Rf, Rf_rate = R_i @ f_next, R_i @ f_rate_next
         f[i] = Rf + F[i]  # (14)
-        n[i] = R_i @ n_next + np.cross(c, F[i]) + np.cross(p_i, Rf) + T[i]  # (15)
+        n[i] = R_i @ n_next + cross(c, F[i]) + cross(p_i, Rf) + T[i]  # (15)
         f_rate[i] = Rf_rate + F_rate[i]  # (16)
-        n_rate[i] = R_i @ n_rate_next + np.cross(np.cross(w, c), F[i]) + np.cross(c, F_rate[i]) + T_rate[i]  # (17)
-        p_rate = np.cross(w, p_i) + d1[i + 1] * R_i @ z  # (29)
-        n_rate[i] += np.cross(p_rate, form("17", Rf, Rf_rate)) + np.cross(p_i, Rf_rate)  # (17)
+        n_rate[i] = R_i @ n_rate_next + cross(cross(w, c), F[i]) + cross(c, F_rate[i]) + T_rate[i]  # (17)
+        p_rate = cross(w, p_i) + d1[i + 1] * R_i @ z  # (29)
+        n_rate[i] += cross(p_rate, form("17", Rf, Rf_rate)) + cross(p_i, Rf_rate)  # (17)
         f_next, n_next, f_rate_next, n_rate_next = f[i], n[i], f_rate[i], n_rate[i]
     felt, felt_rate = (np.where(robot.revolute[:, None], *pair) for pair in ((n, f), (n_rate, f_rate)))
     tau_rate = (felt_rate + np.cross(felt, W)) @ z  # (20), (21)

@@ -113,7 +113,7 @@ def forward_dynamics(
 ) -> tuple[Matrix, Vector, Vector]:
     """Return A, zeta and the accelerations of joints and elastic motors: Algorithm 2, (31) to (36)."""
     N, elastic = len(robot.m), robot.K > 0
-    rest, none = np.zeros(N), np.zeros(N)
+    rest = np.zeros(N)
     zeta = rows(robot, inverse_dynamics(robot, q, qd, rest, theta, thetad, rest))  # (32), (33)
     weightless, columns = robot._replace(g=np.zeros(3)), []
     v, w = form("column", rest, qd), form("column", rest, thetad)
@@ -125,5 +125,5 @@ def forward_dynamics(
         columns.append(found)
     A = np.array(columns).T
     spring = robot.K * form("algorithm 2", theta - q, robot.eta * (theta - robot.eta * q))  # (28)
-    given = np.concatenate([np.where(elastic, spring, tau), (tau + none)[elastic]])
+    given = np.concatenate([np.where(elastic, spring, tau), tau[elastic]])
     return A, zeta, np.linalg.solve(A, given - zeta)  # (36)

@@ -1,10 +1,11 @@
 """Newton-Euler of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
-In the letters of W. Khalil, "Dynamic modeling of
-robots using recursive Newton-Euler techniques", ICINCO 2010 (equation numbers at the lines; a ``Form`` names those that
-are to be as printed): the inverse model, and the direct model by matrices.
+In the letters of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010 (equation
+numbers at the lines; a ``Form`` names those that are to be as printed): the inverse model, the direct model by matrices
+and by recursion, elastic joints, and a base that moves.
 
-Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j.
+Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
+(V, w), wrenches (f, m).
 """
 
 from collections.abc import Sequence
@@ -86,35 +87,13 @@ def inverse_dynamics(
     fe: Matrix | None = None,
     me: Matrix | None = None,
     form: Form = CORRECTED,
+    base: Base | None = None,
 ) -> Wrenches:
-    """Return forces and reactions, (12): fe_j, me_j is link j on its environment."""
-    return _recursion(robot, (q, qd, qdd), fe, me, None, form)[0]
-
-
-def base_wrench(
-    robot: Robot, base: Base, q: Vector, qd: Vector, qdd: Vector, fe: Matrix | None = None, me: Matrix | None = None
-) -> tuple[Wrenches, Vector]:
-    """Return forces and reactions on a base that moves as given, and the wrench (6,) that it needs for it.
-
-    The recursion goes on to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
-    """
-    return _recursion(robot, (q, qd, qdd), fe, me, base, CORRECTED)
-
-
-def _recursion(
-    robot: Robot,
-    state: tuple[Vector, Vector, Vector],
-    fe: Matrix | None,
-    me: Matrix | None,
-    base: Base | None,
-    form: Form,
-) -> tuple[Wrenches, Vector]:
-    q, qd, qdd = state
+    """Return forces and reactions, (12), on a base that moves as given: fe_j, me_j is link j on its environment."""
     n, z, s = len(robot.M), np.array([0, 0, 1]), robot.sigma
     places = placements(robot, q)
     w, wd, Vd, U = list[Vector](), list[Vector](), list[Vector](), list[Matrix]()
-    zero = np.zeros(3)
-    root = (zero, zero, -robot.g, np.zeros((3, 3)))
+    root = (np.zeros(3), np.zeros(3), -robot.g, np.zeros((3, 3)))
     if base is not None:
         root = base.w, base.Vd[3:], base.Vd[:3], hat(base.Vd[3:]) + hat(base.w) @ hat(base.w)
     f, m = [], []
@@ -131,22 +110,30 @@ def _recursion(
         Mo = robot.J[j] @ wd[j] + np.cross(w[j], robot.J[j] @ w[j]) + np.cross(robot.MS[j], Vd[j])  # (23)
         f.append(F if fe is None else F + fe[j])  # (26)
         m.append(Mo if me is None else Mo + me[j])  # (27)
-    f_0, m_0 = zero, zero
-    if base is not None:
-        w_0, wd_0, Vd_0, U_0 = root
-        f_0 = base.M * Vd_0 + U_0 @ base.MS
-        m_0 = base.J @ wd_0 + np.cross(w_0, base.J @ w_0) + np.cross(base.MS, Vd_0)
     for j in reversed(range(n)):  # tips to root
         i, (R_j, P_j) = robot.antecedent[j], places[j]
-        if_j = R_j @ f[j]  # (28)
-        im_j = R_j @ m[j] + np.cross(P_j, if_j)
         if i >= 0:
-            f[i], m[i] = f[i] + if_j, m[i] + im_j  # (29), (30)
-        else:
-            f_0, m_0 = f_0 + if_j, m_0 + im_j
+            if_j = R_j @ f[j]  # (28)
+            f[i], m[i] = f[i] + if_j, m[i] + R_j @ m[j] + np.cross(P_j, if_j)  # (29), (30)
     joint = np.array([(s[j] * f[j] + (1 - s[j]) * m[j]) @ z for j in range(n)])
     Gamma = joint + robot.Ia * qdd + robot.Fs * np.sign(np.real(qd)) + robot.Fv * qd  # (31)
-    return Wrenches(Gamma, np.array(f), np.array(m)), np.concatenate([f_0, m_0])
+    return Wrenches(Gamma, np.array(f), np.array(m))
+
+
+def base_wrench(
+    robot: Robot, base: Base, q: Vector, qd: Vector, qdd: Vector, fe: Matrix | None = None, me: Matrix | None = None
+) -> tuple[Wrenches, Vector]:
+    """Return forces and reactions on a base that moves as given, and the wrench (6,) that it needs for it.
+
+    The recursion goes on to j = 0 (section 7.1, first method). The wrench is zero for the motion of a free base.
+    """
+    found = inverse_dynamics(robot, q, qd, qdd, fe, me, base=base)
+    wrench = spatial_inertia(base.M, base.MS, base.J) @ base.Vd - velocity_wrench(base.w, base.MS, base.J)  # (9)
+    for j, (R, P) in enumerate(placements(robot, q)):
+        if robot.antecedent[j] < 0:
+            f = R @ found.f[j]
+            wrench = wrench + np.concatenate([f, R @ found.m[j] + np.cross(P, f)])
+    return found, wrench
 
 
 def direct_model(
@@ -157,14 +144,6 @@ def direct_model(
     weightless = robot._replace(g=np.zeros(3))
     columns = [inverse_dynamics(weightless, q, rest, unit)[0] for unit in np.eye(len(rest))]
     return np.array(columns).T, inverse_dynamics(robot, q, qd, rest, fe, me)[0]
-
-
-# The recursive models of Khalil 2010: forward dynamics, elastic joints, and a base that moves.
-#
-# W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010: sections
-# 3.3.2, 6 and 7, with equation numbers at the lines; a ``Form`` names those that are to be as printed.
-#
-# Twists are (V, w), wrenches (f, m). Robots and letters are those of ``khalil``.
 
 
 class Direct(NamedTuple):

@@ -97,14 +97,6 @@ def compact(
     return Motion(np.array(tau), np.array(F), np.array(V), np.array(Vd))
 
 
-def inverse_dynamics(
-    robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, F_tip: ArrayLike | None = None
-) -> tuple[Vector, Matrix, Matrix]:
-    """Return (tau, F, V) of the compact form."""
-    found = compact(robot, theta, dtheta, ddtheta, F_tip)
-    return found.tau, found.F, found.V
-
-
 def components(robot: Robot, theta: Vector, dtheta: Vector, ddtheta: Vector, form: Form = CORRECTED) -> Motion:
     """Return the motion by components: sections 5 to 7, without a load."""
     n, (A, T) = len(robot.m), transforms(robot, theta)

@@ -7,6 +7,7 @@ Example:
     True
 """
 
+from functools import cache
 from pathlib import Path
 
 from torsor.reproduce.errata import barman, guarino, hua, khalil, lie
@@ -20,5 +21,5 @@ _DECISIONS = {
     for name, decision in document.DECISIONS.items()
 }
 _rows = read_rows(Path(__file__).with_name("errata.tsv"))
-ERRATA = tuple(Erratum(**row, compare=_DECISIONS[row["name"]]) for row in _rows)
+ERRATA = tuple(Erratum(**row, decide=cache(_DECISIONS[row["name"]])) for row in _rows)
 by_name = {each.name: each for each in ERRATA}

@@ -1,56 +1,51 @@
 """Misprints of Barman 2020."""
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import barman
-from torsor.reproduce.equations.form import BARMAN, Form
-from torsor.reproduce.errata.erratum import Decision, decide, error, words
+from torsor.reproduce.equations.form import Form
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, derivative, words
 from torsor.reproduce.samples import standard
 
 STEP = 1e-30  # of complex steps
 
 
 @cache
-def by_complex_steps() -> list[list[Array]]:
-    """Return derivatives of tau, Fp and Tp of the sample by q, qd and qdd, from the recursion of the forces alone."""
+def by_complex_steps() -> tuple[Array, ...]:
+    """Return the derivatives of tau by q, qd and qdd, of Fp and of Tp, of the sample, from its forces alone."""
     data, _, state, load, _ = standard()
-    found: list[list[list[Array]]] = [[[] for _ in range(3)] for _ in range(3)]
-    for which in range(3):
-        for i in range(len(data.m)):
-            moved = np.array(state, complex)
-            moved[which, i] += 1j * STEP
-            q, qd, qdd = moved
-            for rows, value in zip(found, barman.inverse_dynamics(data, q, qd, qdd, load), strict=True):
-                rows[which].append(value.imag / STEP)
-    return [[np.moveaxis(np.array(each), 0, -1) for each in rows] for rows in found]
+    columns = []
+    for step in STEP * np.eye(3 * len(data.m)):
+        q, qd, qdd = np.array(state) + 1j * step.reshape(3, -1)
+        columns.append([each.imag / STEP for each in barman.inverse_dynamics(data, q, qd, qdd, load)])
+    whole = (np.moveaxis(np.array(each), 0, -1) for each in zip(*columns, strict=True))
+    return tuple(part for each in whole for part in np.split(each, 3, axis=-1))
+
+
+def sensitivities(form: Form) -> tuple[Array, ...]:
+    """Return the same by the equations of the document."""
+    data, _, state, load, _ = standard()
+    return tuple(part for each in barman.sensitivities(data, *state, load, form) for part in each[1:])
 
 
 def _sensitivities(place: str) -> Decision:
-    """Compare all sensitivities of forces and reactions, as printed in one place and corrected."""
-    data, _, state, load, _ = standard()
-    errors = []
-    for form in (Form(), Form([place])):
-        found = barman.sensitivities(data, *state, load, form)
-        parts = zip((found.tau, found.Fp, found.Tp), by_complex_steps(), strict=True)
-        errors.append(max(error(a, b) for part, rows in parts for a, b in zip(part[1:], rows, strict=True)))
-    return Decision(*errors)
+    return compare(place, by_complex_steps(), sensitivities)
 
 
 def _forces(place: str) -> Decision:
     data, robot, state, load, external = standard()
-    corrected, printed = (barman.sensitivities(data, *state, load, form).tau.x for form in (Form(), Form([place])))
-    return decide(robot.inverse_dynamics(*state, external=external), corrected, printed)
+    truth = robot.inverse_dynamics(*state, external=external)
+    return compare(place, truth, lambda form: barman.sensitivities(data, *state, load, form).tau.x)
 
 
 def _velocities() -> Decision:
     data, robot, (q, qd, _), *_ = standard()
     truth = np.array([robot.jacobian(q, link)[3:] for link in range(robot.nv)])
-    corrected, printed = (barman.velocities(data, q, qd, form)[1] for form in (Form(), Form(["3.40"])))
-    return decide(truth, corrected, printed)
+    return compare("3.40", truth, lambda form: barman.velocities(data, q, qd, form)[1])
 
 
 def _axes() -> Decision:
@@ -71,12 +66,12 @@ def _control_point() -> Decision:
     robot, T = library.two_link().to(device="casadi"), 0.4
     q, v, a = np.random.default_rng(7).normal(size=(3, 2))
     by_q, by_v, by_a = robot.derivatives.inverse_dynamics(q, v, a)
-    h = 1e-6 * T
 
-    def torques(T_: float) -> Array:  # q(s) with s = t / T: v is proportional to 1/T, a to 1/T^2
-        return np.asarray(robot.inverse_dynamics(q, v * T / T_, a * (T / T_) ** 2))
+    def torques(longer: float) -> Array:  # q(s) with s = t / T: v is proportional to 1/T, a to 1/T^2
+        ratio = T / (T + longer)
+        return np.asarray(robot.inverse_dynamics(q, v * ratio, a * ratio**2))
 
-    truth = (torques(T - 2 * h) - 8 * torques(T - h) + 8 * torques(T + h) - torques(T + 2 * h)) / (12 * h)
+    truth = derivative(torques, 1e-6 * T)
     return decide(truth, -by_v @ v / T - 2 * by_a @ a / T, 0 * by_q @ q)
 
 
@@ -92,24 +87,16 @@ def _arm_and_leg() -> Decision:
     return words(forbids(np.array([0.0, 0.0, 1.0])), forbids(np.array([0.0, 1.0, 0.0])))
 
 
+CHAPTER_4 = [f"4.{k}" for k in range(13, 20)]  # the numbers of its equations
 BRANCHES = ("spine", "neck", "right arm", "left arm", "right leg", "left leg")
 DECISIONS = {
     "chapter-2": _axes,
     "nomenclature": _reactions,
-    "eq-3.13": partial(_sensitivities, "3.13"),
-    "eq-3.18": partial(_sensitivities, "3.18"),
     "eq-3.40": _velocities,
-    "eq-3.51": partial(_sensitivities, "3.51"),
-    "eq-3.52": partial(_sensitivities, "3.52"),
-    "eq-3.56": partial(_forces, "3.56"),
-    "eq-3.67": partial(_forces, "3.67"),
-    "eq-3.76": partial(_forces, "3.76"),
-    "eq-3.79": partial(_sensitivities, "3.79"),
-    "eq-3.83": partial(_sensitivities, "3.83"),
-    "eq-3.84": partial(_forces, "3.84"),
-    "eq-3.85": partial(_sensitivities, "3.85"),
-    "eq-4.14": lambda: words("4.13" in BARMAN, "4.1" in BARMAN),
+    "eq-4.14": lambda: words("4.13" in CHAPTER_4, "4.1" in CHAPTER_4),
     "eq-4.15": _control_point,
     "section-5.1": lambda: words(len(BRANCHES) == 6, len(BRANCHES) == 5),
     "eq-5.6": _arm_and_leg,
+    **by_place(_sensitivities, "3.13", "3.18", "3.51", "3.52", "3.79", "3.83", "3.85"),
+    **by_place(_forces, "3.56", "3.67", "3.76", "3.84"),
 }

@@ -3,11 +3,13 @@
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from torsor.reproduce.equations.form import CORRECTED, Form
 
 EXACT = 1e-9  # relative error of an equation that holds; rounding is below it, complex steps and differences too
 WRONG = 1e-6  # least relative error of an equation that does not hold
@@ -30,7 +32,7 @@ class Erratum:
     """A misprint of a document.
 
     ``name`` is that of its item ("khalil/eq-57"), ``place`` the equation or section, ``truth`` the independent result
-    with which both forms are compared.
+    with which both forms are compared by ``decide``.
 
     Example:
         >>> wrong = Erratum("notes/eq-1", "eq. 1", "2 + 2 = 5", "2 + 2 = 4", lambda: decide(2 + 2, 4, 5), "counting")
@@ -42,17 +44,8 @@ class Erratum:
     place: str
     printed: str
     corrected: str
-    compare: Callable[[], Decision]
+    decide: Callable[[], Decision]
     truth: str
-
-    def decide(self) -> Decision:
-        """Return the errors of both forms; they are computed once."""
-        return _decided(self)
-
-
-@cache
-def _decided(erratum: Erratum) -> Decision:
-    return erratum.compare()
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -62,7 +55,12 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def error(found: Any, expected: Any) -> float:
-    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero)."""
+    """Return the largest difference relative to the largest component that is expected (to 1 where all are zero).
+
+    Of tuples of arrays, it is the largest one.
+    """
+    if isinstance(expected, tuple):
+        return max(error(a, b) for a, b in zip(found, expected, strict=True))
     expected = np.asarray(expected)
     size = np.abs(expected).max()
     return float(np.abs(np.asarray(found) - expected).max() / (size if size > 0 else 1.0))
@@ -71,6 +69,22 @@ def error(found: Any, expected: Any) -> float:
 def decide(truth: Any, corrected: Any, printed: Any) -> Decision:
     """Return the errors of two forms."""
     return Decision(error(corrected, truth), error(printed, truth))
+
+
+def compare(place: str, truth: Any, evaluate: Callable[[Form], Any]) -> Decision:
+    """Return the errors of equations that are corrected, and as printed in one place."""
+    return decide(truth, evaluate(CORRECTED), evaluate(Form([place])))
+
+
+def derivative(function: Callable[[float], Any], h: float) -> Any:
+    """Return the derivative at 0 by differences of fourth order."""
+    at = [np.asarray(function(k * h)) for k in (-2, -1, 1, 2)]
+    return (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * h)
+
+
+def by_place(decision: Callable[[str], Decision], *places: str) -> dict[str, Callable[[], Decision]]:
+    """Return a decision about equations as printed in each of some places, by the names of the misprints."""
+    return {f"eq-{place.replace(' ', '-')}": partial(decision, place) for place in places}
 
 
 def words(holds: bool, printed_holds: bool) -> Decision:

@@ -1,26 +1,23 @@
 """Misprints of Guarino Lo Bianco 2009."""
 
-from functools import partial
-
 import numpy as np
 
 from torsor import library
 from torsor.reproduce.equations import guarino
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import modified
 
 
 def _rates(place: str) -> Decision:
     data, robot, motion = modified()
-    corrected, printed = (guarino.force_rates(data, *motion, form=form).tau_rate for form in (Form(), Form([place])))
-    return decide(robot.force_rate(*motion)[1], corrected, printed)
+    truth = robot.force_rate(*motion)[1]
+    return compare(place, truth, lambda form: guarino.force_rates(data, *motion, form=form).tau_rate)
 
 
 def _forces() -> Decision:
     data, robot, motion = modified()
-    corrected, printed = (guarino.force_rates(data, *motion, form=form).tau for form in (Form(), Form(["19"])))
-    return decide(robot.inverse_dynamics(*motion[:3]), corrected, printed)
+    truth = robot.inverse_dynamics(*motion[:3])
+    return compare("19", truth, lambda form: guarino.force_rates(data, *motion, form=form).tau)
 
 
 def _rotation() -> Decision:
@@ -41,10 +38,9 @@ def _tip() -> Decision:
     force, moment = np.random.default_rng(8).normal(size=(2, 3))
     external = np.zeros((robot.nv, 6))
     external[-1] = np.concatenate([moment, force])  # on the last link
-    corrected, printed = (
-        guarino.inverse_dynamics(data, *motion[:3], sign * force, sign * moment)[0] for sign in (-1, 1)
-    )
-    return decide(robot.inverse_dynamics(*motion[:3], external=external), corrected, printed)
+    state = motion[:3]
+    corrected, printed = (guarino.inverse_dynamics(data, *state, s * force, s * moment)[0] for s in (-1, 1))
+    return decide(robot.inverse_dynamics(*state, external=external), corrected, printed)
 
 
 def _jerk() -> Decision:
@@ -69,11 +65,9 @@ def _table() -> Decision:
 DECISIONS = {
     "section-2": _rotation,
     "eq-32": _inertia,
-    "eq-5": partial(_rates, "5"),
-    "eq-8": partial(_rates, "8"),
-    "eq-17": partial(_rates, "17"),
     "eq-19": _forces,
     "section-3.b": _tip,
     "section-5": _jerk,
     "table-2-column": _table,
+    **by_place(_rates, "5", "8", "17"),
 }

@@ -7,8 +7,7 @@ import numpy as np
 from torsor import library
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import hua
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, derivative, words
 from torsor.reproduce.samples import mixed
 
 JOINTS = 4  # of the sample
@@ -23,10 +22,9 @@ def library_rows(external: Array | None = None) -> Array:
 
 def _rows(place: str) -> Decision:
     data, _, joints, motors = mixed()
-    corrected, printed = (
-        hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, form=form)) for form in (Form(), Form([place]))
+    return compare(
+        place, library_rows(), lambda form: hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, form=form))
     )
-    return decide(library_rows(), corrected, printed)
 
 
 def _crosses() -> Decision:
@@ -51,10 +49,8 @@ def _payload() -> Decision:
     force, moment = np.array([1.0, -2.0, 3.0]), np.array([0.5, 0.2, -0.4])
     external = np.zeros((JOINTS, 6))  # applied to the end effector
     external[-1] = np.concatenate([moment + np.cross(data.r_tip, force), force])
-    corrected, printed = (
-        hua.rows(data, hua.inverse_dynamics(data, *joints, *motors, sign * force, sign * moment)) for sign in (-1, 1)
-    )
-    return decide(library_rows(external), corrected, printed)
+    both = (hua.inverse_dynamics(data, *joints, *motors, sign * force, sign * moment) for sign in (-1, 1))
+    return decide(library_rows(external), *(hua.rows(data, each) for each in both))
 
 
 def _coriolis() -> Decision:
@@ -78,25 +74,21 @@ def _coriolis() -> Decision:
 
 def _column() -> Decision:
     data, robot, (q, v, _), (theta, w, _) = mixed()
-    corrected, printed = (
-        hua.forward_dynamics(data, q, v, theta, w, np.zeros(JOINTS), form)[0] for form in (Form(), Form(["column"]))
-    )
-    return decide(robot.mass_matrix(mixed().state[0]), corrected, printed)
+    truth, none = robot.mass_matrix(mixed().state[0]), np.zeros(JOINTS)
+    return compare("column", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, none, form)[0])
 
 
 def _lyapunov() -> Decision:
     """Compare the rate of 1/2 s^T M s along a motion with s^T M s', and with the term of M' besides."""
-    arm, h = library.elastic_arm().to(device="casadi"), 1e-5
+    arm = library.elastic_arm().to(device="casadi")
     q, v, s, rate = np.random.default_rng(9).normal(size=(4, 4))
 
     def energy(t: float) -> float:
         sigma = s + rate * t
         return float(0.5 * sigma @ arm.mass_matrix(q + v * t) @ sigma)
 
-    truth = (energy(-2 * h) - 8 * energy(-h) + 8 * energy(h) - energy(2 * h)) / (12 * h)
-    M, C = arm.mass_matrix(q), arm.coriolis_matrix(q, v)
-    printed = s @ M @ rate
-    return decide(truth, printed + 0.5 * s @ (C + C.T) @ s, printed)
+    C, printed = arm.coriolis_matrix(q, v), s @ arm.mass_matrix(q) @ rate
+    return decide(derivative(energy, 1e-5), printed + 0.5 * s @ (C + C.T) @ s, printed)
 
 
 def _springs() -> Decision:
@@ -105,10 +97,7 @@ def _springs() -> Decision:
     tau = np.array([3.0, -1.0, 2.0, 0.5])
     given = np.r_[np.where(elastic, 0.0, tau), tau[elastic]]
     truth = robot.forward_dynamics(np.r_[q, theta[elastic]], np.r_[v, w[elastic]], given)
-    corrected, printed = (
-        hua.forward_dynamics(data, q, v, theta, w, tau, form)[2] for form in (Form(), Form(["algorithm 2"]))
-    )
-    return decide(truth, corrected, printed)
+    return compare("algorithm 2", truth, lambda form: hua.forward_dynamics(data, q, v, theta, w, tau, form)[2])
 
 
 def _stiffness() -> Decision:
@@ -133,9 +122,6 @@ def _triangle() -> Decision:
 DECISIONS = {
     "eq-8": _crosses,
     "eq-20": _payload,
-    "eq-21": partial(_rows, "21"),
-    "eq-21-levers": partial(_rows, "21 levers"),
-    "eq-27": partial(_rows, "27"),
     "eq-30": _coriolis,
     "eq-34": _column,
     "eq-42": _lyapunov,
@@ -143,4 +129,5 @@ DECISIONS = {
     "algorithm-2-spring": _springs,
     "section-5": _stiffness,
     "table-1-inertia": _triangle,
+    **by_place(_rows, "21", "21 levers", "27"),
 }

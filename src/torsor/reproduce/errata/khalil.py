@@ -10,7 +10,7 @@ from torsor.base.arrays import Array
 from torsor.mechanism import Loop
 from torsor.reproduce.equations import khalil
 from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide, error, words
+from torsor.reproduce.errata.erratum import Decision, by_place, compare, decide, words
 from torsor.reproduce.samples import tree
 
 ELASTIC = np.array([0.0, 100.0, 0.0, 50.0, 0.0, 0.0])  # stiffness of the tree's joints
@@ -41,12 +41,12 @@ def elastic_case() -> tuple[Array, Array]:
 def _elastic(place: str) -> Decision:
     data, _, (q, v, a), *_ = tree()
     weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
-    accelerations, forces = elastic_case()
-    errors = []
-    for form in (Form(), Form([place])):
-        found = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT, form)
-        errors.append(max(error(found.qdd, accelerations), error(found.Gamma, forces)))
-    return Decision(*errors)
+
+    def found(form: Form) -> tuple[Array, Array]:
+        model = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT, form)
+        return model.qdd, model.Gamma
+
+    return compare(place, elastic_case(), found)
 
 
 @cache
@@ -63,21 +63,18 @@ def free_base() -> tuple[Array, Array]:
 
 def _base(place: str) -> Decision:
     data, _, (q, v, a), _, _, base, _ = tree()
-    acceleration, forces = free_base()
-    errors = []
-    for form in (Form(), Form([place])):
-        found = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base, form)
-        errors.append(max(error(found.Vd_0, acceleration), error(found.Gamma, forces)))
-    return Decision(*errors)
+
+    def found(form: Form) -> tuple[Array, Array]:
+        model = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base, form)
+        return model.Vd_0, model.Gamma
+
+    return compare(place, free_base(), found)
 
 
 def _base_direct(place: str) -> Decision:
     data, _, (q, v, a), _, _, base, _ = tree()
-    _, forces = free_base()
-    corrected, printed = (
-        khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base, form).qdd for form in (Form(), Form([place]))
-    )
-    return decide(a, corrected, printed)
+    loads = free_base()[1], tree().wrenches
+    return compare(place, a, lambda form: khalil.direct_dynamics(data, q, v, *loads, base, form).qdd)
 
 
 def _base_at_rest() -> Decision:
@@ -121,31 +118,23 @@ def _solved() -> Decision:
     return decide(a, found, -found)
 
 
-def _axis_of_three() -> Decision:
-    """Ask whether a twist and the joint's axis have as many components."""
+def _axis(printed: int) -> Decision:
+    """Ask whether a joint's axis, (16), and a twist have as many components, and as many as are printed."""
     step = khalil.Pass(tree().data, *tree().state[:2], tree().wrenches)
-    return words(step.a[0].shape == step.gamma[0].shape == (6,), np.zeros(3).shape == step.gamma[0].shape)
-
-
-def _axis_of_seven() -> Decision:
-    printed = np.array([0, 0, 0, 0, 0, 0, 1])  # (16) with sigma = 0
-    axis = khalil.Pass(tree().data, *tree().state[:2], tree().wrenches).a[0]
-    return words(axis.shape == (6,), printed.shape == (6,))
+    return words(step.a[0].shape == step.gamma[0].shape == (6,), step.gamma[0].shape == (printed,))
 
 
 def _forces(place: str) -> Decision:
     data, robot, state, fe, me, *_ = tree()
-    corrected, printed = (khalil.inverse_dynamics(data, *state, fe, me, form).Gamma for form in (Form(), Form([place])))
-    return decide(robot.inverse_dynamics(*state, external=tree().external), corrected, printed)
+    truth = robot.inverse_dynamics(*state, external=tree().external)
+    return compare(place, truth, lambda form: khalil.inverse_dynamics(data, *state, fe, me, form).Gamma)
 
 
 def _direct(place: str) -> Decision:
     data, robot, (q, v, a), *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
-    corrected, printed = (
-        khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches, form=form).qdd for form in (Form(), Form([place]))
-    )
-    return decide(robot.forward_dynamics(q, v, Gamma, external=tree().external), corrected, printed)
+    truth, loads = robot.forward_dynamics(q, v, Gamma, external=tree().external), (Gamma, tree().wrenches)
+    return compare(place, truth, lambda form: khalil.direct_dynamics(data, q, v, *loads, form=form).qdd)
 
 
 def _equilibrium(sign: float, is_transposed: bool) -> Decision:
@@ -169,14 +158,7 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 
 @cache
 def five_bar() -> tuple[Array, Array, Array, Array, Array]:
-    """Return the five-bar of the library at a state: forces by virtual work, of its tree, G, drives and passive joints.
-
-    The first are the forces that Lagrange multipliers give: the tree's forces minus those of the closure.
-
-    Example:
-        >>> five_bar()[2].shape
-        (4, 2)
-    """
+    """Return of the five-bar at a state: forces by Lagrange multipliers and of its tree, G, drives, passive."""
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
@@ -207,26 +189,19 @@ DECISIONS = {
     "eq-1": partial(_pose, 0.0),
     "section-2.2": _cut_links,
     "eq-8": _solved,
-    "eq-13": _axis_of_three,
-    "eq-15": partial(_direct, "15"),
-    "eq-16": _axis_of_seven,
+    "eq-13": partial(_axis, 3),
+    "eq-16": partial(_axis, 7),
     "eq-18": partial(_forces, "18"),
     "eq-23": partial(_forces, "U"),
     "eq-25": partial(_equilibrium, -1.0, False),
-    "eq-41": partial(_direct, "41"),
-    "eq-41-gamma": partial(_direct, "41 gamma"),
     "eq-51": partial(_equilibrium, 1.0, True),
     "eq-52": _reactions,
     "eq-57": _projected,
     "eq-62": _legs,
-    "eq-79": partial(_elastic, "79"),
-    "eq-81": partial(_elastic, "81"),
     "section-7.1": _fixed_frame,
-    "eq-95": partial(_base, "95"),
-    "eq-96": partial(_base, "96"),
     "eq-97": _base_at_rest,
-    "eq-98": partial(_base, "98"),
-    "eq-105": partial(_base_direct, "105"),
-    "eq-107": partial(_base_direct, "107"),
-    "eq-110": partial(_base_direct, "110"),
+    **by_place(_direct, "15", "41", "41 gamma"),
+    **by_place(_elastic, "79", "81"),
+    **by_place(_base, "95", "96", "98"),
+    **by_place(_base_direct, "105", "107", "110"),
 }

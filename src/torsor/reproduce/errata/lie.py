@@ -6,8 +6,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.reproduce.equations import lie
-from torsor.reproduce.equations.form import Form
-from torsor.reproduce.errata.erratum import Decision, decide
+from torsor.reproduce.errata.erratum import Decision, compare, decide
 from torsor.reproduce.samples import screws
 
 STEP = 1e-30  # of complex steps
@@ -15,14 +14,12 @@ STEP = 1e-30  # of complex steps
 
 def _transform() -> Decision:
     data, robot, state = screws()
-    printed = lie.compact(data, *state, form=Form(["4"]))
-    return decide(robot.inverse_dynamics(*state), lie.compact(data, *state).tau, printed.tau)
+    return compare("4", robot.inverse_dynamics(*state), lambda form: lie.compact(data, *state, form=form).tau)
 
 
 def _adjoint() -> Decision:
     data, robot, state = screws()
-    printed = lie.components(data, *state, form=Form(["6.2"]))
-    return decide(robot.inverse_dynamics(*state), lie.components(data, *state).tau, printed.tau)
+    return compare("6.2", robot.inverse_dynamics(*state), lambda form: lie.components(data, *state, form=form).tau)
 
 
 def planar() -> tuple[lie.Robot, tuple[Array, Array, Array]]:
@@ -46,8 +43,7 @@ def lagrange(state: tuple[Array, Array, Array]) -> Array:
 
 def _two_link() -> Decision:
     data, state = planar()
-    printed = lie.components(data, *state, form=Form(["6.2"])).tau[0]
-    return decide(lagrange(state)[0], lie.components(data, *state).tau[0], printed)
+    return compare("6.2", lagrange(state)[0], lambda form: lie.components(data, *state, form=form).tau[0])
 
 
 def _vee(matrix: Array) -> Array:
@@ -62,10 +58,8 @@ def _body_velocity() -> Decision:
 
 
 def _orders() -> Decision:
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2])
-    theta, dtheta, rest = theta[:2], dtheta[:2], np.zeros(2)
-    found = lie.compact(data, theta, dtheta, rest)
+    data, theta, dtheta = two_links()
+    found = lie.compact(data, theta, dtheta, np.zeros(2))
 
     def spin(t: complex) -> Array:  # of link 2 in the space frame, along the motion without accelerations
         (A, T), q = lie.transforms(data, theta + dtheta * t), theta + dtheta * t
@@ -79,38 +73,32 @@ def _orders() -> Decision:
     return decide(truth, dtheta[1] * np.cross(found.V[1, :3], z), np.zeros(3))
 
 
-def _vectors() -> dict[str, Array]:
-    names = ("Rz1", "z2", "b2", "Rb1", "p", "w2")
-    found = dict(zip(names, np.random.default_rng(6).normal(size=(6, 3)), strict=True))
-    return found | {"rates": np.array([0.7, -1.3]), "I": np.diag([0.3, 0.5, 0.7]) + 0.05}
+def _vectors() -> tuple[Array, Array]:
+    """Return random rates (2,), and vectors R z_1, z_2, b_2, R b_1 and p (5, 3)."""
+    return np.array([0.7, -1.3]), np.random.default_rng(6).normal(size=(6, 3))[:5]
 
 
-def _moment() -> Decision:
-    x = _vectors()
-    (one, two), Rz1, z2, inertia = x["rates"], x["Rz1"], x["z2"], x["I"]
-    w = one * Rz1 + two * z2
+def _gyroscopic() -> tuple[Array, Array, Array]:
+    """Return the moment of the rates, and its terms as corrected and as printed."""
+    (one, two), (Rz1, z2, *_) = _vectors()
+    w, inertia = one * Rz1 + two * z2, np.diag([0.3, 0.5, 0.7]) + 0.05
     first, last = one**2 * np.cross(Rz1, inertia @ Rz1), one * two * np.cross(z2, inertia @ Rz1)
     corrected = first + one * two * np.cross(Rz1, inertia @ z2) + last + two**2 * np.cross(z2, inertia @ z2)
-    return decide(np.cross(w, inertia @ w), corrected, first + one * two * np.cross(Rz1, z2) + last)
+    return np.cross(w, inertia @ w), corrected, first + one * two * np.cross(Rz1, z2) + last
+
+
+def _torque() -> Decision:
+    z2 = _vectors()[1][1]
+    return decide(*(z2 @ each for each in _gyroscopic()))
 
 
 def _cross() -> Decision:
-    x = _vectors()
-    (one, two), Rz1, z2, b2, Rb1, p = x["rates"], x["Rz1"], x["z2"], x["b2"], x["Rb1"], x["p"]
+    (one, two), (Rz1, z2, b2, Rb1, p) = _vectors()
     v = np.cross(p, one * Rz1) + one * Rb1 + two * b2
     lever = np.cross(np.cross(p, Rz1), z2)
     corrected = one * lever + one * np.cross(Rb1, z2) + two * np.cross(b2, z2)
     printed = one * two * lever + one * two * np.cross(Rz1, z2) + two**2 * np.cross(b2, z2)
     return decide(np.cross(v, z2), corrected, printed)
-
-
-def _torque() -> Decision:
-    x = _vectors()
-    (one, two), Rz1, z2, inertia = x["rates"], x["Rz1"], x["z2"], x["I"]
-    w = one * Rz1 + two * z2
-    first = one**2 * np.cross(Rz1, inertia @ Rz1)
-    corrected = z2 @ (first + one * two * np.cross(Rz1, inertia @ z2))
-    return decide(z2 @ np.cross(w, inertia @ w), corrected, z2 @ (first + one * two * np.cross(Rz1, z2)))
 
 
 class Expansion(NamedTuple):
@@ -122,26 +110,28 @@ class Expansion(NamedTuple):
     b1: Array
     z2: Array
     b2: Array
-
-    @property
-    def Rz1(self) -> Array:
-        """R_21 z_1."""
-        return np.asarray(self.R @ self.z1)
+    Rz1: Array
 
 
 def expansion(data: lie.Robot, theta: Array) -> Expansion:
     """Return the vectors of section 10, those of the first two joints, at a position of all joints."""
     A, T = lie.transforms(data, theta)
     (z1, b1), (z2, b2) = np.split(A[0], 2), np.split(A[1], 2)
-    return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2)
+    return Expansion(T[1][:3, :3], T[1][:3, 3], z1, b1, z2, b2, T[1][:3, :3] @ z1)
+
+
+def two_links() -> tuple[lie.Robot, Array, Array]:
+    """Return the first two revolute joints of the sample without gravity, and their angles and rates."""
+    data, _, (theta, dtheta, _) = screws()
+    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
+    return data, theta[:2], dtheta[:2]
 
 
 def _force() -> Decision:
     """Compare the part of f_2ᵀ b_2 that is quadratic in θ'_1: joint 1 moves alone, without gravity."""
-    data, _, (theta, dtheta, _) = screws()
-    data = data._replace(S=data.S[[0, 2]], M=data.M[:2], m=data.m[:2], I=data.I[:2], g=np.zeros(3))
-    x, one, m2 = expansion(data, theta[:2]), dtheta[0], data.m[1]
-    found = lie.compact(data, theta[:2], np.array([one, 0.0]), np.zeros(2))
+    data, theta, (one, _) = two_links()
+    x, m2 = expansion(data, theta), data.m[1]
+    found = lie.compact(data, theta, np.array([one, 0.0]), np.zeros(2))
     lever = np.cross(x.p, x.Rz1)
     first = np.cross(x.Rz1, lever)
     corrected, printed = first + x.R @ np.cross(x.z1, x.b1), first + lever
@@ -159,7 +149,7 @@ DECISIONS = {
     "section-8.2": _two_link,
     "section-3.1": _body_velocity,
     "section-9.1": _orders,
-    "section-10.1": _moment,
+    "section-10.1": lambda: decide(*_gyroscopic()),
     "section-10.2": _cross,
     "section-10.3": _torque,
     "section-10.3-force": _force,
