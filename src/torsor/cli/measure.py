@@ -41,7 +41,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace, console: Console) -> None:
     from torsor.human.measured import identify_segments, measured_gait  # other commands do not need them
-    from torsor.human.measured.report import write_measured_report
+    from torsor.human.measured.gait import write_measured_report
 
     check_output(arguments.csv, [".csv"])
     check_output(arguments.mot, [".mot", ".sto"])
@@ -70,16 +70,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     if found is not None:
         console.print(str(found), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, found))
-    for path in (arguments.csv, arguments.mot):
-        if path is not None:
-            gait.save(path)
-    if arguments.plot is not None:
-        gait.plot(arguments.plot)
-    if arguments.report is not None:
-        from torsor.human.measured.gait import write_measured_report
-
-        write_measured_report(arguments.report, gait)
-    print_paths(console, arguments.csv, arguments.mot, arguments.plot, arguments.report)
+    report = (arguments.report, lambda path: write_measured_report(path, gait))
+    write_files(console, (arguments.csv, gait.save), (arguments.mot, gait.save), (arguments.plot, gait.plot), report)
 
 
 def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:

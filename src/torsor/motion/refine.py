@@ -67,10 +67,10 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
         finer = [_finer(*each) for each in zip(result.problem.stages, missing, unequal, strict=True)]
         problem = result.problem.with_phases(*finer)
         size = _size(problem)
-        is_large = size[0] > MOST_NODES * nodes or size[1] > MOST_POINTS * points
+        is_large = size[0] > MAX_NODES * nodes or size[1] > MAX_POINTS * points
         limits = {
             result.status: result.is_stopped,
-            f"after {MOST} rounds": len(passes) > MOST,
+            f"after {MAX_ROUNDS} rounds": len(passes) > MAX_ROUNDS,
             "at the iteration limit": left < 1,
             f"no progress in {SLOWS} rounds": slow >= SLOWS,
             f"{size[0]} nodes and {size[1]} control points would follow {nodes} and {points}": is_large,

@@ -16,6 +16,7 @@ from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.html_report import image, in_motion, terminal_table, write_html
+from torsor.base.summary import titled_table
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box, hand_wrenches
 from torsor.human.body.person import Person, person_of

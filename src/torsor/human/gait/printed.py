@@ -29,7 +29,7 @@ from torsor.human.gait.walking import walking
 from torsor.human.terms.problem import who
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
-from torsor.motion.results.files import LONGEST, MOST, archive, of_archive, outcome_arrays
+from torsor.motion.results.files import LONGEST, MAX_ITERATIONS, archive, of_archive, outcome_arrays
 from torsor.optimisation.program import Iteration, Outcome
 from torsor.robot.robot import Robot
 

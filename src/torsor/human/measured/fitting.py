@@ -217,7 +217,7 @@ def fit_frames(
         return [y, cost, following, change, pivot, damped, nothing, small]
 
     def finished(_k: int, state: State, _: NDArray[np.intp]) -> Flags:
-        return np.asarray(state[7] | ~(state[5] < MOST_DAMPING))
+        return np.asarray(state[7] | ~(state[5] < MAX_DAMPING))
 
     first = evaluate(y, np.arange(count), np.full(count, damping), np.inf)
     small = np.zeros(count, dtype=bool)

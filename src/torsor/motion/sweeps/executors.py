@@ -435,7 +435,7 @@ class Pool:
     def renew(self) -> None:
         """Make another executor in the place of a broken one."""
         self.renewed += 1
-        if self._is_given or self.renewed > MOST_RENEWED:
+        if self._is_given or self.renewed > MAX_RENEWED:
             found = "the executor is broken: one of its workers ended" if self._is_given else "new workers end at once"
             fix = "give a function that makes an executor, or `workers=N`; what is done is kept: `resume=True` goes on"
             raise ModelError(found, where="sweep", fix=fix)

@@ -164,8 +164,8 @@ class Results:
         of_role = {role: [name for name in numbers if columns[name].role == role] for role in ("parameter", "result")}
         varied = [name for name in of_role["parameter"] if np.unique(_finite(table[name])).size > 1]
         found = [name for name in of_role["result"] if _finite(table[name]).size]
-        across = varied[:MOST_COLUMNS] if parameters is None else list(parameters)
-        up = found[:MOST_ROWS] if results is None else list(results)
+        across = varied[:MAX_COLUMNS] if parameters is None else list(parameters)
+        up = found[:MAX_ROWS] if results is None else list(results)
         for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
             wrong = [name for name in names if name not in numbers]
             if wrong or not names:

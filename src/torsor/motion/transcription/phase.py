@@ -121,10 +121,10 @@ class Phase:
             raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
-        whole_number(self.clock, where, "clock", least=0, most=MOST_HARMONICS)
+        whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
         # More control points or nodes than fit into memory are refused before any of them is made.
-        counts = {"points": (self.points, MOST_POINTS), "nodes": (self.nodes, MOST_NODES)}
-        for name, (count, most) in (counts | {"knots": (self.knots, MOST_POINTS)}).items():
+        counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
+        for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
                 found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
                 raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
