@@ -17,10 +17,10 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.instructions import count_instructions
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.elementary import ELEMENTARY, FUNCTIONS
-from torsor.compiler.llvm.instructions import count_instructions
 from torsor.compiler.llvm.rules import Emitter, Rule
 from torsor.compiler.llvm.target import TARGETS
 from torsor.compiler.llvm.vectors import Number, each_lane
