@@ -123,8 +123,7 @@ class Formula:
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
-        found: Array = self._hessian(x, multipliers, weight).full()
-        return found
+        return np.asarray(self._hessian(x, multipliers, weight).full())
 
 
 class NonlinearProgram(Protocol):
@@ -203,6 +202,11 @@ def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float
     """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 if all bounds hold."""
     excess = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
     return float(max(0.0, *(each.max(initial=0.0) for each in excess)))
+
+
+def padded(hessian: Array, n: int) -> Array:
+    """Return the Hessian (n, n) from one that leaves out the last variables, in which a program is linear."""
+    return np.pad(hessian, (0, n - len(hessian))) if len(hessian) < n else hessian
 
 
 class Evaluations:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.optimisation.program import padded
 from torsor.optimisation.record import Record
 
 # Sparse matrices with many rows and few kinds of rows, as dense blocks: rows with similar columns are stored together.
@@ -228,12 +229,9 @@ class StandardForm:
 
     def hessian(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
-        multipliers = self._rows(y, u)
-        found, n = self._evaluations.hessian(self.full(x), multipliers, self.weight), self.program.n
-        if len(found) < n:
-            found = np.pad(found, (0, n - len(found)))
-        own: Array = found if len(self.free) == n else found[np.ix_(self.free, self.free)]
-        return own
+        n = self.program.n
+        found = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
+        return found if len(self.free) == n else np.asarray(found[np.ix_(self.free, self.free)])
 
     def _rows(self, y: Array, u: Array) -> Array:
         found = np.zeros(self.program.m)

@@ -9,10 +9,11 @@ from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.formats.meshes.triangles import turned
 from torsor.view.live.figure import MOST, PLAIN, Batch, node, rotated
-from torsor.view.live.shots import Film, Shot, weight
+from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
+from torsor.view.scene.scene import weight
 
 AROUND = 8  # corners of circles
 SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1
@@ -27,16 +28,8 @@ class Arrows:
         self.size = size
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         shape = SHAPE.vertices.astype(np.float32), SHAPE.faces
-        self.node = server.scene.add_batched_meshes_simple(
-            path,
-            *shape,
-            turns,
-            np.zeros((count, 3)),
-            batched_scales=np.zeros((count, 3)),
-            batched_colors=color,
-            lod="off",
-            **PLAIN,
-        )
+        zeros, looks = np.zeros((count, 3)), {"batched_colors": color, "lod": "off", **PLAIN}
+        self.node = server.scene.add_batched_meshes_simple(path, *shape, turns, zeros, batched_scales=zeros, **looks)
 
     def place(self, starts: Array, vectors: Array) -> None:
         """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m; NaN draws none."""
@@ -112,27 +105,19 @@ class Marks:
         positions, turns = (each[:links] for each in shot.placed)  # rods of beams and loads have no marks
         scene, size = self.server.scene, self.scene.size
         if "frames" in self.shown:
-            axes = self._node(
-                "frames",
-                lambda at: scene.add_batched_axes(
-                    at, turns, positions, axes_length=0.1 * size, axes_radius=0.004 * size
-                ),
-            )
+            sizes = {"axes_length": 0.1 * size, "axes_radius": 0.004 * size}
+            axes = self._node("frames", lambda at: scene.add_batched_axes(at, turns, positions, **sizes))
             axes.batched_positions, axes.batched_wxyzs = positions.astype(np.float32), turns.astype(np.float32)
         if "center" in self.shown:
-            ball = unit("ball", 16)
-            vertices, color = (0.025 * size * ball.vertices).astype(np.float32), (0.95, 0.75, 0.1)
-            self._node(
-                "center", lambda at: scene.add_mesh_simple(at, vertices, ball.faces, color=color, **PLAIN)
-            ).position = shot.center
+            ball, looks = unit("ball", 16), {"color": (0.95, 0.75, 0.1), **PLAIN}
+            mesh = (0.025 * size * ball.vertices).astype(np.float32), ball.faces
+            self._node("center", lambda at: scene.add_mesh_simple(at, *mesh, **looks)).position = shot.center
         if "inertia" in self.shown:
-            bodies = [
-                (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
-            ]
+            solids = [(k, ellipsoid_solid(link), AMBER) for k, link in enumerate(self.scene.robot.links)]
+            bodies = [(k, solid, color) for k, solid, color in solids if solid is not None]
             if bodies:
-                self._node("inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MOST)[0])).place(
-                    positions, turns
-                )
+                around = level(self.scene, MOST)[0]
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, around)).place(positions, turns)
         for name in ARROWS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
         for name, (line, points) in self._trails.items():
@@ -195,11 +180,8 @@ class Marks:
     def _line(self, name: str, points: Array) -> Any:
         pieces = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
         path = self.path + node("trails", name)
-        return (
-            self.server.scene.add_line_segments(path, pieces, self.color[:3], thickness=0.004 * self.scene.size)
-            if len(pieces)
-            else None
-        )
+        thick, add = 0.004 * self.scene.size, self.server.scene.add_line_segments
+        return add(path, pieces, self.color[:3], thickness=thick) if len(pieces) else None
 
     def _prolong(self, name: str, shot: Shot) -> None:
         line, points = self._trails[name]

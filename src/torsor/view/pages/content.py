@@ -71,13 +71,9 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     robot, tree = line.robot, scene.tree
     energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
-    content: dict[str, Any] = {
-        "title": line.title,
-        "times": numbers.add(line.times),
-        "poses": numbers.add(packed(poses)),
-        "com": numbers.add(scene.center_of_mass(line.q)),
-        "energy": numbers.add(energy),
-    }
+    content: dict[str, Any] = {"title": line.title, "times": numbers.add(line.times)}
+    content |= {"poses": numbers.add(packed(poses)), "com": numbers.add(scene.center_of_mass(line.q))}
+    content["energy"] = numbers.add(energy)
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
     light = robot.to(device="casadi")  # for few samples, compiling takes too long
@@ -194,10 +190,8 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
         if body is not None:
             place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
             shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
-    note = (
-        f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles." if after < before else ""
-    )
-    return {"shapes": shapes.listed, "shown": shown}, note
+    note = f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles."
+    return {"shapes": shapes.listed, "shown": shown}, note if after < before else ""
 
 
 def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
@@ -232,12 +226,8 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     rates = units(robot)[1]
     scales = [1.0 if unit == "rad" else size for unit in rates]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
-    bends = {
-        index
-        for joint, slot in zip(robot.joints, robot.coordinates, strict=True)
-        if joint.flexible is not None
-        for index in range(slot.v.start, slot.v.stop)
-    }
+    pairs = zip(robot.joints, robot.coordinates, strict=True)
+    bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
     moved = robot.active if robot.loops else names
     sliders = []
     for index, name in enumerate(names):
@@ -245,9 +235,8 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
             place = positions.index(name) if name in positions else None
             reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
             low, high = _range(robot, place, 0.0 if place is None else float(start[place]), reach)
-            sliders.append(
-                {"name": name, "unit": rates[index], "index": index, "position": place, "low": low, "high": high}
-            )
+            where = {"name": name, "unit": rates[index], "index": index, "position": place}
+            sliders.append(where | {"low": low, "high": high})
     content: dict[str, Any] = {
         "sliders": sliders,
         "scales": scales,
@@ -348,10 +337,8 @@ def _listed(what: Any) -> list[tuple[str, Any]]:
 
 def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     robot = scene.robot
-    frames = [
-        {"name": each.name, "link": robot.place(each.link).link, "pose": packed(each.pose).tolist()}
-        for each in robot.frames
-    ]
+    ends = [(each, robot.place(each.link).link) for each in robot.frames]
+    frames = [{"name": each.name, "link": link, "pose": packed(each.pose).tolist()} for each, link in ends]
     named = [(k, link) for k, link in enumerate(robot.links) if link.mass > 0] or list(enumerate(robot.links))
     labels = [{"link": k, "place": link.com.round(6).tolist(), "name": link.name} for k, link in named]
     places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
@@ -407,15 +394,9 @@ def _view(
         low, high = low - way.min(axis=0), high - way.max(axis=0)
     same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
-    forces = [
-        numbers.read(each[kind])[..., 3:]
-        for each in actors
-        for kind in ("reactions", "external", "ground")
-        if kind in each
-    ]
-    moments = [
-        numbers.read(each[kind])[..., :3] for each in actors for kind in ("reactions", "external") if kind in each
-    ]
+    kinds = [(each, kind) for each in actors for kind in ("reactions", "external", "ground") if kind in each]
+    forces = [numbers.read(each[kind])[..., 3:] for each, kind in kinds]
+    moments = [numbers.read(each[kind])[..., :3] for each, kind in kinds if kind != "ground"]
     return {
         "up": up.tolist(),
         "ground": 0.0 if bottom > -SUNK * size else bottom,

@@ -18,19 +18,8 @@ from torsor.base.files import replacing
 from torsor.view.pages.content import content
 
 SCRIPTS = (
-    "math",
-    "data",
-    "surfaces",
-    "renderer",
-    "camera",
-    "ground",
-    "closing",
-    "beams",
-    "actors",
-    "stage",
-    "chart",
-    "panel",
-    "app",
+    *("math", "data", "surfaces", "renderer", "camera", "ground", "closing"),
+    *("beams", "actors", "stage", "chart", "panel", "app"),
 )
 TRIANGLES = 40_000  # of the meshes of a robot
 RATE = 60.0  # samples a second of a motion
@@ -147,6 +136,5 @@ def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
     links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
     moving = sum("times" in each for each in actors)
-    if not moving:
-        return f"{links}. Drag to turn, right drag to move, wheel to zoom."
-    return f"{links}, {moving} motion{'s' if moving > 1 else ''}. Drag to turn, right drag to move, wheel to zoom."
+    motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
+    return f"{links}{motions}. Drag to turn, right drag to move, wheel to zoom."

@@ -185,11 +185,8 @@ def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
         return ball(1.6 * radius, joint.frame)
     if joint.type in ("revolute", "continuous", "helical"):
         return Solid("cylinder", joint.frame, np.array([1.6, 1.6, 4.0]) * radius)
-    return (
-        Solid("box", joint.frame, np.full(3, 3 * radius))
-        if joint.type == "prismatic"
-        else ball(1.6 * radius, joint.frame)
-    )
+    box = Solid("box", joint.frame, np.full(3, 3 * radius))
+    return box if joint.type == "prismatic" else ball(1.6 * radius, joint.frame)
 
 
 def _is_step(robot: Mechanism, index: int) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +13,7 @@ from torsor.base.errors import ModelError, warn
 from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
-from torsor.mechanism import Link, Mechanism, Shape, Visual
+from torsor.mechanism import Mechanism, Shape, Visual
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.timeline import Timeline
@@ -45,11 +44,8 @@ def showing_shapes(robot: Robot) -> Robot:
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
-    return replace(robot, base=_shapes_shown(robot.base), links=tuple(map(_shapes_shown, robot.links)))
-
-
-def _shapes_shown(link: Link) -> Link:
-    return replace(link, visuals=tuple(map(_visual, link.shapes)))
+    base, *links = (replace(link, visuals=tuple(map(_visual, link.shapes))) for link in (robot.base, *robot.links))
+    return replace(robot, base=base, links=tuple(links))
 
 
 def _visual(shape: Shape) -> Visual:
@@ -105,21 +101,8 @@ REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 FARTHEST = 1e9  # m: graphics cards count in single precision
 LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
-IMPLAUSIBLE = (
-    4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
-)
+IMPLAUSIBLE = 4.0  # length of an ellipsoid of inertia in lengths of its link's rods, above which it is not drawn
 LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
-
-
-class Mover(Protocol):
-    """Places beside the links that surfaces are fixed to: rods of a beam that bends, a box between two hands."""
-
-    @property
-    def count(self) -> int:
-        """Number of places."""
-
-    def poses(self, links: Array, q: Array) -> Array:
-        """Return poses (..., count, 4, 4) from those of base and links (..., L + 1, 4, 4) and positions (..., nq)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +139,8 @@ class Shown:
 class Scene:
     """The surfaces of a robot. ``of`` makes a scene of a robot, parallel ones included.
 
+    ``movers`` have places beside those of the links: rods of beams that bend, things that are carried.
+
     Links with shapes are drawn as their file describes them. A link without shapes is drawn from its numbers: rods
     between its joints, and the ellipsoid that has its mass and inertia. Flexible links are drawn as they bend.
 
@@ -167,7 +152,7 @@ class Scene:
 
     robot: Robot
     shown: tuple[Shown, ...]
-    movers: tuple[Mover, ...] = ()
+    movers: tuple[Beam | Carried, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
@@ -305,7 +290,8 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
     if body is not None and rods:
         volume = 4 / 3 * np.pi * float(body.size.prod())
-        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(*rods)):
+        extent = float(np.ptp(surface_of(*rods).vertices, axis=0).max())
+        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * extent:
             body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
@@ -313,10 +299,6 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
         yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
     if body is not None:
         yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
-
-
-def _extent(surface: Triangles) -> float:
-    return float(np.ptp(surface.vertices, axis=0).max())
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
@@ -344,14 +326,18 @@ G = 9.81  # m/s^2, where the robot has no weight
 LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
 
 
+def weight(robot: Mechanism) -> float:
+    """Return the weight (N) of a robot: the unit of arrows of forces."""
+    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
+
+
 def arrows(line: Timeline, scene: Scene) -> Array | None:
     """Return arrows (T, n, 7) of a motion: start and vector (m) in base axes, then 1 for forces of the ground, else 0.
 
     Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
     no arrow, None no force at all.
     """
-    weight = line.robot.mass * (float(np.linalg.norm(line.robot.gravity)) or G) or 1.0
-    scale = LONG * scene.size / weight
+    scale = LONG * scene.size / weight(line.robot)
     if line.ground is not None:
         parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
     elif line.external is not None and line.external[..., 3:].any():
