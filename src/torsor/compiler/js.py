@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
@@ -307,10 +305,7 @@ def export_js(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("export function")]
         ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
     """
-    if dtype not in source.DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ModelError(argument="name", value=name, allowed="letters, digits and _, a letter first")
+    source.check_export(dtype, name)
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
     for title, each in source.with_names(functions):
         function, own = in_scalars(title, each, JS_RULES), names.new(title)

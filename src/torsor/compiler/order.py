@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import casadi as ca
 
-from torsor.compiler.program import Operation, Program
+from torsor.compiler.program import FREE, Operation, Program
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
@@ -26,24 +25,24 @@ def ordered(program: Program, quick: bool = False) -> Program:
     graph = _Graph(program)
     if quick:
         return arranged(program, graph.with_inputs(graph.onwards()))
-    given = [k for k, operation in enumerate(program.operations) if operation.code not in _FREE]
+    given = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
     candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
     return min(candidates, key=alive)
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
-    """Return a program with its operations in another order; each comes after those that it takes values of."""
-    order = list(order)
-    place = [0] * len(order)
-    for new, old in enumerate(order):
-        place[old] = new
+    """Return a program with some operations in another order; each comes after those that it takes values of.
+
+    Results that are not among them are None.
+    """
+    place = {old: new for new, old in enumerate(order)}
     operations = []
-    for old in order:
+    for old in place:
         code, arguments, number = operation = program.operations[old]
-        if code not in _FREE:
+        if code not in FREE:
             operation = Operation(code, tuple([place[each] for each in arguments]), number)
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
+    results = tuple(tuple(None if each is None else place.get(each) for each in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)
 
 
@@ -55,7 +54,7 @@ def alive(program: Program) -> int:
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
-        if operation.code in _FREE:
+        if operation.code in FREE:
             continue
         for each in graph.taken[index]:
             left[each] -= 1
@@ -102,11 +101,8 @@ class _Graph:
     def __init__(self, program: Program):
         self.operations = program.operations
         constants = {k for k, each in enumerate(self.operations) if each.code == ca.OP_CONST}
-        self.free = [each.code in _FREE for each in self.operations]
-        self.taken = [
-            [] if free else [k for k in dict.fromkeys(each.arguments) if k not in constants]
-            for each, free in zip(self.operations, self.free, strict=True)
-        ]
+        self.free = [each.code in FREE for each in self.operations]
+        self.taken = [[k for k in dict.fromkeys(each.taken) if k not in constants] for each in self.operations]
         self.users: list[list[int]] = [[] for _ in self.operations]
         self.partner: dict[int, int] = {}
         angles: dict[tuple[int, int], int] = {}

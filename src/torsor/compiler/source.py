@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.compiler.program import Operation, Program, count_operations, read_program
+from torsor.compiler.program import FREE, Program, count_operations, read_program
 
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece of a function
@@ -97,22 +97,14 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
 
 
-def asset(name: str) -> str:
-    """Return the text of a file of the folder ``assets``, which exported source contains."""
-    return files("torsor.compiler").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
+def asset(name: str, package: str = "torsor.compiler", folder: str = "assets") -> str:
+    """Return the text of a file in a folder of a package, which exported source contains."""
+    return files(package).joinpath(folder, *name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
     """Return a block comment of C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
-
-
-def check_new(files: Iterable[Path], overwrite: bool) -> None:
-    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident."""
-    for file in files:
-        if file.exists() and not overwrite:
-            fix = "`overwrite=True`, or another place"
-            raise ModelError("it exists already", where=str(file), allowed="a new file", fix=fix)
 
 
 def is_own(file: Path) -> bool:
@@ -133,12 +125,14 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
         raise ModelError("it has the name of a file", where=str(folder), allowed=allowed, fix=fix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in texts:
-            file = folder / each
-            if file.exists() and not is_own(file):
+        existing = [file for each in texts if (file := folder / each).exists()]
+        for file in existing:
+            if not is_own(file):
                 found, allowed = "it exists and was not written by Torsor", "files that were"
                 raise ModelError(found, where=str(file), allowed=allowed, fix="choose another folder")
-        check_new((folder / each for each in texts), overwrite)
+        if existing and not overwrite:  # nothing is replaced by accident
+            fix = "`overwrite=True`, or another place"
+            raise ModelError("it exists already", where=str(existing[0]), allowed="a new file", fix=fix)
         for each, text in texts.items():
             file = folder / each
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -179,6 +173,15 @@ def polynomial(literal: Callable[[float], str], *terms: float) -> str:
     return text
 
 
+def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
+    """Raise ModelError for a type of numbers, or a name of files, that no target can write."""
+    if dtype not in DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in taken:
+        none = f", none of {', '.join(sorted(taken))}" if taken else ""
+        raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first{none}")
+
+
 def tail(literal: Callable[[float], str]) -> str:
     """Return the rational function for arguments near 1."""
     upper = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
@@ -196,7 +199,6 @@ def middle(literal: Callable[[float], str]) -> str:
 # A long function is divided into pieces, because the compile time of C compilers and of JavaScript engines grows faster
 # than the length of a function; values that a later piece uses are stored in a scratch array, whose places are reused.
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 SCRATCH = "s"
 """The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
 
@@ -232,18 +234,13 @@ class ArrayArgument(NamedTuple):
         return self.size[0] * self.size[1]
 
 
-def _arguments_of(operation: Operation) -> tuple[int, ...]:
-    """Return the values that an operation needs."""
-    return () if operation.code in _FREE else operation.arguments
-
-
 def _pieces(program: Program, longest: int) -> list[list[int]]:
     """Return the operations that are needed, cut into pieces of about equal length."""
-    needed = {index for output in program.results for index in output if index is not None}
+    needed = {index for index in program.targets if index is not None}
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
-            needed.update(_arguments_of(program.operations[index]))
-    order = [index for index in sorted(needed) if program.operations[index].code not in _FREE]
+            needed.update(program.operations[index].taken)
+    order = [index for index in sorted(needed) if program.operations[index].code not in FREE]
     count = max(1, -(-len(order) // longest))
     return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
 
@@ -287,14 +284,14 @@ class SourceKernel:
         n = function.n_in()
         self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
         self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
-        self._targets: dict[int | None, list[tuple[str, int]]] = {}  # the output elements where a value is stored
-        for array, entries in zip(self.outputs, program.results, strict=True):
-            for entry, index in enumerate(entries):
-                self._targets.setdefault(index, []).append((array.name, entry))
+        # The output elements where a value is stored.
+        self._targets = {
+            index: [(self.outputs[k].name, entry) for k, entry in places] for index, places in program.targets.items()
+        }
         self._orders = _pieces(program, longest)
         home = {index: number for number, piece in enumerate(self._orders) for index in piece}
         # Values that a later piece uses have a place in the scratch array, until the piece after their last use.
-        ends = {a: n + 1 for i, n in home.items() for a in _arguments_of(program.operations[i]) if home.get(a, n) < n}
+        ends = {a: n + 1 for i, n in home.items() for a in program.operations[i].taken if home.get(a, n) < n}
         self._slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
 
     @property
@@ -343,7 +340,7 @@ class SourceKernel:
         return self.language.element(*place)
 
     def _piece(self, order: list[int]) -> Piece:
-        last = {argument: index for index in order for argument in _arguments_of(self.program.operations[index])}
+        last = {argument: index for index in order for argument in self.program.operations[index].taken}
         targets = {index: list(self._targets.get(index, [])) for index in order}
         for index in order:
             targets[index] += [(SCRATCH, self._slots[index])] if index in self._slots else []
@@ -352,7 +349,7 @@ class SourceKernel:
         lines, declared, touched = list[str](), set[int](), set[str]()
         for index in order:
             operation = self.program.operations[index]
-            arguments = [f"w{places[a]}" if a in places else self._value(a, touched) for a in _arguments_of(operation)]
+            arguments = [f"w{places[a]}" if a in places else self._value(a, touched) for a in operation.taken]
             expression = self.language.expression(operation.code, *arguments)
             if index in places:
                 kind = "" if places[index] in declared else self.language.local

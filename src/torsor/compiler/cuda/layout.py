@@ -54,15 +54,15 @@ class Form:
         for name in _REGISTERS:
             lines.append(f"  %{name}.x = call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()")
             lines.append(f"  %{name} = zext i32 %{name}.x to i64")
-        lines += [
+        return [
+            *lines,
             f"  %warp = and i64 %tid, {-WARP}",
             "  %before = mul i64 %ctaid, %ntid",
             "  %first = add i64 %before, %warp",
             f"  %lane = and i64 %tid, {WARP - 1}",
+            f"  %place = mul i64 %warp, {shared // WARP}",
+            "  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place",
         ]
-        lines.append(f"  %place = mul i64 %warp, {shared // WARP}")
-        lines.append("  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place")
-        return lines
 
     def wait(self) -> list[str]:
         """Return the instruction that lets the threads of a warp wait for each other."""

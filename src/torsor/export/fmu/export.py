@@ -13,7 +13,6 @@ import xml.etree.ElementTree as ET
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ from torsor._version import __version__
 from torsor.base.checks import flag, instance_of
 from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
-from torsor.compiler.c import CScalar, export_c
-from torsor.compiler.source import MARK, About, comment, words
+from torsor.compiler.c import CScalar, export_c, string_literal
+from torsor.compiler.source import MARK, About, asset, comment, words
 from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
@@ -234,7 +233,8 @@ _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")
 def source_files(model: Model, identifier: str, token: str, fmi: int, about: About) -> dict[str, str]:
     """Return the text of each file by its name."""
     texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
-    texts |= {name: _asset(name) for name in ("model.h", "model.c", *_INTERFACES[fmi])}
+    for name in ("model.h", "model.c", *_INTERFACES[fmi]):
+        texts[name] = comment(f"{MARK}.") + asset(name, "torsor.export.fmu")
     functions = {f"{identifier}_robot_{name}": model.functions[name] for name in _kernels(model, fmi)}
     with tempfile.TemporaryDirectory() as folder:
         header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
@@ -244,11 +244,6 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
 def _kernels(model: Model, fmi: int) -> list[str]:
     """Return the names of the functions; FMI 2 has no adjoint derivatives."""
     return [name for name in model.functions if name != "adjoint" or fmi > 2]
-
-
-def _asset(name: str) -> str:
-    text = files("torsor.export.fmu").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
-    return comment(f"{MARK}.") + text
 
 
 def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
@@ -278,23 +273,15 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
 
 def _numbers(model: Model) -> str:
     """Return robot.c: names, values at the start and least values of the variables."""
-    real = CScalar("float64").literal
+    real, least = CScalar("float64").literal, [each.least for each in model.variables]
     columns = {
-        "const char *const robot_names": [_string(each.name) for each in model.variables],
+        "const char *const robot_names": [string_literal(each.name) for each in model.variables],
         "const double robot_start": [real(each.start or 0.0) for each in model.variables],
-        "const double robot_least": [
-            "-HUGE_VAL" if each.least is None else real(each.least) for each in model.variables
-        ],
+        "const double robot_least": ["-HUGE_VAL" if low is None else real(low) for low in least],
     }
     tables = [f"{name}[ROBOT_VARIABLES] = {{\n    " + ",\n    ".join(each) + "};\n" for name, each in columns.items()]
     what = comment(f"{MARK}. Names, values at the start and least values of the variables, by value reference.")
     return "\n".join([f'{what}#include "robot.h"\n\n#include <math.h>\n', *tables])
-
-
-def _string(text: str) -> str:
-    """Return a literal of C; bytes of UTF-8 and special characters are octal."""
-    octal = {ord(c) for c in '"\\?'}
-    return '"' + "".join(chr(b) if 31 < b < 127 and b not in octal else f"\\{b:03o}" for b in text.encode()) + '"'
 
 
 VERSIONS = (2, 3)

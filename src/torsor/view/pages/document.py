@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
 from torsor.base.files import replacing
+from torsor.compiler.source import asset
 from torsor.view.pages.content import content
 
 SCRIPTS = (
@@ -89,9 +89,9 @@ def page(
     found = content(what, q, float(rate), triangles, trails, meshes)
     names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
     heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
-    script = "(() => {\n'use strict';\n" + "".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
     modules = [text + _connection(actor, text) for actor, text in found.modules.items()]
-    style = _asset("page.css")
+    style = asset("page.css", __package__)
     policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
     places = {
         "POLICY": policy,
@@ -104,15 +104,11 @@ def page(
         "SCRIPT": script,
         "MODULES": "\n".join(f'<script type="module">{text}</script>' for text in modules),
     }
-    html = re.sub("@([A-Z]+)@", lambda place: places[place[1]], _asset("page.html"))
+    html = re.sub("@([A-Z]+)@", lambda place: places[place[1]], asset("page.html", __package__))
     made = Page(heading, html, height)
     if path is not None:
         made.save(path)
     return made
-
-
-def _asset(name: str) -> str:
-    return files("torsor.view.pages").joinpath("assets", name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _digest(text: str) -> str:
