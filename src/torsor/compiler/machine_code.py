@@ -180,5 +180,5 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
 def compiler_fingerprint() -> bytes:
     """Return the part of the cache key common to all code: a hash of this package, the machine, package versions."""
     source = source_hash("compiler").encode()
-    versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
+    versions = f"{host().description}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

@@ -4,7 +4,8 @@ It is the reference that machine code and exported C are tested against.
 """
 
 import math
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -35,25 +36,29 @@ class VirtualMachine:
         inputs: Sequence[Shape] | None = None,
         outputs: Sequence[Shape] | None = None,
     ):
-        self._function, self.signature = function, Signature.of(function)
+        self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
 
     @property
     def function(self) -> ca.Function:
-        """The function that is evaluated."""
-        return self._function.function if isinstance(self._function, StoredKernel) else self._function
+        """The CasADi function that defines it."""
+        return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
-    def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
+    def __call__(self, *values: ArrayLike) -> Any:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
         results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def check(self, *values: ArrayLike) -> list[Array]:
-        """Return the inputs as arrays, or raise an error that names the wrong one and what is allowed."""
-        return self.check_batch(*values)[0]
+    def pickled(self, *settings: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return what ``__reduce__`` returns: the CasADi function, and further arguments of the class."""
+        try:
+            return _unpickled, (type(self), self.function.serialize(), *settings)
+        except LookupError:
+            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
+            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays, as ``check``, and the leading axes that they broadcast to."""
+        """Return the inputs as arrays and the axes that they broadcast to, or an error that says which one is wrong."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
@@ -100,3 +105,7 @@ class VirtualMachine:
             return [np.zeros((rows, 0)) for rows, _ in self.signature.sizes_out]
         mapped = self.function if count == 1 else self.function.map(count)
         return [np.asarray(result.full()) for result in mapped.call([ca.DM(column) for column in columns])]
+
+
+def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
+    return kind(ca.Function.deserialize(text), *settings)

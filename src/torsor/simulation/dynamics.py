@@ -7,7 +7,7 @@ import casadi as ca
 
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
-from torsor.compiler.llvm.native import vector_width
+from torsor.compiler.llvm.target import host
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, projected_end
 from torsor.mechanism.drives import saturated_force
@@ -144,7 +144,7 @@ def compiled(
 
     ``single`` is for one state at a time: of a wide vector it would use one lane, and the others take time.
     """
-    width = NARROW if single and vector_width("float64") > NARROW else None
+    width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 

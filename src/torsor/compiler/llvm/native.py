@@ -36,17 +36,6 @@ C_FUNCTIONS = (
 """The functions of the C library that compiled code may call."""
 
 
-def vector_width(dtype: str) -> int:
-    """Return how many numbers of a type the widest vector registers of this machine hold."""
-    return host().width(dtype)
-
-
-@cache
-def target_description() -> str:
-    """Return a text of everything object code depends on besides its source: machine, features, versions of LLVM."""
-    return host().description
-
-
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
@@ -57,9 +46,9 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
     length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
+    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     if length < LARGE or workers < 2 or python is None:
-        return emit_here(modules, quick)
-    level = _level(len(modules), quick)
+        return _objects(modules, level)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
     helpers = _Helpers(python)
     with ThreadPoolExecutor(workers) as pool:
@@ -72,15 +61,6 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
             helpers.stop()
             raise
     return [objects[k] for k in range(len(modules))]
-
-
-def emit_here(modules: Sequence[str], quick: bool = False) -> list[bytes]:
-    """Return the object code of LLVM modules as ``emit`` does, with one process."""
-    return _objects(modules, _level(len(modules), quick))
-
-
-def _level(modules: int, quick: bool) -> int:
-    return 2 if modules < (QUICK if quick else HUGE) else 0
 
 
 def _objects(modules: Sequence[str], level: int) -> list[bytes]:
