@@ -300,14 +300,11 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
-    wanted_row = scalar.size * columns
-    text += f"  %dense.row.{k} = icmp eq i64 %row.{k}, {wanted_row}\n"
-    text += (
-        f"  %dense.column.{k} = icmp eq i64 %column.{k}, {scalar.size}\n"
-        if columns > 1
-        else f"  %dense.column.{k} = icmp eq i64 0, 0\n"
-    )
-    return text + f"  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
+    found, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
+    return f"""{text}  %dense.row.{k} = icmp eq i64 %row.{k}, {scalar.size * columns}
+  %dense.column.{k} = icmp eq i64 {found}, {wanted}
+  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}
+"""
 
 
 def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> str:

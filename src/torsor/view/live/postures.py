@@ -14,9 +14,8 @@ from torsor.robot.robot import Robot
 from torsor.spatial import log_rotation, quaternion_exp
 from torsor.view.live.shots import Rest
 from torsor.view.scene import Scene
+from torsor.view.scene.scene import BENT, FAR, slider_range
 
-FAR = 1.0  # range of lengths without limits, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
 SWAYS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; of lengths, in sizes of the robot
 SHARE = 0.2  # of its range that a coordinate swings to each side
 CLOSED = 0.3  # of that swing, for closed loops, which soon reach the end of what can be assembled
@@ -109,9 +108,7 @@ class Posture:
         pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
         bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
         reach = np.pi if unit == "rad" else (BENT if bends else FAR) * self.scene.size
-        low, high = float(self.robot.lower[index]), float(self.robot.upper[index])
-        low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
-        return min(low, start), max(high, start)
+        return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Rest:
         """Move the sliders; passive coordinates follow. What cannot be reached is shown as near as possible."""

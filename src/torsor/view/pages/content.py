@@ -21,6 +21,7 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
+from torsor.view.scene.scene import BENT, FAR, slider_range
 
 ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
 
@@ -208,8 +209,6 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
 
 FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
 CLOSING = ("closure_error", "closure_jacobian")
-FAR = 1.0  # how far lengths without limits can be moved, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
 NO_DRIVES = (
     "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
     'With robot.with_active(["..."]) there are sliders.'
@@ -234,7 +233,7 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         if name in moved and index not in motors:
             place = positions.index(name) if name in positions else None
             reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
-            low, high = _range(robot, place, 0.0 if place is None else float(start[place]), reach)
+            low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
             where = {"name": name, "unit": rates[index], "index": index, "position": place}
             sliders.append(where | {"low": low, "high": high})
     content: dict[str, Any] = {
@@ -252,13 +251,6 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
     return content, _module(robot) if sliders else ""
-
-
-def _range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
-    low = float(robot.lower[place]) if place is not None else -np.inf
-    high = float(robot.upper[place]) if place is not None else np.inf
-    low, high = min(low, start), max(high, start)
-    return (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
 
 
 def _module(robot: Robot) -> str:

@@ -213,12 +213,6 @@ def ellipsoid_solid(link: Link) -> Solid | None:
     return Solid("ball", make_pose(axes, link.com), np.sqrt(squares))
 
 
-def ellipsoid(link: Link) -> Triangles | None:
-    """Return the surface of ``ellipsoid_solid``, or None."""
-    solid = ellipsoid_solid(link)
-    return None if solid is None else surface_of(solid)
-
-
 SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
 
 

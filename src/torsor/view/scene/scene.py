@@ -78,6 +78,17 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     return np.clip(tree.neutral(), tree.lower, tree.upper)
 
 
+FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
+BENT = 0.05  # the same of deflections of flexible links, which are small
+
+
+def slider_range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
+    """Return the range of a slider about ``start``: the limits of the position ``place``, or ``reach`` without any."""
+    low, high = (-np.inf, np.inf) if place is None else (float(robot.lower[place]), float(robot.upper[place]))
+    low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
+    return min(low, start), max(high, start)
+
+
 def upwards(robot: Mechanism) -> Array:
     """Return the direction up (3,): against gravity; of a slope, the axis beside it; z without gravity.
 
