@@ -200,15 +200,13 @@ class Kernel(VirtualMachine):
                     array.astype(self.dtype, copy=False).reshape((*array.shape[: array.ndim - len(shape)], *core))
                     for array, shape, core in (given_in[k] for k in self._used)
                 ]
-            results = [
-                array if array is not None and self._fits(array, k, flat) else np.empty((*batch, *core), self.dtype)
-                for k, (array, core) in enumerate(zip(given, self._core_out, strict=True))
-            ]
+            results = []
+            for k, (array, core) in enumerate(zip(given, self._core_out, strict=True)):
+                written = array if array is not None and self._fits(array, k, flat) else None
+                results.append(np.empty((*batch, *core), self.dtype) if written is None else written)
             self._evaluate(flat, results, batch)
-            results = [
-                r if core == shape else r.reshape((*batch, *shape))
-                for r, core, shape in zip(results, self._core_out, self.outputs, strict=True)
-            ]
+            shapes = [(*batch, *shape) for shape in self.outputs]
+            results = [r if r.shape == own else r.reshape(own) for r, own in zip(results, shapes, strict=True)]
         results = [r if r.ndim else r[()] for r in results]  # as NumPy does: an array without axes becomes a number
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:

@@ -88,23 +88,19 @@ class VirtualMachine:
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""
-        count = math.prod(batch)
-        columns = []
+        count, columns = math.prod(batch), []
+        if count == 0:
+            return [np.zeros((*batch, *core)) for core in self.outputs]
         for array, core, (rows, cols) in zip(arrays, self.inputs, self.signature.sizes_in, strict=True):
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
             # CasADi maps over blocks of columns, one block for each state.
-            columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
-        found = zip(self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True)
-        return [
-            np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in found
-        ]
-
-    def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
-        if count == 0:
-            return [np.zeros((rows, 0)) for rows, _ in self.signature.sizes_out]
-        mapped = self.function if count == 1 else self.function.map(count)
-        return [np.asarray(result.full()) for result in mapped.call([ca.DM(column) for column in columns])]
+            columns.append(ca.DM(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols)))
+        results = (self.function if count == 1 else self.function.map(count)).call(columns)
+        found = []
+        for result, core, (rows, cols) in zip(results, self.outputs, self.signature.sizes_out, strict=True):
+            states = result.full().reshape(rows, count, cols).transpose(1, 0, 2)
+            found.append(np.ascontiguousarray(states).reshape((*batch, *core)))
+        return found
 
 
 def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:

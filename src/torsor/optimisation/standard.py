@@ -69,11 +69,8 @@ class RowBlocks:
     def filled(self, entries: Array) -> "BlockMatrix":
         """Return the matrix with these entries (k,); entries at the same place are added."""
         flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
-        parts = [
-            flat[begin:end].reshape(len(rows), len(columns))
-            for (begin, end), (rows, columns) in zip(pairwise(self._edges), self.blocks, strict=True)
-        ]
-        return BlockMatrix(self, parts)
+        places = zip(pairwise(self._edges), self.blocks, strict=True)
+        return BlockMatrix(self, [flat[slice(*at)].reshape(len(rows), len(columns)) for at, (rows, columns) in places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +134,8 @@ def _merged(kinds: Array, counts: Array) -> list[list[int]]:
         sizes[one] = kinds[one].sum()
         alone[one] = _cost(counts[one], sizes[one])
         union = sizes[one] + sizes - kinds @ kinds[one]
-        gains[one] = gains[:, one] = np.where(
-            [bool(group) for group in groups], alone[one] + alone - _cost(counts[one] + counts, union), -np.inf
-        )
+        gain, left = alone[one] + alone - _cost(counts[one] + counts, union), [bool(group) for group in groups]
+        gains[one] = gains[:, one] = np.where(left, gain, -np.inf)
         gains[other] = gains[:, other] = gains[one, one] = -np.inf
 
 

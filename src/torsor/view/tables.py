@@ -33,8 +33,8 @@ def link_table(robot: Robot) -> Table:
     """Return the masses, centres of mass and principal moments of the moving links."""
     table = titled_table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
     for link, joint in zip(robot.links, robot.joints, strict=True):
-        names, numbers = (link.name, joint.parent), (link.mass, link.com, np.linalg.eigvalsh(link.inertia))
-        table.add_row(*map(escape, names), *map(_numbers, numbers))
+        numbers: list[ArrayLike] = [link.mass, link.com, np.linalg.eigvalsh(link.inertia)]
+        table.add_row(escape(link.name), escape(joint.parent), *map(_numbers, numbers))
     table.add_section()
     table.add_row("all moving links", "", _number(robot.mass), "", "")
     return table
@@ -42,18 +42,12 @@ def link_table(robot: Robot) -> Table:
 
 def joint_table(robot: Robot) -> Table:
     """Return the types, axes, limits, friction and rotor inertias of the joints, without empty columns."""
-    optional = {
-        "speed": ("velocity_limit", np.inf),
-        "effort": ("effort_limit", np.inf),
-        "Coulomb": ("coulomb", 0.0),
-        "viscous": ("viscous", 0.0),
-        "rotor": ("rotor_inertia", 0.0),
-    }
-    shown = {
-        title: field
-        for title, (field, nothing) in optional.items()
-        if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints)
-    }
+    optional = {"speed": ("velocity_limit", np.inf), "effort": ("effort_limit", np.inf), "Coulomb": ("coulomb", 0.0)}
+    optional |= {"viscous": ("viscous", 0.0), "rotor": ("rotor_inertia", 0.0)}
+    shown = dict[str, str]()
+    for title, (field, nothing) in optional.items():
+        if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints):
+            shown[title] = field
     table = titled_table("Joints", "joint", "type", "axis", "range", *shown)
     for joint in robot.joints:
         lower, upper = np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)

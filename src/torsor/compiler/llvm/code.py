@@ -130,9 +130,9 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
             for argument in operations[index].arguments:
                 if home[argument] < number:
                     last[argument] = number
-    for index in program.targets:
-        if index is not None and operations[index].code in TRIGONOMETRIC:
-            last[index] = len(parts) - 1
+    for result in program.targets:
+        if result is not None and operations[result].code in TRIGONOMETRIC:
+            last[result] = len(parts) - 1
     slots: dict[int, int] = {}
     free: dict[int, list[int]] = {}  # places that are free again, by the length of the range that begins there
     ending: dict[int, list[tuple[int, int]]] = {}

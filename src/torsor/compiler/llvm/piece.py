@@ -143,13 +143,8 @@ _RESTORE = (0x6D412FEA, 0x6D4237EC, 0x6D433FEE, 0x6CC427E8)
 
 _BINARY: dict[int, int] = {ca.OP_ADD: _FADD, ca.OP_SUB: _FSUB, ca.OP_MUL: _FMUL, ca.OP_DIV: _FDIV}
 _TWO_TIMES_ONE: dict[int, int] = {ca.OP_SQ: _FMUL, ca.OP_TWICE: _FADD}
-_UNARY: dict[int, int] = {
-    ca.OP_NEG: _FNEG,
-    ca.OP_FABS: 0x4EA0F800,
-    ca.OP_SQRT: 0x6EA1F800,
-    ca.OP_FLOOR: 0x4E219800,
-    ca.OP_CEIL: 0x4EA18800,
-}
+_UNARY: dict[int, int] = {ca.OP_NEG: _FNEG, ca.OP_FABS: 0x4EA0F800, ca.OP_SQRT: 0x6EA1F800}
+_UNARY |= {ca.OP_FLOOR: 0x4E219800, ca.OP_CEIL: 0x4EA18800}
 _KNOWN = {*_BINARY, *_TWO_TIMES_ONE, *_UNARY, PLUS, MINUS, FROM, ca.OP_INV, ca.OP_SIGN, ca.OP_CONST}
 
 _POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # the registers x0, ...

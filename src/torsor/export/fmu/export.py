@@ -99,19 +99,15 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
     """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
     plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
-    root = ET.Element(
-        "fmiModelDescription",
-        {
-            "fmiVersion": f"{fmi}.0",
-            "modelName": _text(model.robot.name),
-            {2: "guid", 3: "instantiationToken"}[fmi]: token,
-            "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
-            "generationTool": f"{TOOL} {__version__}",
-            "variableNamingConvention": "structured" if plain else "flat",
-        },
-    )
-    if fmi == 2:
-        root.set("numberOfEventIndicators", "0")
+    about = {
+        "fmiVersion": f"{fmi}.0",
+        "modelName": _text(model.robot.name),
+        {2: "guid", 3: "instantiationToken"}[fmi]: token,
+        "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
+        "generationTool": f"{TOOL} {__version__}",
+        "variableNamingConvention": "structured" if plain else "flat",
+    }
+    root = ET.Element("fmiModelDescription", about | ({"numberOfEventIndicators": "0"} if fmi == 2 else {}))
     for kind, attributes in _interfaces(fmi).items():
         interface = ET.SubElement(root, kind, {"modelIdentifier": identifier} | attributes)
         if fmi == 2:
@@ -146,8 +142,7 @@ def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
 
 def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) -> None:
     about = {"name": each.name, "valueReference": str(reference), "causality": each.causality}
-    about |= {"variability": each.variability}
-    about |= {"initial": each.initial} if each.initial is not None else {}
+    about |= {"variability": each.variability} | ({} if each.initial is None else {"initial": each.initial})
     about |= {"description": _text(each.description)} if each.description else {}
     numbers = {"unit": each.unit} if each.unit else {}
     if each.state is not None:  # FMI 2 counts variables from 1

@@ -46,9 +46,8 @@ def along(vectors: Array) -> Array:
     """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
-    found = np.stack(
-        [np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x), np.zeros_like(z)], axis=-1
-    )
+    w, about_x, about_y = np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x)
+    found = np.stack([w, about_x, about_y, np.zeros_like(z)], axis=-1)
     return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True)) + 0.0
 
 

@@ -112,15 +112,12 @@ class Posture:
 
     def move(self, values: list[float] | tuple[float, ...]) -> Rest:
         """Move the sliders; passive coordinates follow. What cannot be reached is shown as near as possible."""
-        kept = tuple(
-            float(np.clip(value if np.isfinite(value) else slide.start, slide.low, slide.high))
-            for value, slide in zip(values, self.slides, strict=True)
-        )
-        self.values = kept
+        pairs = [(v if np.isfinite(v) else slide.start, slide) for v, slide in zip(values, self.slides, strict=True)]
+        self.values = tuple(float(np.clip(value, slide.low, slide.high)) for value, slide in pairs)
         if self.robot.loops:
-            self._assemble(kept)
+            self._assemble(self.values)
         else:
-            self.q = self._positions(kept)
+            self.q = self._positions(self.values)
         return self.shot
 
     def _positions(self, values: tuple[float, ...]) -> Array:
@@ -141,9 +138,8 @@ class Posture:
         try:
             self.q, self.note = self.robot.closed.assemble(np.array(values), guess=self.q), ""
         except AssemblyError as error:
-            near = ", ".join(
-                f"{name} {value:.4g}" for name, value in zip(self.robot.active, error.q_active, strict=True)
-            )
+            pairs = zip(self.robot.active, error.q_active, strict=True)
+            near = ", ".join(f"{name} {value:.4g}" for name, value in pairs)
             self.q, self.note = error.q, f"The loops cannot be closed there. The nearest that can is shown: {near}."
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"

@@ -336,16 +336,8 @@ def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
     for place in places:
         place["color"] = [round(value, 4) for value in palette(robot, place["link"])[:3]]
-    return {
-        "name": robot.name,
-        "size": scene.size,
-        "mass": robot.mass,
-        "links": list(robot.link_names),
-        "places": scene.places,
-        "frames": frames,
-        "labels": labels,
-        "trails": places,
-    }
+    about = {"name": robot.name, "size": scene.size, "mass": robot.mass, "links": list(robot.link_names)}
+    return about | {"places": scene.places, "frames": frames, "labels": labels, "trails": places}
 
 
 def _place(robot: Robot, name: str) -> dict[str, Any]:
