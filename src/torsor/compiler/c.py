@@ -157,30 +157,16 @@ C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
 
 def _erfinv(t: CScalar) -> str:
     """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
-    real, n = t.name, t.literal
-    tail, middle = source.tail(n), source.middle(n)
-    one, two, slope = n(1.0), n(2.0), n(source.SLOPE)
+    real, one, two, slope = t.name, t.literal(1.0), t.literal(2.0), t.literal(source.SLOPE)
+    edges = f"""    if (x >= {one}) return x == {one} ? INFINITY : NAN;
+    if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;"""
+    root = f"z = {t.call('sqrt', '-' + t.call('log', f'({one} {{sign}} x) / {two}'))};"
     step = f"y = y - ({t.call('erf', 'y')} - x) / ({slope} * {t.call('exp', '-y * y')});"
     return f"""/* The inverse of erf. */
 static {real} torsor_erfinv({real} x)
 {{
     {real} y, z;
-    if (x >= {one}) return x == {one} ? INFINITY : NAN;
-    if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;
-    if (x < -{n(source.BORDER)}) {{
-        z = {t.call("sqrt", f"-{t.call('log', f'({one} + x) / {two}')}")};
-        return -{tail};
-    }}
-    if (x < {n(source.BORDER)}) {{
-        z = x * x;
-        y = x * {middle};
-    }} else {{
-        z = {t.call("sqrt", f"-{t.call('log', f'({one} - x) / {two}')}")};
-        y = {tail};
-    }}
-    {step}
-    {step}
-    return y;
+{source.erfinv(t.literal, edges, root, step)}
 }}
 """
 

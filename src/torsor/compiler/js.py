@@ -171,30 +171,11 @@ function torsor$erf(x) {{
 
 
 def _erfinv(t: JsScalar) -> str:
-    n = t.literal
-    tail, middle = source.tail(n), source.middle(n)
-    step = f"y -= (torsor$erf(y) - x) / ({n(source.SLOPE)} * Math.exp(-y * y));"
-    return f"""// The inverse of erf.
-function torsor$erfinv(x) {{
-    let y, z;
-    if (x >= 1) return x === 1 ? Infinity : NaN;
-    if (x <= -1) return x === -1 ? -Infinity : NaN;
-    if (x < -{n(source.BORDER)}) {{
-        z = Math.sqrt(-Math.log((1 + x) / 2));
-        return -{tail};
-    }}
-    if (x < {n(source.BORDER)}) {{
-        z = x * x;
-        y = x * {middle};
-    }} else {{
-        z = Math.sqrt(-Math.log((1 - x) / 2));
-        y = {tail};
-    }}
-    {step}
-    {step}
-    return y;
-}}
-"""
+    edges = """    if (x >= 1) return x === 1 ? Infinity : NaN;
+    if (x <= -1) return x === -1 ? -Infinity : NaN;"""
+    step = f"y -= (torsor$erf(y) - x) / ({t.literal(source.SLOPE)} * Math.exp(-y * y));"
+    statements = source.erfinv(t.literal, edges, "z = Math.sqrt(-Math.log((1 {sign} x) / 2));", step)
+    return f"// The inverse of erf.\nfunction torsor$erfinv(x) {{\n    let y, z;\n{statements}\n}}\n"
 
 
 # The operations that call a helper, in an order in which each is written before those that call it.

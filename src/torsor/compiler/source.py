@@ -152,7 +152,7 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
 
 # The inverse of erf as CasADi computes it, for languages that have none: a rational function, then two Newton steps.
 #
-# For abs(x) < ``BORDER`` the rational function is x times ``middle`` of z = x^2; beyond, it is ``tail`` of
+# For abs(x) < ``BORDER`` the rational function is x times that of z = x^2 in the middle; beyond, it is that of
 # z = sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is
 # ``SLOPE`` exp(-y^2).
 
@@ -182,16 +182,31 @@ def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
         raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first{none}")
 
 
-def tail(literal: Callable[[float], str]) -> str:
-    """Return the rational function for arguments near 1."""
-    upper = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
-    return f"{upper} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
+def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) -> str:
+    """Return the statements that compute y, the inverse of erf at x, and return it.
 
-
-def middle(literal: Callable[[float], str]) -> str:
-    """Return the rational function for arguments near 0, which is to be multiplied by x."""
-    upper = polynomial(literal, -0.140543331, 0.914624893, -1.645349621, 0.886226899)
-    return f"{upper} / {polynomial(literal, -0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)}"
+    ``edges`` returns the limits beyond 1 and -1; ``root`` is z = sqrt(-log(side)) with side (1 + x) / 2, for example,
+    in braces; ``step`` is a Newton step.
+    """
+    above = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
+    tail = f"{above} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
+    above = polynomial(literal, -0.140543331, 0.914624893, -1.645349621, 0.886226899)
+    middle = f"{above} / {polynomial(literal, -0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)}"
+    return f"""{edges}
+    if (x < -{literal(BORDER)}) {{
+        {root.format(sign="+")}
+        return -{tail};
+    }}
+    if (x < {literal(BORDER)}) {{
+        z = x * x;
+        y = x * {middle};
+    }} else {{
+        {root.format(sign="-")}
+        y = {tail};
+    }}
+    {step}
+    {step}
+    return y;"""
 
 
 # A function as statements of a language: one for each operation, in pieces if there are many.

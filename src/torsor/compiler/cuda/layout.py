@@ -109,8 +109,7 @@ def collapsed(lengths: Shape, strides: Shape) -> int | None:
     return found or 0
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """An array of a call: the address of its first entry, and the bytes between states and between entries."""
 
     pointer: int
@@ -118,8 +117,7 @@ class Placed:
     entry: int
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
 
     A thread reads ``access`` bytes at a time, the most that divide the bytes of a state; ``pitch`` is such that the

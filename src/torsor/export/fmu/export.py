@@ -345,8 +345,10 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
-    # The token is a hash of everything else: what differs has another.
-    token = _token(model_description(model, identifier, "", fmi, sources), *texts.values())
+    # The token, in the form of a GUID, is a hash of everything else: what differs has another.
+    everything = [model_description(model, identifier, "", fmi, sources), *texts.values()]
+    digits = hashlib.sha256("\0".join(everything).encode()).hexdigest()
+    token = f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
     texts["robot.h"] = _header(model, identifier, token, fmi)
     members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
@@ -358,12 +360,6 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             found[library] = build_library(program, Path(folder), texts, where)
     return found
-
-
-def _token(*texts: str) -> str:
-    """Return a hash in the form of a GUID."""
-    digits = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-    return f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
 
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:

@@ -132,7 +132,8 @@ class Marks:
             outside = name.startswith("external")
             found = shot.external if outside else shot.reactions
             part = slice(0, 3) if name.endswith("moments") else slice(3, 6)
-            starts = positions if outside else positions + rotated(turns, self._joints)
+            joints = np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])  # in the axes of their links
+            starts = positions if outside else positions + rotated(turns, joints)
             vectors = None if found is None else rotated(turns, found[:, part])
         if starts is not None and vectors is not None:
             size = self.scene.size
@@ -151,11 +152,6 @@ class Marks:
         if name not in self._longest:
             self._longest[name] = float(np.nanmax(np.linalg.norm(vectors, axis=-1), initial=0.0)) or self.weight
         return self._longest[name]
-
-    @property
-    def _joints(self) -> Array:
-        """Points of the joints (L, 3) in the axes of their links."""
-        return np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -144,12 +144,6 @@ class Posture:
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"
 
-    @property
-    def limited(self) -> list[bool]:
-        """Whether each slider has limits of its own."""
-        finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
-        return [slide.turn is None and bool(finite[slide.at]) for slide in self.slides]
-
     def sway(self, time: float) -> Rest:
         """Swing the coordinates about the first posture, each with a period of its own, as they are at ``time`` (s)."""
         return self.move(self._swung(time))
@@ -160,7 +154,8 @@ class Posture:
         return [self._positions(tuple(self._swung(time))) for time in times]
 
     def _swung(self, time: float) -> list[float]:
-        values, bounded = list[float](), self.limited
+        finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
+        values, bounded = list[float](), [slide.turn is None and finite[slide.at] for slide in self.slides]
         for k, slide in enumerate(self.slides):
             if not bounded[k] and any(bounded):  # a base that floats stays where it is
                 values.append(slide.start)

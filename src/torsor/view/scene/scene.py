@@ -18,18 +18,8 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.timeline import Timeline
 from torsor.spatial import make_pose
-from torsor.view.scene.bodies import (
-    Beam,
-    ball,
-    beams,
-    bone_radius,
-    bones,
-    ellipsoid_solid,
-    is_beam,
-    joint_mark,
-    size_of,
-    surface_of,
-)
+from torsor.view.scene import bodies
+from torsor.view.scene.bodies import Beam, bone_radius, is_beam, surface_of
 
 COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
 GROUND = (0.6, 0.62, 0.65, 0.4)
@@ -172,7 +162,7 @@ class Scene:
         ``things`` are drawn beside it.
         """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
-        bent = tuple(beams(tree))
+        bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
         fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
         return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
@@ -185,7 +175,7 @@ class Scene:
     @cached_property
     def size(self) -> float:
         """A length (m) typical of the robot, for the sizes of arrows and marks."""
-        return size_of(self.robot)
+        return bodies.size_of(self.robot)
 
     @cached_property
     def tree(self) -> Robot:
@@ -266,7 +256,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     if visual.shape == "box":
         solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
-        solid = ball(visual.size[0], visual.pose)
+        solid = bodies.ball(visual.size[0], visual.pose)
     elif visual.shape == "ellipsoid":
         solid = Solid("ball", visual.pose, np.array(visual.size))
     else:
@@ -296,9 +286,9 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
     link = robot.base if index < 0 else robot.links[index]
-    rods = bones(robot, index, radius if index >= 0 else radius / 2)
-    mark = joint_mark(robot, index, radius) if index >= 0 else None
-    body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
+    rods = bodies.bones(robot, index, radius if index >= 0 else radius / 2)
+    mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
+    body = bodies.ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
     if body is not None and rods:
         volume = 4 / 3 * np.pi * float(body.size.prod())
         extent = float(np.ptp(surface_of(*rods).vertices, axis=0).max())
