@@ -262,10 +262,7 @@ def export_c(
 def c_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
 ) -> tuple[dict[str, str], list[SourceKernel]]:
-    """Return the files that ``export_c`` writes, by name, and the functions in them.
-
-    ``more`` is another header, which the CMake file installs beside that of C.
-    """
+    """Return the files of ``export_c`` by name, and their functions; ``more`` is another header that CMake installs."""
     source.check_export(dtype, name, _TARGETS)
     if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
         found = f"is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"

@@ -36,11 +36,7 @@ class JsScalar:
         self.array = "Float64Array" if self.double else "Float32Array"
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in brackets if it has a sign.
-
-        Python writes at most 17 digits, the fewest that are read back to the same number; ECMAScript reads up to 20
-        exactly.
-        """
+        """Return the text of a number, in brackets if it has a sign: the fewest digits that read back exactly."""
         if not self.double:
             with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
                 number = float(np.float32(number))

@@ -51,10 +51,7 @@ class MachineCode(NamedTuple):
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Return whether a function can be compiled: gufuncs have an input and an output, and no axes of length 0.
-
-    Inputs without numbers are left out, see ``used_inputs``.
-    """
+    """Return whether a function can be compiled: no output is empty, and inputs have numbers, if there are any."""
     if len(inputs) + len(outputs) > MOST_ARRAYS:
         found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MOST_ARRAYS} arrays in all"
         raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")

@@ -85,10 +85,7 @@ end:
 
 @cache
 def _chain() -> tuple[Any, Any]:
-    """Return the machine code as a function, and the engine that it belongs to, which must live as long.
-
-    Threads that come here at the same time make one each.
-    """
+    """Return the machine code as a function, and its engine, which must live as long; racing threads make one each."""
     engine = native.link(host().objects([_MODULE]))
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return kind(engine.get_function_address("chain")), engine
@@ -135,10 +132,7 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 
 
 class Chain:
-    """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
-
-    It is made once, and then called with any block of the same size.
-    """
+    """Calls of kernels in a row, made once: their arrays are views of one ``block`` (size,), or of one like it."""
 
     def __init__(self, block: Array, calls: Sequence[Call]):
         if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):

@@ -113,10 +113,7 @@ def is_own(file: Path) -> bool:
 
 
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
-    """Write files under temporary names and then rename them, so that no file is ever incomplete.
-
-    ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
-    """
+    """Write ASCII texts, by names in a folder ("src/arm.cpp"), under temporary names first: no file is incomplete."""
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
         raise ModelError("it has a null character", where=repr(str(folder)), allowed="a folder", fix="choose another")
@@ -261,10 +258,7 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and the number of places, given the times of its creation and of its end.
-
-    From the time of its end on, the place may be reused.
-    """
+    """Return a place for each value, and their number, from the times of birth and end; then it is used again."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:

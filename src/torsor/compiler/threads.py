@@ -1,7 +1,7 @@
 """Batches that several threads share: how many threads, how large their parts, and the pool that computes them.
 
 The threads run generated code alone (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
-functions for threads, a pool of Python threads takes their place (``python_threads.py``).
+functions for threads, a pool of Python threads takes their place (``compute``).
 """
 
 import ctypes
@@ -37,10 +37,7 @@ PIECES = 16  # pieces of a large batch for each thread
 def compute(
     ufunc: Callable[..., Any], arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape, threads: int
 ) -> None:
-    """Compute a batch, divided along its longest axis.
-
-    ``arrays`` are inputs and results, ``cores`` their shapes for one state.
-    """
+    """Compute a batch, cut along its longest axis: ``arrays`` are inputs and results, ``cores`` shapes of a state."""
     axis = int(np.argmax(batch)) if batch else 0
     most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
     threads, pieces = min(threads, most), min(threads * PIECES, most)
@@ -161,10 +158,7 @@ def _make_pool() -> _Pool | None:
 
 
 class SharedKernel:
-    """The machine code of a function, and how threads share its batches.
-
-    ``engine`` has its addresses. ``loop`` and ``data`` are what NumPy calls as the inner loop of the gufunc.
-    """
+    """Machine code (``engine``) whose batches threads share; NumPy calls ``loop`` with ``data`` as the inner loop."""
 
     def __init__(self, engine: Any, arrays: int, threads: int):
         native_pool = _native_pool()

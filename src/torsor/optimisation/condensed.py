@@ -138,10 +138,7 @@ class Point:
 
 
 class Direction:
-    """Newton's equations at a point, factorised: steps for any barrier parameter.
-
-    ``curvature`` is the weight of the constraints in the Hessian.
-    """
+    """Newton's equations at a point, factorised; ``curvature`` is the weight of the constraints in the Hessian."""
 
     def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces, curvature: float = 1.0):
         self.point, n = point, point.n

@@ -80,10 +80,7 @@ def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
 
 
 class Formula:
-    """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
-
-    Bounds are one number for all or one for each; infinite by default.
-    """
+    """A program of CasADi expressions of x (n x 1); bounds are one number for all or one for each, by default none."""
 
     def __init__(
         self,
@@ -210,10 +207,7 @@ def padded(hessian: Array, n: int) -> Array:
 
 
 class Evaluations:
-    """The functions of a program, each evaluated once per x: solvers evaluate f, rows and derivatives one by one.
-
-    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
-    """
+    """A program, evaluated once per x; values that are not finite raise nothing, and ``is_finite`` says so."""
 
     def __init__(self, program: NonlinearProgram):
         self.program = program

@@ -103,10 +103,7 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for the given values of the rows at the point; None if the QP was not solved.
-
-        ``seconds`` is the time that is left: a QP that it cuts short raises LimitError.
-        """
+        """Return the step for given rows, None if the QP was not solved; LimitError if ``seconds`` are too few."""
         if not np.isfinite(seconds):
             return self._solve(rows, ITERATIONS[0])
         if self._seconds is None:

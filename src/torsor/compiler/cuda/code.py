@@ -101,10 +101,7 @@ _WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, inputs first, and what a thread may use.
-
-    ``budget`` is chosen by the size of the program if it is None.
-    """
+    """How a program becomes a kernel: staged arrays, inputs first, and what a thread may use (None: by its size)."""
 
     staged: tuple[bool, ...]
     budget: Budget | None = None

@@ -28,10 +28,7 @@ _LOAD_LEAD = 20  # operations between reading shared memory and the use of what 
 
 
 class Budget(NamedTuple):
-    """What a thread may use: its registers (None: the compiler's choice), and the values that they hold.
-
-    ``ahead``: how many operations before its first use an input is read.
-    """
+    """What a thread may use: registers (None: any), the values in them, and how early (operations) inputs are read."""
 
     registers: int | None
     kept: int

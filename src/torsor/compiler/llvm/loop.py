@@ -155,10 +155,7 @@ class Transposer:
 
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
-    """Return the first entry and the length of parts, powers of 2 of at least 2 where ``count`` allows it.
-
-    A single last entry is moved with the one before it.
-    """
+    """Return first entry and length of parts, powers of 2; a single last entry is moved with the one before it."""
     found, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
@@ -318,10 +315,7 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> st
 def _transposed(
     move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, own: str
 ) -> str:
-    """Return the code that packs or unpacks some entries of W rows, whose addresses are ``step`` bytes apart.
-
-    Addresses follow from every fourth row, as x86-64 can add.
-    """
+    """Return code that packs or unpacks entries of W rows, ``step`` bytes apart; x86-64 adds four steps at once."""
     rows, lines = [first], []
     for row in range(1, width):
         base, steps = (rows[row - 4], 4) if row % 4 == 0 else (rows[row - row % 4], row % 4)

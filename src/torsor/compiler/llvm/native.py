@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -68,11 +68,7 @@ def _objects(modules: Sequence[str], level: int) -> list[bytes]:
 
 
 def _python() -> str | None:
-    """Return the Python interpreter that other processes can run, or None.
-
-    In a frozen application, or where Python is embedded, ``sys.executable`` is that application: it must not be
-    started a second time.
-    """
+    """Return the Python that other processes can run; None if it is frozen or embedded, and must not be run again."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
@@ -139,7 +135,9 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
     wanted = {*names, *(("__chkstk",) if windows else ())}
-    for library in _libraries(windows):
+    # The last one starts a process to find its library, and is seldom needed.
+    libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
+    for library in (ctypes.CDLL(ctypes.util.find_library(each) if each == "m" else each) for each in libraries):
         for name in wanted - found.keys():
             # Some functions are older on Windows than their standard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
@@ -149,14 +147,6 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
         if wanted <= found.keys():
             break
     return found
-
-
-def _libraries(windows: bool) -> Iterator[Any]:
-    if windows:
-        yield from (ctypes.CDLL("ucrtbase"), ctypes.CDLL("ntdll"))
-    else:
-        yield ctypes.CDLL(None)
-        yield ctypes.CDLL(ctypes.util.find_library("m"))  # this one starts a process, so it comes second
 
 
 def _locks() -> list[Any]:

@@ -13,7 +13,7 @@ from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
 from torsor.compiler.llvm.target import PLANNED
 from torsor.compiler.program import Program, no_rule
 
-# A plan of what one piece of a program holds in registers; ``piece.py`` and ``neon.py`` write code with it.
+# A plan of what one piece of a program holds in registers; ``Piece`` and ``NeonPiece`` write code with it.
 #
 # LLVM's register allocator takes most of the compile time of a long function, and stores and loads more values than it
 # has to. Here the whole future of a piece is known, so the best choice is simple (Belady): when the registers are full,
@@ -301,7 +301,7 @@ class Piece(Plan[str]):
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
 
     def _elementary(self, code: int) -> Rule:
-        # Few functions need them, and they are ten files.
+        # Few functions need them, and they are a long file.
         from torsor.compiler.llvm.elementary import ELEMENTARY
 
         if code not in ELEMENTARY:

@@ -17,7 +17,7 @@ PLANNED = "; registers are planned\n"
 """The first line of a module without branches whose instructions and registers are chosen already (``piece.py``)."""
 
 ENCODED = "; machine code\n"
-"""The first line of a module whose functions are machine code already (``neon.py``)."""
+"""The first line of a module whose functions are machine code already (``piece.py``)."""
 
 
 @dataclass(frozen=True)

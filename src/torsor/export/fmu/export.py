@@ -27,7 +27,7 @@ from torsor.compiler.source import MARK, About, asset, comment, words
 from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
-from torsor.export.fmu.variables import CLOSING, STEP, Variable, used
+from torsor.export.fmu.variables import CLOSING, STEP, UNITS, Variable
 from torsor.robot.robot import Robot
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -44,10 +44,7 @@ _SHOWN = 600  # characters of what the compiler says that an error shows
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the path of the library of this machine within an FMU.
-
-    FMI 2 has a name for the system and the size of a pointer only: linux64 may be either processor.
-    """
+    """Return the path of this machine's library in an FMU; linux64 of FMI 2 may be either processor."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"
@@ -115,9 +112,9 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
             for name in sources:
                 ET.SubElement(files, "File", name=name)
     units = ET.SubElement(root, "UnitDefinitions")
-    for name, exponents in used(each.unit for each in model.variables).items():
+    for name in [each for each in UNITS if each in {variable.unit for variable in model.variables}]:
         unit = ET.SubElement(units, "Unit", name=name)
-        ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in exponents.items()})
+        ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in UNITS[name].items()})
     categories = ET.SubElement(root, "LogCategories")
     ET.SubElement(categories, "Category", name=_LOG, description="why a function failed")
     ET.SubElement(root, "DefaultExperiment", startTime="0.0", stopTime="1.0", stepSize=repr(model.settings.step))

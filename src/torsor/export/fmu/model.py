@@ -35,10 +35,7 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops, with the equations of closure that are chosen at its start.
-
-    Arguments over symbols are given by name: p, closing, tau, external (L x 6), q and v.
-    """
+    """A robot with closed loops, whose equations are chosen at its start; arguments are symbols by name (``Model``)."""
 
     robot: Robot
     settings: Settings

@@ -1,7 +1,7 @@
 """The variables of an FMU. Their order is that of value references, of the C code and of the model description."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torsor.base.errors import ModelError
@@ -62,12 +62,6 @@ def least_of(parameter: Free) -> float | None:
     (number, coefficient), *others = parameter.coefficients
     direct = not others and coefficient == 1 and number.field in _POSITIVE
     return 0.0 if direct and parameter.value >= 0 else None
-
-
-def used(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return those units that are named."""
-    wanted = set(names)
-    return {name: exponents for name, exponents in UNITS.items() if name in wanted}
 
 
 # Names that need no quotes, by the grammar of structured names of the standard.

@@ -65,11 +65,6 @@ SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 STEPS = 1000  # of the slider of time
 
 
-def by_hand(event: Any) -> bool:
-    """Return whether someone moved a control; it is also moved by the program."""
-    return event.client_id is not None
-
-
 def within(slider: Any) -> float:
     """Return the value of a slider; a page can send any number: outside of the range it is the least one."""
     value = float(slider.value)
@@ -106,7 +101,7 @@ class Controls:
             self.stage.wake()
 
         def seek(event: Any) -> None:
-            if by_hand(event):
+            if event.client_id is not None:  # by hand, not by the program
                 clock.seek(within(self.time))
                 self.stage.wake()
 
@@ -161,7 +156,7 @@ class Controls:
                 handles.append(self.gui.add_slider(name, each.low, each.high, step, each.start))
 
         def moved(event: Any) -> None:
-            if by_hand(event):
+            if event.client_id is not None:  # by hand, not by the program
                 stage.move(number, [float(each.value) for each in handles], led=False)
 
         def reset(_: Any) -> None:

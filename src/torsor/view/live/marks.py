@@ -141,10 +141,7 @@ class Marks:
             arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown.
-
-        Of external moments it is that of the weight at a lever arm.
-        """
+        """Return the force (N) or moment (N m) of a long arrow: the weight, at a lever arm, or the first largest."""
         if name in ("ground", "external"):
             return self.weight
         if name == "external moments":

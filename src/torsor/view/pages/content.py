@@ -168,10 +168,7 @@ def _affine(source: Array, vertices: Array) -> Array | None:
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
-    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
-
-    Shapes of the description have at most about ``triangles`` triangles in all.
-    """
+    """Return shapes and what is shown, with about ``triangles`` triangles of meshes, and a note if there were more."""
     visuals = [each for each in scene.shown if not each.solids]
     before = sum(len(each.surface.faces) for each in visuals)
     reduced = within([each.surface for each in visuals], triangles)

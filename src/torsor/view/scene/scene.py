@@ -27,10 +27,7 @@ SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
 
 
 def showing_shapes(robot: Robot) -> Robot:
-    """Return the robot with its collision shapes as visuals.
-
-    A mesh is drawn as it is, not as its convex hull.
-    """
+    """Return the robot with its collision shapes as visuals; a mesh is drawn as it is, not as its convex hull."""
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
@@ -157,10 +154,7 @@ class Scene:
 
     @classmethod
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
-        """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes.
-
-        ``things`` are drawn beside it.
-        """
+        """Return the scene of a robot and ``things``; ``meshes=False`` draws meshes as if links had no shapes."""
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
@@ -229,10 +223,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the surfaces of a shape with their colours, and the solid that it is, if it is one.
-
-    A shape too large to draw is an error.
-    """
+    """Return the surfaces of a shape with colours, and the solid that it is, if it is one; too large is an error."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = _shape(visual)
     for surface, _, _ in found:
