@@ -17,7 +17,8 @@ import numpy as np
 import torsor
 from bench.measure import robot_file
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.native import emit_here, link, vector_width
+from torsor.compiler.llvm.native import HUGE, link
+from torsor.compiler.llvm.target import host
 from torsor.compiler.program import read_program
 from torsor.dynamics import Request, trace
 from torsor.spatial import axis_frame, from_pseudo_inertia, make_pose
@@ -93,8 +94,9 @@ def measure(mechanism: torsor.Robot, name: str) -> tuple[int, list[float]]:
     tracing, function = seconds(lambda: trace(mechanism, Request(name)))
     reading, program = seconds(lambda: read_program(function))
     axes = tuple(1 if columns == 1 else 2 for _, columns in (*program.inputs, *program.outputs))
-    writing, modules = seconds(lambda: write_llvm(program, axes, "float64", vector_width("float64")))
-    compiling, objects = seconds(lambda: emit_here(modules))  # emit would divide the work among processes
+    writing, modules = seconds(lambda: write_llvm(program, axes, "float64", host().width("float64")))
+    level = 2 if len(modules) < HUGE else 0  # as emit does, which would divide the work among processes
+    compiling, objects = seconds(lambda: [*host().objects(modules[:1]), *host().objects(modules[1:], level)])
     linking, _ = seconds(lambda: link(objects))
     return sum(torsor.compiler.count_operations(function)), [tracing, reading + writing, compiling + linking]
 

@@ -17,12 +17,11 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.instructions import count_instructions
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm import native
 from torsor.compiler.llvm.elementary import ELEMENTARY, FUNCTIONS
-from torsor.compiler.llvm.instructions import count_instructions
 from torsor.compiler.llvm.rules import Emitter, Rule
-from torsor.compiler.llvm.target import TARGETS
+from torsor.compiler.llvm.target import TARGETS, host
 from torsor.compiler.llvm.vectors import Number, each_lane
 
 BATCH, ENTRIES = 4096, 8
@@ -91,7 +90,7 @@ def row(name: str, rng: np.random.Generator) -> list[str]:
     with patch.dict(ELEMENTARY, {operation: of_library(name)}):
         library, library_single = compile(function), compile(function, dtype="float32")
     ours, single = compile(function), compile(function, dtype="float32")
-    twice = compile(function, width=2 * native.vector_width("float64"))
+    twice = compile(function, width=2 * host().width("float64"))
     double, half = np.empty_like(values[0]), np.empty_like(singles[0])
     times = fastest(
         [

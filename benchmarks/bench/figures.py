@@ -33,7 +33,8 @@ from bench.prediction import prediction
 from torsor.base.documents import header, write_document
 from torsor.compiler import count_operations
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.native import emit, vector_width
+from torsor.compiler.llvm.native import emit
+from torsor.compiler.llvm.target import host
 from torsor.compiler.program import read_program
 
 
@@ -115,7 +116,7 @@ def _compile_time() -> list[Row]:
     function = ca.Function("jacobian", [q, v, a], [ca.cse(ca.jacobian(tau, ca.vertcat(q, v)))])
     program = read_program(function)
     start = time.perf_counter()
-    emit(write_llvm(program, (1, 1, 1, 2), "float64", vector_width("float64")))
+    emit(write_llvm(program, (1, 1, 1, 2), "float64", host().width("float64")))
     seconds = time.perf_counter() - start
     operations = sum(count_operations(function))
     return [Row(f"compile time for 10,000 operations (of {operations})", seconds * 1e4 / operations)]
@@ -171,7 +172,7 @@ def run_benchmarks(output: Path | None = None, console: Console | None = None) -
         for part in (_dynamics, derivatives, simulation, prediction, _threads, _compile_time, _first_calls):
             with console.status(part.__name__.strip("_").replace("_", " ")):
                 rows += part()
-    title = f"Torsor {torsor.__version__}, {vector_width('float64')} numbers a vector"
+    title = f"Torsor {torsor.__version__}, {host().width('float64')} numbers a vector"
     table = Table(title=title, title_justify="left")
     for column in ("ratio", "figure", "torsor", "peer", ""):
         table.add_column(column, justify="left" if column in ("figure", "") else "right")

@@ -6,9 +6,9 @@ import casadi as ca
 import numpy as np
 
 import torsor
+from bench.instructions import count_instructions
 from bench.measure import STATES, best_batch, robots, states
 from torsor.compiler import count_operations
-from torsor.compiler.llvm.instructions import count_instructions
 from torsor.compiler.llvm.target import host
 
 

@@ -22,6 +22,7 @@ from torsor.cli.main import main
 from torsor.compiler import Kernel, Signature, cache, recall
 from torsor.compiler.kernel import compile
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm.target import host
 from torsor.robot.kernels import Kernels
 from torsor.robot.target import Target
 
@@ -144,7 +145,7 @@ def test_the_same_function_is_compiled_once_and_another_one_again(compiler, fold
 def test_type_and_width_and_shape_have_their_own_code(compiler, folder):
     compile(function())
     compile(function(), dtype="float32")
-    compile(function(), width=2 * native.vector_width("float64"))
+    compile(function(), width=2 * host().width("float64"))
     compile(function(), outputs=[(3, 1)])
     assert compiler.count == len(names(folder)) == 4
 
@@ -187,9 +188,9 @@ def test_a_damaged_file_is_compiled_again_and_healed(compiler, folder, damage):
 def test_code_of_another_machine_is_not_used(folder):
     assert finish(start()) == "compiled"
     elsewhere = """
-from torsor.compiler.llvm import native
-here = native.target_description()
-native.target_description = lambda: here + "|another machine"
+from torsor.compiler.llvm.target import Target, host
+here = host().description
+Target.description = here + "|another machine"
 """
     assert finish(start(program=elsewhere + PROGRAM)) == "compiled"
     assert len(names(folder)) == 2

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import torsor
+from card_on_processor import ProcessorDevice
 from methods import TREE_METHODS, request_of, states_of
 from refusals import refused
 from torsor.compiler.cuda import code as cuda_code
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.compiler.cuda.large_functions import Budget
-from torsor.compiler.cuda.processor import ProcessorDevice
 
 
 @pytest.fixture(autouse=True)

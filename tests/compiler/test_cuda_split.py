@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 import torsor
+from card_on_processor import ProcessorDevice
 from robots import robot_file
 from torsor.compiler import read_program
 from torsor.compiler.cuda import kernel as cuda_kernel
 from torsor.compiler.cuda import large_functions as splitting
 from torsor.compiler.cuda.large_functions import budget, plan_spills
-from torsor.compiler.cuda.processor import ProcessorDevice
 from torsor.compiler.order import alive
 
 

@@ -14,7 +14,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.compiler.kernel import compile
-from torsor.compiler.llvm import native
+from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
 from torsor.compiler.virtual_machine import VirtualMachine
 
@@ -671,8 +671,8 @@ print([bool(each) for each in right], bool(kernel(x) == x[0, 1] - x[-1, -2]))
 
 
 def test_the_width_is_what_the_vectors_of_the_machine_hold():
-    assert native.vector_width("float64") in (2, 4, 8)
-    assert native.vector_width("float32") == 2 * native.vector_width("float64")
+    assert host().width("float64") in (2, 4, 8)
+    assert host().width("float32") == 2 * host().width("float64")
 
 
 def test_more_arrays_than_numpy_takes_are_refused_before_anything_is_compiled():

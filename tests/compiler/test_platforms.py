@@ -163,7 +163,7 @@ large = ["define double @product(double %v0) {", *lines, f"  %w = call double @t
 twice = "define double @twice(double %x) {\\n  %y = fmul double %x, 2.125\\n  ret double %y\\n}"
 modules = ["\\n".join(["declare double @twice(double)", *large, "  ret double %w", "}"]), twice]
 objects = native.host().objects(modules, level=0)
-native.link(native.emit_here([twice]), ["twice"])
+native.link(native.host().objects([twice]), ["twice"])
 
 library = ctypes.CDLL(None)
 library.mmap.restype, library.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 4]

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from torsor.compiler.c import CScalar, _constants, _text, c_names
+from torsor.compiler.c import CScalar, _constants, c_names, string_literal
 from torsor.compiler.cuda.code import threads_of_block
 from torsor.compiler.cuda.layout import Tile, choose_staged, collapsed
 from torsor.compiler.js import JsScalar, _type_of, data, js_names
@@ -27,7 +27,7 @@ def test_identifiers_are_unique_and_not_reserved():
 
 
 def test_texts_cannot_end_a_string_a_comment_or_a_script():
-    assert _text('say "ö"') == r'"say \042\303\266\042"'
+    assert string_literal('say "ö"') == r'"say \042\303\266\042"'
     assert plain("rad/s */ </script> größe") == "rad/s __ <_script> gr__e"
     assert data(["</script>", -0.0, float("inf")]) == r'["\u003c/script>", -0.0, Infinity]'
     assert comment("one", "two") == "/* one\n * two */\n"

@@ -6,11 +6,11 @@ import casadi as ca
 import pytest
 
 import torsor
+from bench.instructions import InstructionCount, _counted, _instructions, count_instructions
 from robots import robot_file
 from torsor.compiler import count_operations, read_program
 from torsor.compiler.llvm.angles import loops_called, write_angles
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.instructions import InstructionCount, _counted, _instructions, count_instructions
 from torsor.compiler.llvm.native import C_FUNCTIONS
 from torsor.compiler.llvm.rules import Scalar
 from torsor.compiler.llvm.target import TARGETS, Target, host

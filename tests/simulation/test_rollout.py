@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import torsor
+from card_on_processor import ProcessorDevice
 from refusals import refused
 from torsor.compiler.cuda import kernel as cuda_kernel
-from torsor.compiler.cuda.processor import ProcessorDevice
 from torsor.robot.target import Target
 from torsor.simulation import rollout
 

@@ -27,13 +27,11 @@ _LARGEST = 1000.0  # rad; k has 10 bits then
 _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest
 
 
-def sine_function(literal: Callable[[float], str]) -> str:
+def _sine(literal: Callable[[float], str]) -> str:
     """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
     single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
-    sine, cosine = (
-        source.polynomial(literal, *single.sin_terms),
-        source.polynomial(literal, *single.cos_terms, -0.5, 1.0),
-    )
+    sine = source.polynomial(literal, *single.sin_terms)
+    cosine = source.polynomial(literal, *single.cos_terms, -0.5, 1.0)
     half = literal(0.5)
     return f"""/* sin(x + quarter pi/2), quarter = 0 or 1 */
 static float torsor_sine(float x, int quarter)
@@ -159,40 +157,24 @@ C_RULES: dict[int, Rule] = source.rules(_LIBRARY, _library) | {
 
 def _erfinv(t: CScalar) -> str:
     """Return the C function for the inverse of erf as CasADi computes it: rational, then two Newton steps."""
-    real, n = t.name, t.literal
-    tail, middle = source.tail(n), source.middle(n)
-    one, two, slope = n(1.0), n(2.0), n(source.SLOPE)
+    real, one, two, slope = t.name, t.literal(1.0), t.literal(2.0), t.literal(source.SLOPE)
+    edges = f"""    if (x >= {one}) return x == {one} ? INFINITY : NAN;
+    if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;"""
+    root = f"z = {t.call('sqrt', '-' + t.call('log', f'({one} {{sign}} x) / {two}'))};"
     step = f"y = y - ({t.call('erf', 'y')} - x) / ({slope} * {t.call('exp', '-y * y')});"
     return f"""/* The inverse of erf. */
 static {real} torsor_erfinv({real} x)
 {{
     {real} y, z;
-    if (x >= {one}) return x == {one} ? INFINITY : NAN;
-    if (x <= -{one}) return x == -{one} ? -INFINITY : NAN;
-    if (x < -{n(source.BORDER)}) {{
-        z = {t.call("sqrt", f"-{t.call('log', f'({one} + x) / {two}')}")};
-        return -{tail};
-    }}
-    if (x < {n(source.BORDER)}) {{
-        z = x * x;
-        y = x * {middle};
-    }} else {{
-        z = {t.call("sqrt", f"-{t.call('log', f'({one} - x) / {two}')}")};
-        y = {tail};
-    }}
-    {step}
-    {step}
-    return y;
+{source.erfinv(t.literal, edges, root, step)}
 }}
 """
 
 
-def _sine(t: CScalar) -> str:
-    return "" if t.double else sine_function(t.literal)
-
-
-HELPERS: dict[int, Callable[[CScalar], str]] = {ca.OP_ERFINV: _erfinv, ca.OP_SIN: _sine, ca.OP_COS: _sine}
-"""The C functions that libm does not have, or has slower ones for, by the operation that calls them."""
+def _helpers(t: CScalar, codes: set[int]) -> list[str]:
+    """Return the C functions that operations with these codes call: libm has none, or slower ones."""
+    sine = [_sine(t.literal)] if not t.double and codes & {ca.OP_SIN, ca.OP_COS} else []
+    return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 
 
 # Reserved names: keywords of C and C++, and names of the C library, of compilers and of the exported source.
@@ -280,23 +262,15 @@ def export_c(
 def c_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
 ) -> tuple[dict[str, str], list[SourceKernel]]:
-    """Return the files that ``export_c`` writes, by name, and the functions in them.
-
-    ``more`` is another header, which the CMake file installs beside that of C.
-    """
-    if dtype not in source.DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in _TARGETS:
-        taken = ", ".join(sorted(_TARGETS))
-        raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first, none of {taken}")
+    """Return the files of ``export_c`` by name, and their functions; ``more`` is another header that CMake installs."""
+    source.check_export(dtype, name, _TARGETS)
     if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
         found = f"is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"
         fix = f"`name={name + '_kernels'!r}`, for example"
         raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
     if name in KEYWORDS:
-        raise ModelError(
-            f"is {name!r}, a keyword of C", argument="name", value=name, allowed="other names", fix="add letters to it"
-        )
+        found, fix = f"is {name!r}, a keyword of C", "add letters to it"
+        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
         SourceKernel(names.new(title), title, each, scalar, _arguments(each), source.PIECE)
@@ -358,8 +332,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
-    parts += filter(None, dict.fromkeys(HELPERS[code](scalar) for code in sorted(codes & HELPERS.keys())))
-    return "\n".join([*parts, *definitions])
+    return "\n".join([*parts, *_helpers(scalar, codes), *definitions])
 
 
 def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
@@ -473,19 +446,19 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
     for key, value in facts.items():
         own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
         if isinstance(value, str):
-            lines += f"inline constexpr const char *{own} = {_text(value)};\n"
+            lines += f"inline constexpr const char *{own} = {string_literal(value)};\n"
         elif isinstance(value, list):
             whole = bool(value) and all(isinstance(each, int) for each in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
-            texts = (_text(each) if isinstance(each, str) else scalar.literal(each).strip("()") for each in value)
+            texts = (string_literal(e) if isinstance(e, str) else scalar.literal(e).strip("()") for e in value)
             entries = ", ".join(map(str, value) if whole else texts)
             filled = f"{{{{{entries}}}}}" if value else "{}"
             lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
     return lines
 
 
-def _text(value: str) -> str:
-    r"""Return a string literal: bytes of UTF-8 that are not plain letters of ASCII are octal."""
+def string_literal(value: str) -> str:
+    r"""Return a string literal of C: bytes of UTF-8 that are not plain letters of ASCII are octal."""
     kept = {code for code in range(32, 127) if chr(code) not in '"\\?'}
     coded = value.encode(errors="replace")
     return '"' + "".join(chr(byte) if byte in kept else f"\\{byte:03o}" for byte in coded) + '"'

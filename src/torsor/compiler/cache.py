@@ -301,18 +301,14 @@ def store(key: str, objects: Sequence[bytes]) -> None:
         if not _private(folder):
             return
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_pack(key, objects))
+            parts = [key.encode(), *objects]
+            body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(each)) + each for each in parts)
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         temporary.replace(folder / (key + _SUFFIX))
         _prune(folder)
     except OSError:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def _pack(key: str, objects: Sequence[bytes]) -> bytes:
-    parts = [key.encode(), *objects]
-    body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(each)) + each for each in parts)
-    return _MAGIC + hashlib.sha256(body).digest() + body
 
 
 def _unpack(content: bytes, key: str) -> list[bytes] | None:

@@ -34,13 +34,6 @@ def numpy_api(name: str) -> Any:
     return ctypes.cast(get_pointer(getattr(_core, name), None), ctypes.POINTER(ctypes.c_void_p))
 
 
-def _constructor() -> Any:
-    table = numpy_api("_UFUNC_API")
-    texts = ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p
-    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *texts)
-    return prototype(table[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
-
-
 class _Head(ctypes.Structure):
     """The first fields of NumPy's ``PyUFuncObject``, as documented."""
 
@@ -50,14 +43,6 @@ class _Head(ctypes.Structure):
         *((name, ctypes.c_int) for name in ("ntypes", "reserved")),
         *((name, ctypes.c_void_p) for name in ("name", "types", "doc", "ptr", "obj")),
     ]
-
-
-def _own(ufunc: np.ufunc, kept: list[Any]) -> None:
-    """Make a gufunc hold a reference to the objects that its pointers point to; it is dropped with the gufunc."""
-    head = _Head.from_address(id(ufunc))
-    assert head.obj is None, "NumPy uses this field of a new gufunc itself"
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    head.obj = id(kept)
 
 
 def make_gufunc(
@@ -75,9 +60,15 @@ def make_gufunc(
     strings = tuple(ctypes.create_string_buffer(text.encode()) for text in (name, doc, signature))
     types = ctypes.create_string_buffer(kinds)
     addresses = ctypes.addressof(loops), ctypes.addressof(passed), ctypes.addressof(types)
-    made: np.ufunc = _constructor()(*addresses, 1, inputs, outputs, _NO_IDENTITY, *strings[:2], 0, strings[2])
+    texts = ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p] * 3, *[ctypes.c_int] * 4, *texts)
+    make = prototype(numpy_api("_UFUNC_API")[_FROM_FUNC_AND_DATA_AND_SIGNATURE])
+    made: np.ufunc = make(*addresses, 1, inputs, outputs, _NO_IDENTITY, *strings[:2], 0, strings[2])
     kept += [loops, passed, types, strings]
-    _own(made, kept)
+    head = _Head.from_address(id(made))
+    assert head.obj is None, "NumPy uses this field of a new gufunc itself"
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))  # it is dropped with the gufunc
+    head.obj = id(kept)
     return made
 
 

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from torsor.base.errors import ModelError
 from torsor.compiler import source
 from torsor.compiler.program import in_scalars
 from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKernel, comment, plain
@@ -38,11 +36,7 @@ class JsScalar:
         self.array = "Float64Array" if self.double else "Float32Array"
 
     def literal(self, number: float) -> str:
-        """Return the text of a number, in brackets if it has a sign.
-
-        Python writes at most 17 digits, the fewest that are read back to the same number; ECMAScript reads up to 20
-        exactly.
-        """
+        """Return the text of a number, in brackets if it has a sign: the fewest digits that read back exactly."""
         if not self.double:
             with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
                 number = float(np.float32(number))
@@ -173,30 +167,11 @@ function torsor$erf(x) {{
 
 
 def _erfinv(t: JsScalar) -> str:
-    n = t.literal
-    tail, middle = source.tail(n), source.middle(n)
-    step = f"y -= (torsor$erf(y) - x) / ({n(source.SLOPE)} * Math.exp(-y * y));"
-    return f"""// The inverse of erf.
-function torsor$erfinv(x) {{
-    let y, z;
-    if (x >= 1) return x === 1 ? Infinity : NaN;
-    if (x <= -1) return x === -1 ? -Infinity : NaN;
-    if (x < -{n(source.BORDER)}) {{
-        z = Math.sqrt(-Math.log((1 + x) / 2));
-        return -{tail};
-    }}
-    if (x < {n(source.BORDER)}) {{
-        z = x * x;
-        y = x * {middle};
-    }} else {{
-        z = Math.sqrt(-Math.log((1 - x) / 2));
-        y = {tail};
-    }}
-    {step}
-    {step}
-    return y;
-}}
-"""
+    edges = """    if (x >= 1) return x === 1 ? Infinity : NaN;
+    if (x <= -1) return x === -1 ? -Infinity : NaN;"""
+    step = f"y -= (torsor$erf(y) - x) / ({t.literal(source.SLOPE)} * Math.exp(-y * y));"
+    statements = source.erfinv(t.literal, edges, "z = Math.sqrt(-Math.log((1 {sign} x) / 2));", step)
+    return f"// The inverse of erf.\nfunction torsor$erfinv(x) {{\n    let y, z;\n{statements}\n}}\n"
 
 
 # The operations that call a helper, in an order in which each is written before those that call it.
@@ -307,10 +282,7 @@ def export_js(
         ...     [line for line in files[0].read_text().splitlines() if line.startswith("export function")]
         ['export function vectorNorm(x, out) {', 'export function vectorNormRows(x, out) {']
     """
-    if dtype not in source.DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(source.DTYPES))
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ModelError(argument="name", value=name, allowed="letters, digits and _, a letter first")
+    source.check_export(dtype, name)
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
     for title, each in source.with_names(functions):
         function, own = in_scalars(title, each, JS_RULES), names.new(title)

@@ -1,8 +1,6 @@
 """``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
 
-import pickle
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +12,7 @@ from torsor.base.arrays import Shape
 from torsor.base.errors import ModelError
 from torsor.base.interrupts import Stoppable
 from torsor.compiler import threads as python_threads
-from torsor.compiler.cache import Signature, StoredKernel, natural_shape
+from torsor.compiler.cache import StoredKernel, natural_shape
 from torsor.compiler.cuda.kernel import CudaKernel
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code, used_inputs
 from torsor.compiler.threads import AUTO, SharedKernel, available_cores
@@ -84,7 +82,7 @@ def dtype_name(dtype: Any) -> str:
     return name
 
 
-class Kernel:
+class Kernel(VirtualMachine):
     """A compiled function: ``function`` is the CasADi function that defines it, ``ufunc`` is the machine code.
 
     ``run`` is the address of its loop over states, 0 where there is none; ``is_plain`` says whether it is machine code
@@ -106,14 +104,13 @@ class Kernel:
         key: str | None = None,
         quick: bool = False,
     ):
+        super().__init__(function, inputs, outputs)
         self.dtype, self.threads = dtype, threads
         self._made_with = device, width, quick
         self.ufunc: Any = None
         self.run = 0
         self._shared: SharedKernel | None = None
         self.most_threads = available_cores() if isinstance(threads, str) else threads
-        self._source, self.signature = function, Signature.of(function)
-        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
         sizes_in, sizes_out = self.signature.sizes_in, self.signature.sizes_out
         # An array whose axes are not those of CasADi's matrix has the same numbers in another shape.
         self._core_in = [_core(shape, size) for shape, size in zip(self.inputs, sizes_in, strict=True)]
@@ -135,23 +132,8 @@ class Kernel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: machine code is compiled again, or found in the cache, where it is unpickled."""
-        try:
-            text = self.function.serialize()
-        except LookupError:
-            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
-            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
         device, width, quick = self._made_with
-        return _unpickled, (text, self.dtype, device, self.threads, self.inputs, self.outputs, width, None, quick)
-
-    @property
-    def function(self) -> ca.Function:
-        """The CasADi function that defines the kernel."""
-        return self._source.function if isinstance(self._source, StoredKernel) else self._source
-
-    @cached_property
-    def _virtual_machine(self) -> VirtualMachine:
-        """What checks inputs, and evaluates where there is no machine code."""
-        return VirtualMachine(self._source, self.inputs, self.outputs)
+        return self.pickled(self.dtype, device, self.threads, self.inputs, self.outputs, width, None, quick)
 
     @property
     def direct(self) -> Callable[..., Any]:
@@ -177,11 +159,11 @@ class Kernel:
                     return self._direct(*values)
                 if len(self.outputs) == 1 and self._has_shape_of_result(out, values):
                     return self.ufunc(*values, out=out)
-                arrays, batch = self._virtual_machine.check_batch(*values)
+                arrays, batch = self.check_batch(*values)
                 return self.ufunc(*arrays, out=tuple(self._checked_out(out, batch)))
             except (ValueError, TypeError, OverflowError):
                 # These raise the better message if the arrays are wrong.
-                self._checked_out(out, self._virtual_machine.check_batch(*values)[1])
+                self._checked_out(out, self.check_batch(*values)[1])
                 raise
         return self._convert_and_call(values, out)
 
@@ -207,25 +189,24 @@ class Kernel:
 
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
         """Evaluate with several threads, in another type than float64, or with arrays in another shape."""
-        arrays, batch = self._virtual_machine.check_batch(*values)
+        arrays, batch = self.check_batch(*values)
         given = self._checked_out(out, batch)
         if self.ufunc is None:
-            results = [result.astype(self.dtype, copy=False) for result in self._virtual_machine.results(arrays, batch)]
+            results = [result.astype(self.dtype, copy=False) for result in self.results(arrays, batch)]
         else:
             given_in = list(zip(arrays, self.inputs, self._core_in, strict=True))
-            flat = [
-                self._cast(array).reshape((*array.shape[: array.ndim - len(shape)], *core))
-                for array, shape, core in (given_in[k] for k in self._used)
-            ]
-            results = [
-                array if array is not None and self._fits(array, k, flat) else np.empty((*batch, *core), self.dtype)
-                for k, (array, core) in enumerate(zip(given, self._core_out, strict=True))
-            ]
+            with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
+                flat = [
+                    array.astype(self.dtype, copy=False).reshape((*array.shape[: array.ndim - len(shape)], *core))
+                    for array, shape, core in (given_in[k] for k in self._used)
+                ]
+            results = []
+            for k, (array, core) in enumerate(zip(given, self._core_out, strict=True)):
+                written = array if array is not None and self._fits(array, k, flat) else None
+                results.append(np.empty((*batch, *core), self.dtype) if written is None else written)
             self._evaluate(flat, results, batch)
-            results = [
-                r if core == shape else r.reshape((*batch, *shape))
-                for r, core, shape in zip(results, self._core_out, self.outputs, strict=True)
-            ]
+            shapes = [(*batch, *shape) for shape in self.outputs]
+            results = [r if r.shape == own else r.reshape(own) for r, own in zip(results, shapes, strict=True)]
         results = [r if r.ndim else r[()] for r in results]  # as NumPy does: an array without axes becomes a number
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
@@ -237,10 +218,6 @@ class Kernel:
         """Return whether output k can be written to an array directly: right type and shape, no overlap with inputs."""
         same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
         return same and not any(np.may_share_memory(array, each) for each in inputs)
-
-    def _cast(self, array: NDArray[Any]) -> NDArray[Any]:
-        with np.errstate(over="ignore"):  # numbers too large for float32 become infinite
-            return array.astype(self.dtype, copy=False)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
         """Return the arrays of ``out=`` for the results, None where none is given, or raise an error."""
@@ -287,10 +264,6 @@ def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None
 
 AnyKernel = Kernel | CudaKernel
 """A compiled function on the processor or on a card."""
-
-
-def _unpickled(text: str, *settings: Any) -> Kernel:
-    return Kernel(ca.Function.deserialize(text), *settings)
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

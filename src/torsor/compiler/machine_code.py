@@ -11,7 +11,7 @@ import numpy as np
 
 from torsor.base.arrays import Shape
 from torsor.base.errors import ModelError
-from torsor.compiler.cache import keep, recall, source_hash
+from torsor.compiler.cache import Signature, keep, recall, source_hash
 from torsor.compiler.gufunc import can_call_directly, checked, make_callable, make_gufunc
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.angles import has_angles, loops_called, write_angles
@@ -51,10 +51,7 @@ class MachineCode(NamedTuple):
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Return whether a function can be compiled: gufuncs have an input and an output, and no axes of length 0.
-
-    Inputs without numbers are left out, see ``used_inputs``.
-    """
+    """Return whether a function can be compiled: no output is empty, and inputs have numbers, if there are any."""
     if len(inputs) + len(outputs) > MAX_ARRAYS:
         found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
         raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")
@@ -64,14 +61,6 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
 def used_inputs(inputs: Sequence[Shape]) -> list[int]:
     """Return which inputs the machine code takes: those that have numbers."""
     return [k for k, shape in enumerate(inputs) if math.prod(shape)]
-
-
-def _without_empty_inputs(function: ca.Function) -> ca.Function:
-    used = used_inputs([function.size_in(k) for k in range(function.n_in())])
-    if len(used) == function.n_in():
-        return function
-    symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
-    return ca.Function(function.name(), [symbols[k] for k in used], function.call(symbols))
 
 
 def make_code(
@@ -88,7 +77,11 @@ def make_code(
     The cache key is ``key``, which the caller has already looked up; without a key, it is a hash of all operations,
     which is looked up first. ``width`` is by default that of ``block_width``. ``quick`` as in ``native.emit``.
     """
-    program = with_reciprocals(read_program(_without_empty_inputs(function)))
+    used, whole = used_inputs(Signature.of(function).sizes_in), function
+    if len(used) < function.n_in():
+        symbols = [ca.SX.sym(function.name_in(k), function.sparsity_in(k)) for k in range(function.n_in())]
+        function = ca.Function(function.name(), [symbols[k] for k in used], function.call(symbols))
+    program = with_reciprocals(read_program(function))
     width = width or block_width(program, dtype)
     if key is None:
         key = program_key(program, inputs, outputs, dtype, width)
@@ -99,12 +92,13 @@ def make_code(
     scalar, call = Scalar(dtype), ""
     if _has_call(inputs, outputs):
         call = write_call(inputs, outputs, scalar, np.dtype(dtype).num, object.__basicsize__)
-    call += _write_work(program, width)
+    work = _work(program)[0] + ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
+    call += f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"  # of a block of states, and its states
     modules = write_llvm(program, axes, dtype, width, call)
     objects = native.emit(modules, quick)
     if has_angles(program):
         objects += _angles(dtype, width, loops_called(modules[0]))
-    keep(key, function, objects, whole=not quick)
+    keep(key, whole, objects, whole=not quick)
     return objects
 
 
@@ -157,13 +151,6 @@ def _work(program: Program) -> tuple[int, int]:
     return elementary + sum(SINE if code in _SINES else code not in _ELEMENTARY for code in codes), elementary
 
 
-def _write_work(program: Program, width: int) -> str:
-    """Return LLVM code of the table ``work``: operations of a block of states, and the states of a block."""
-    work = _work(program)[0]
-    work += ENTRY * sum(rows * columns for rows, columns in (*program.inputs, *program.outputs))
-    return f"\n@work = constant [2 x i64] [i64 {work}, i64 {width}]\n"
-
-
 def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dtype: str, width: int) -> str:
     """Return the key under which code is stored: a hash of everything that it depends on."""
     digest = hashlib.sha256(compiler_fingerprint())
@@ -181,5 +168,5 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
 def compiler_fingerprint() -> bytes:
     """Return the part of the cache key common to all code: a hash of this package, the machine, package versions."""
     source = source_hash("compiler").encode()
-    versions = f"{native.target_description()}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
+    versions = f"{host().description}|{ca.CasadiMeta.version()}|{np.__version__}|{object.__basicsize__}"
     return hashlib.sha256(source + versions.encode()).digest()

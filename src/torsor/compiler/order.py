@@ -10,9 +10,8 @@ from dataclasses import replace
 
 import casadi as ca
 
-from torsor.compiler.program import Operation, Program
+from torsor.compiler.program import FREE, Operation, Program
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
@@ -26,36 +25,30 @@ def ordered(program: Program, quick: bool = False) -> Program:
     graph = _Graph(program)
     if quick:
         return arranged(program, graph.with_inputs(graph.onwards()))
-    given = [k for k, operation in enumerate(program.operations) if operation.code not in _FREE]
+    given = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
     candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
     return min(candidates, key=alive)
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
-    """Return a program with its operations in another order; each comes after those that it takes values of."""
-    order = list(order)
-    place = [0] * len(order)
-    for new, old in enumerate(order):
-        place[old] = new
+    """Return a program with some operations in another order, after those that they need; other results are None."""
+    place = {old: new for new, old in enumerate(order)}
     operations = []
-    for old in order:
+    for old in place:
         code, arguments, number = operation = program.operations[old]
-        if code not in _FREE:
+        if code not in FREE:
             operation = Operation(code, tuple([place[each] for each in arguments]), number)
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
+    results = tuple(tuple(None if each is None else place.get(each) for each in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of values that are needed at the same time; constants need no place.
-
-    An input is needed from its first use on.
-    """
+    """Return the most values that are needed at the same time: inputs from their first use on, constants never."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
-        if operation.code in _FREE:
+        if operation.code in FREE:
             continue
         for each in graph.taken[index]:
             left[each] -= 1
@@ -102,11 +95,8 @@ class _Graph:
     def __init__(self, program: Program):
         self.operations = program.operations
         constants = {k for k, each in enumerate(self.operations) if each.code == ca.OP_CONST}
-        self.free = [each.code in _FREE for each in self.operations]
-        self.taken = [
-            [] if free else [k for k in dict.fromkeys(each.arguments) if k not in constants]
-            for each, free in zip(self.operations, self.free, strict=True)
-        ]
+        self.free = [each.code in FREE for each in self.operations]
+        self.taken = [[k for k in dict.fromkeys(each.taken) if k not in constants] for each in self.operations]
         self.users: list[list[int]] = [[] for _ in self.operations]
         self.partner: dict[int, int] = {}
         angles: dict[tuple[int, int], int] = {}
@@ -129,10 +119,7 @@ class _Graph:
         return [*found, *(k for k in range(len(self.operations)) if k not in found)]
 
     def onwards(self) -> list[int]:
-        """Return the order in which the next operation ends most values and begins fewest.
-
-        Among equals it is the one nearest to the last one in the old order.
-        """
+        """Return the order in which operations end most values and begin fewest; of equals, nearest to the last."""
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
         missing = [sum(not free[each] for each in some) for some in taken]
@@ -171,10 +158,7 @@ class _Graph:
         return order
 
     def backwards(self) -> list[int]:
-        """Return the order, found from the end, in which the operation before makes most values and takes fewest.
-
-        Among equals it is the one whose value was asked for last.
-        """
+        """Return the order, from its end, that makes most values and takes fewest; of equals, the last wanted."""
         taken, users, free = self.taken, self.users, self.free
         waiting = list(map(len, users))
         order, wanted, ready = list[int](), set[int](), _Ready()

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -32,7 +33,10 @@ class OperationCount(NamedTuple):
         return self.multiplications + self.additions
 
 
-_FREE = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER}
+FREE = {ca.OP_INPUT, ca.OP_CONST}
+"""Operations that compute nothing."""
+
+_UNCOUNTED = FREE | {ca.OP_OUTPUT, ca.OP_PARAMETER}
 _CLASSES: dict[int, str] = {
     **dict.fromkeys((ca.OP_MUL, ca.OP_SQ), "multiplications"),
     **dict.fromkeys((ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE), "additions"),
@@ -52,7 +56,7 @@ def count_operations(function: ca.Function) -> OperationCount:
     found: Counter[str] = Counter()
     for k in range(function.n_instructions()):
         operation = function.instruction_id(k)
-        if operation not in _FREE:
+        if operation not in _UNCOUNTED:
             found[_CLASSES.get(operation, "other")] += 1
     return OperationCount(*(found[name] for name in OperationCount._fields))
 
@@ -66,7 +70,6 @@ _ONE = """
 acos acosh asin asinh atan atanh ceil cos cosh erf erfinv exp expm1 fabs floor log log1p sign sin sinh sqrt tan tanh
 """
 _TWO = "atan2 copysign fmax fmin fmod hypot remainder"
-_PLAIN = {ca.OP_INPUT, ca.OP_CONST, ca.OP_OUTPUT}  # the list itself, not operations
 
 
 def every_operation() -> ca.Function:
@@ -86,7 +89,7 @@ def every_operation() -> ca.Function:
 
 def operations_of(function: ca.Function) -> set[int]:
     """Return the codes of the operations in a function of SX."""
-    return {function.instruction_id(k) for k in range(function.n_instructions())} - _PLAIN
+    return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE - {ca.OP_OUTPUT}
 
 
 def operation_name(code: int) -> str:
@@ -97,13 +100,10 @@ def operation_name(code: int) -> str:
 def no_rule(title: str, code: int) -> str:
     """Return the message of an operation that a target does not know, with what to do about it."""
     found, allowed = f"no rule for CasADi's operation {operation_name(code)}", "the operations in the table of rules"
-    return f"{title}: {found}; allowed: {allowed}; fix: {_fix(code)}"
-
-
-def _fix(code: int) -> str:
+    fix = "leave printme out" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
     if code == ca.OP_CALL:
-        return "make the function that it calls without never_inline, so that its operations are copied into this one"
-    return "leave printme out" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
+        fix = "make the function that it calls without never_inline, so that its operations are copied into this one"
+    return f"{title}: {found}; allowed: {allowed}; fix: {fix}"
 
 
 def uncovered(rules: Collection[int]) -> list[str]:
@@ -141,6 +141,11 @@ class Operation(NamedTuple):
     arguments: tuple[int, ...]
     number: float = 0.0
 
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """The values that it takes."""
+        return () if self.code in FREE else self.arguments
+
 
 @dataclass(frozen=True)
 class Program:
@@ -155,6 +160,15 @@ class Program:
     inputs: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
     results: tuple[tuple[int | None, ...], ...]
+
+    @cached_property
+    def targets(self) -> dict[int | None, list[tuple[int, int]]]:
+        """For each value that is a result, the places (output, entry) where it goes; None has the structural zeros."""
+        found: dict[int | None, list[tuple[int, int]]] = {}
+        for k, indices in enumerate(self.results):
+            for entry, index in enumerate(indices):
+                found.setdefault(index, []).append((k, entry))
+        return found
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from torsor.base.arrays import Array, Shape
 from torsor.base.errors import ModelError
 from torsor.compiler.kernel import Kernel
 from torsor.compiler.llvm import native
+from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
 
 # A call is a row of whole numbers: these, then for each array its place in the block, its move between two times, and
@@ -82,19 +83,12 @@ end:
 """
 
 
-class _Machine(NamedTuple):
-    """A function, and the machine code that it belongs to, which must live as long."""
-
-    run: Any
-    code: Any
-
-
 @cache
-def _chain() -> _Machine:
-    """Return the machine code; threads that come here at the same time make one each."""
-    code = native.link(native.emit_here([_MODULE]), ["chain"])
+def _chain() -> tuple[Any, Any]:
+    """Return a function, and its machine code, which must live as long; racing threads make one each."""
+    code = native.link(host().objects([_MODULE]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
-    return _Machine(kind(code["chain"]), code)
+    return kind(code["chain"]), code
 
 
 def can_repeat(kernel: object) -> bool:
@@ -133,15 +127,12 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
     memory of outputs. All are arrays of float64; what all calls share may be broadcast.
     """
     words = Call(kernel, inputs, outputs).words(0)
-    machine = _chain()
-    machine.run((ctypes.c_int64 * len(words))(*words), 1, None)
+    run, _ = _chain()
+    run((ctypes.c_int64 * len(words))(*words), 1, None)
 
 
 class Chain:
-    """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
-
-    It is made once, and then called with any block of the same size.
-    """
+    """Calls of kernels in a row, made once: their arrays are views of one ``block`` (size,), or of one like it."""
 
     def __init__(self, block: Array, calls: Sequence[Call]):
         if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):
@@ -149,14 +140,14 @@ class Chain:
         words = [word for call in calls for word in call.words(block.ctypes.data)]
         self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape
         self._kernels = [call.kernel for call in calls]  # their machine code must live as long
-        self._machine = _chain()
+        self._run, self._code = _chain()
 
     def __call__(self, block: Array) -> None:
         """Do all calls in a block of memory: contiguous float64 of the shape that the chain was made with."""
         if block.shape != self._shape or block.dtype != np.float64 or not block.flags.c_contiguous:
             allowed = f"contiguous float64 of shape {self._shape}"
             raise ValueError(f"{block.dtype} of shape {block.shape}; allowed: {allowed}")
-        self._machine.run(self._table, self._count, block.ctypes.data)
+        self._run(self._table, self._count, block.ctypes.data)
 
 
 # The memory of a compiled chain of calls: named arrays in one block, which later calls use again.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.compiler.program import Operation, Program, count_operations, read_program
+from torsor.compiler.program import FREE, Program, count_operations, read_program
 
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece of a function
@@ -97,22 +97,14 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![A-Za-z0-9 ])/|/(?![A-Za-z0-9 ])", "_", text)
 
 
-def asset(name: str) -> str:
-    """Return the text of a file of the folder ``assets``, which exported source contains."""
-    return files("torsor.compiler").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
+def asset(name: str, package: str = "torsor.compiler", folder: str = "assets") -> str:
+    """Return the text of a file in a folder of a package, which exported source contains."""
+    return files(package).joinpath(folder, *name.split("/")).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def comment(*lines: str, begin: str = "/*") -> str:
     """Return a block comment of C and JavaScript."""
     return f"{begin} " + "\n * ".join(map(plain, lines)) + " */\n"
-
-
-def check_new(files: Iterable[Path], overwrite: bool) -> None:
-    """Raise ModelError if a file exists, unless it may be overwritten: nothing is replaced by accident."""
-    for file in files:
-        if file.exists() and not overwrite:
-            fix = "`overwrite=True`, or another place"
-            raise ModelError("it exists already", where=str(file), allowed="a new file", fix=fix)
 
 
 def is_own(file: Path) -> bool:
@@ -121,10 +113,7 @@ def is_own(file: Path) -> bool:
 
 
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
-    """Write files under temporary names and then rename them, so that no file is ever incomplete.
-
-    ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
-    """
+    """Write ASCII texts, by names in a folder ("src/arm.cpp"), under temporary names first: no file is incomplete."""
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
         raise ModelError("it has a null character", where=repr(str(folder)), allowed="a folder", fix="choose another")
@@ -133,12 +122,14 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
         raise ModelError("it has the name of a file", where=str(folder), allowed=allowed, fix=fix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in texts:
-            file = folder / each
-            if file.exists() and not is_own(file):
+        existing = [file for each in texts if (file := folder / each).exists()]
+        for file in existing:
+            if not is_own(file):
                 found, allowed = "it exists and was not written by Torsor", "files that were"
                 raise ModelError(found, where=str(file), allowed=allowed, fix="choose another folder")
-        check_new((folder / each for each in texts), overwrite)
+        if existing and not overwrite:  # nothing is replaced by accident
+            fix = "`overwrite=True`, or another place"
+            raise ModelError("it exists already", where=str(existing[0]), allowed="a new file", fix=fix)
         for each, text in texts.items():
             file = folder / each
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +149,7 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
 
 # The inverse of erf as CasADi computes it, for languages that have none: a rational function, then two Newton steps.
 #
-# For abs(x) < ``BORDER`` the rational function is x times ``middle`` of z = x^2; beyond, it is ``tail`` of
+# For abs(x) < ``BORDER`` the rational function is x times that of z = x^2 in the middle; beyond, it is that of
 # z = sqrt(-log((1 - abs(x)) / 2)), and for x < -``BORDER`` CasADi takes no Newton step. The slope of erf at y is
 # ``SLOPE`` exp(-y^2).
 
@@ -179,16 +170,40 @@ def polynomial(literal: Callable[[float], str], *terms: float) -> str:
     return text
 
 
-def tail(literal: Callable[[float], str]) -> str:
-    """Return the rational function for arguments near 1."""
-    upper = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
-    return f"{upper} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
+def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
+    """Raise ModelError for a type of numbers, or a name of files, that no target can write."""
+    if dtype not in DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in taken:
+        none = f", none of {', '.join(sorted(taken))}" if taken else ""
+        raise ModelError(argument="name", value=name, allowed=f"letters, digits and _, a letter first{none}")
 
 
-def middle(literal: Callable[[float], str]) -> str:
-    """Return the rational function for arguments near 0, which is to be multiplied by x."""
-    upper = polynomial(literal, -0.140543331, 0.914624893, -1.645349621, 0.886226899)
-    return f"{upper} / {polynomial(literal, -0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)}"
+def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) -> str:
+    """Return the statements that compute y, the inverse of erf at x, and return it.
+
+    ``edges`` returns the limits beyond 1 and -1; ``root`` is z = sqrt(-log(side)) with side (1 + x) / 2, for example,
+    in braces; ``step`` is a Newton step.
+    """
+    above = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
+    tail = f"{above} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
+    above = polynomial(literal, -0.140543331, 0.914624893, -1.645349621, 0.886226899)
+    middle = f"{above} / {polynomial(literal, -0.329097515, 0.012229801, 1.442710462, -2.118377725, 1.0)}"
+    return f"""{edges}
+    if (x < -{literal(BORDER)}) {{
+        {root.format(sign="+")}
+        return -{tail};
+    }}
+    if (x < {literal(BORDER)}) {{
+        z = x * x;
+        y = x * {middle};
+    }} else {{
+        {root.format(sign="-")}
+        y = {tail};
+    }}
+    {step}
+    {step}
+    return y;"""
 
 
 # A function as statements of a language: one for each operation, in pieces if there are many.
@@ -196,7 +211,6 @@ def middle(literal: Callable[[float], str]) -> str:
 # A long function is divided into pieces, because the compile time of C compilers and of JavaScript engines grows faster
 # than the length of a function; values that a later piece uses are stored in a scratch array, whose places are reused.
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 SCRATCH = "s"
 """The name of the scratch array; local variables are w0, w1, ... No argument may have these names."""
 
@@ -232,27 +246,19 @@ class ArrayArgument(NamedTuple):
         return self.size[0] * self.size[1]
 
 
-def _arguments_of(operation: Operation) -> tuple[int, ...]:
-    """Return the values that an operation needs."""
-    return () if operation.code in _FREE else operation.arguments
-
-
 def _pieces(program: Program, longest: int) -> list[list[int]]:
     """Return the operations that are needed, cut into pieces of about equal length."""
-    needed = {index for output in program.results for index in output if index is not None}
+    needed = {index for index in program.targets if index is not None}
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
-            needed.update(_arguments_of(program.operations[index]))
-    order = [index for index in sorted(needed) if program.operations[index].code not in _FREE]
+            needed.update(program.operations[index].taken)
+    order = [index for index in sorted(needed) if program.operations[index].code not in FREE]
     count = max(1, -(-len(order) // longest))
     return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and the number of places, given the times of its creation and of its end.
-
-    From the time of its end on, the place may be reused.
-    """
+    """Return a place for each value, and their number, from the times of birth and end; then it is used again."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:
@@ -287,14 +293,14 @@ class SourceKernel:
         n = function.n_in()
         self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
         self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
-        self._targets: dict[int | None, list[tuple[str, int]]] = {}  # the output elements where a value is stored
-        for array, entries in zip(self.outputs, program.results, strict=True):
-            for entry, index in enumerate(entries):
-                self._targets.setdefault(index, []).append((array.name, entry))
+        # The output elements where a value is stored.
+        self._targets = {
+            index: [(self.outputs[k].name, entry) for k, entry in places] for index, places in program.targets.items()
+        }
         self._orders = _pieces(program, longest)
         home = {index: number for number, piece in enumerate(self._orders) for index in piece}
         # Values that a later piece uses have a place in the scratch array, until the piece after their last use.
-        ends = {a: n + 1 for i, n in home.items() for a in _arguments_of(program.operations[i]) if home.get(a, n) < n}
+        ends = {a: n + 1 for i, n in home.items() for a in program.operations[i].taken if home.get(a, n) < n}
         self._slots, self.scratch = _places(((index, home[index]) for index in home if index in ends), ends)
 
     @property
@@ -343,7 +349,7 @@ class SourceKernel:
         return self.language.element(*place)
 
     def _piece(self, order: list[int]) -> Piece:
-        last = {argument: index for index in order for argument in _arguments_of(self.program.operations[index])}
+        last = {argument: index for index in order for argument in self.program.operations[index].taken}
         targets = {index: list(self._targets.get(index, [])) for index in order}
         for index in order:
             targets[index] += [(SCRATCH, self._slots[index])] if index in self._slots else []
@@ -352,7 +358,7 @@ class SourceKernel:
         lines, declared, touched = list[str](), set[int](), set[str]()
         for index in order:
             operation = self.program.operations[index]
-            arguments = [f"w{places[a]}" if a in places else self._value(a, touched) for a in _arguments_of(operation)]
+            arguments = [f"w{places[a]}" if a in places else self._value(a, touched) for a in operation.taken]
             expression = self.language.expression(operation.code, *arguments)
             if index in places:
                 kind = "" if places[index] in declared else self.language.local

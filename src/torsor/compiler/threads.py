@@ -1,7 +1,7 @@
 """Batches that several threads share: how many threads, how large their parts, and the pool that computes them.
 
 The threads run generated code alone (``llvm/pool.py``) and never wait for the interpreter. On Windows, which has other
-functions for threads, a pool of Python threads takes their place (``python_threads.py``).
+functions for threads, a pool of Python threads takes their place (``compute``).
 """
 
 import ctypes
@@ -36,10 +36,7 @@ PIECES = 16  # pieces of a large batch for each thread
 def compute(
     ufunc: Callable[..., Any], arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape, threads: int
 ) -> None:
-    """Compute a batch, divided along its longest axis.
-
-    ``arrays`` are inputs and results, ``cores`` their shapes for one state.
-    """
+    """Compute a batch, cut along its longest axis: ``arrays`` are inputs and results, ``cores`` shapes of a state."""
     axis = int(np.argmax(batch)) if batch else 0
     most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
     threads, pieces = min(threads, most), min(threads * PIECES, most)

@@ -4,7 +4,8 @@ It is the reference that machine code and exported C are tested against.
 """
 
 import math
-from collections.abc import Sequence
+import pickle
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import casadi as ca
@@ -35,25 +36,29 @@ class VirtualMachine:
         inputs: Sequence[Shape] | None = None,
         outputs: Sequence[Shape] | None = None,
     ):
-        self._function, self.signature = function, Signature.of(function)
+        self._source, self.signature = function, Signature.of(function)
         self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
 
     @property
     def function(self) -> ca.Function:
-        """The function that is evaluated."""
-        return self._function.function if isinstance(self._function, StoredKernel) else self._function
+        """The CasADi function that defines it."""
+        return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
-    def __call__(self, *values: ArrayLike) -> Array | tuple[Array, ...]:
+    def __call__(self, *values: ArrayLike) -> Any:
         """Evaluate; one array for each input, one array (or a tuple of them) out."""
         results = self.results(*self.check_batch(*values))
         return results[0] if len(results) == 1 else tuple(results)
 
-    def check(self, *values: ArrayLike) -> list[Array]:
-        """Return the inputs as arrays, or raise an error that names the wrong one and what is allowed."""
-        return self.check_batch(*values)[0]
+    def pickled(self, *settings: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return what ``__reduce__`` returns: the CasADi function, and further arguments of the class."""
+        try:
+            return _unpickled, (type(self), self.function.serialize(), *settings)
+        except LookupError:
+            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
+            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
-        """Return the inputs as arrays, as ``check``, and the leading axes that they broadcast to."""
+        """Return the inputs as arrays and the axes that they broadcast to, or an error that says which one is wrong."""
         if len(values) != len(self.inputs):
             raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
         arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
@@ -83,20 +88,20 @@ class VirtualMachine:
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""
-        count = math.prod(batch)
-        columns = []
+        count, columns = math.prod(batch), []
+        if count == 0:
+            return [np.zeros((*batch, *core)) for core in self.outputs]
         for array, core, (rows, cols) in zip(arrays, self.inputs, self.signature.sizes_in, strict=True):
             states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
             # CasADi maps over blocks of columns, one block for each state.
-            columns.append(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols))
-        found = zip(self._run(columns, count), self.outputs, self.signature.sizes_out, strict=True)
-        return [
-            np.ascontiguousarray(result.reshape(rows, count, cols).transpose(1, 0, 2)).reshape((*batch, *core))
-            for result, core, (rows, cols) in found
-        ]
+            columns.append(ca.DM(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols)))
+        results = (self.function if count == 1 else self.function.map(count)).call(columns)
+        found = []
+        for result, core, (rows, cols) in zip(results, self.outputs, self.signature.sizes_out, strict=True):
+            states = result.full().reshape(rows, count, cols).transpose(1, 0, 2)
+            found.append(np.ascontiguousarray(states).reshape((*batch, *core)))
+        return found
 
-    def _run(self, columns: Sequence[Array], count: int) -> list[Array]:
-        if count == 0:
-            return [np.zeros((rows, 0)) for rows, _ in self.signature.sizes_out]
-        mapped = self.function if count == 1 else self.function.map(count)
-        return [np.asarray(result.full()) for result in mapped.call([ca.DM(column) for column in columns])]
+
+def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
+    return kind(ca.Function.deserialize(text), *settings)

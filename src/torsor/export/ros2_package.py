@@ -6,7 +6,6 @@ and so on are written, and the C and C++ that ``compiler/c`` writes. All numbers
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -15,25 +14,16 @@ from torsor._version import __version__
 from torsor.base.checks import instance_of
 from torsor.base.errors import ModelError
 from torsor.compiler.c import c_names, cpp_texts
-from torsor.compiler.source import is_own, plain, write_all
+from torsor.compiler.source import asset, is_own, plain, write_all
 from torsor.export.about import about_robot
 from torsor.mechanism import Joint
 from torsor.robot.robot import Robot
 
-_FILES = {  # of the folder ``ros2_assets``, by their names in the package of ROS
-    "package.xml": "package.xml",
-    "CMakeLists.txt": "CMakeLists.txt",
-    "README.md": "README.md",
-    "controller.xml": "controller.xml",
-    "solver.xml": "solver.xml",
-    "config/controllers.yaml": "config/controllers.yaml",
-    "include/PACKAGE/compensator.hpp": "include/compensator.hpp",
-    "include/PACKAGE/description.hpp": "include/description.hpp",
-    "include/PACKAGE/releases.hpp": "include/releases.hpp",
-    "src/controller.cpp": "src/controller.cpp",
-    "src/solver.cpp": "src/solver.cpp",
-    "test/check_numbers.cpp": "test/check_numbers.cpp",
-}
+_FILES = (  # of the folder ``ros2_assets``; headers are in include/NAME of the package of ROS
+    *("package.xml", "CMakeLists.txt", "README.md", "controller.xml", "solver.xml", "config/controllers.yaml"),
+    *("include/compensator.hpp", "include/description.hpp", "include/releases.hpp"),
+    *("src/controller.cpp", "src/solver.cpp", "test/check_numbers.cpp"),
+)
 _CORIOLIS = "Forces C(q, v) v (nv) of the velocities, without gravity and friction"
 _RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
 _TAKEN = {  # namespaces that the package uses
@@ -73,10 +63,10 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     for title, text in _kernel_texts(robot, name).items():
         if title != "CMakeLists.txt":
             texts["src/" + title if title == f"{kernels}.c" else f"include/{name}/{title}"] = text
-    blanks, folder = _blanks(robot, name), files("torsor.export") / "ros2_assets"
-    for title, asset in _FILES.items():
-        text = folder.joinpath(asset).read_text(encoding="ascii").replace("\r\n", "\n")
-        texts[title.replace("PACKAGE", name)] = re.sub("@([a-z]+)@", lambda found: blanks[found[1]], text)
+    blanks = _blanks(robot, name)
+    for title in _FILES:
+        text = asset(title, "torsor.export", "ros2_assets")
+        texts[title.replace("include/", f"include/{name}/")] = re.sub("@([a-z]+)@", lambda at: blanks[at[1]], text)
     written = write_all(Path(path), texts, overwrite)
     _remove_earlier(Path(path), written)
     return written
@@ -108,11 +98,8 @@ def _check(robot: Robot) -> None:
         return "it has a spring" if joint.spring or (joint.motor and joint.motor.is_elastic) else ""
 
     if robot.loops:
-        found, fix = (
-            "the robot has closed loops",
-            "torsor.export.c and torsor.export.cpp write its constrained dynamics",
-        )
-        raise ModelError(found, where=robot.name, allowed="trees", fix=fix)
+        fix = "torsor.export.c and torsor.export.cpp write its constrained dynamics"
+        raise ModelError("the robot has closed loops", where=robot.name, allowed="trees", fix=fix)
     for joint in robot.joints:
         if found := fault(joint):
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"

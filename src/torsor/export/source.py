@@ -8,9 +8,7 @@ from typing import Any
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.compiler import c as c_source
-from torsor.compiler import c as cpp_source
-from torsor.compiler import js as js_source
+from torsor.compiler import export_c, export_cpp, export_js
 from torsor.compiler.source import About
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import algorithm_names
@@ -54,7 +52,7 @@ def c(
         ['arm.h', 'arm.c', 'CMakeLists.txt']
     """
     functions, about = _functions(robot, names, place, loops, positions, prefix)
-    return c_source.export_c(functions, folder, dtype, name, about, overwrite)
+    return export_c(functions, folder, dtype, name, about, overwrite)
 
 
 def cpp(
@@ -81,7 +79,7 @@ def cpp(
         ['arm.hpp', 'arm.h', 'arm.c', 'CMakeLists.txt']
     """
     functions, about = _functions(robot, names, place, loops, positions, prefix)
-    return cpp_source.export_cpp(functions, folder, dtype, name, about, overwrite, prefix)
+    return export_cpp(functions, folder, dtype, name, about, overwrite, prefix)
 
 
 def js(
@@ -108,7 +106,7 @@ def js(
         ['arm.js', 'arm.d.ts', 'package.json']
     """
     functions, about = _functions(robot, names, place, loops, positions, prefix)
-    return js_source.export_js(functions, folder, dtype, name, about, overwrite)
+    return export_js(functions, folder, dtype, name, about, overwrite)
 
 
 def _functions(
@@ -132,14 +130,12 @@ def _functions(
         named = _with_prefix(robot.name, given, ", ".join(robot._algorithms), prefix)
         return {title: function for title, (_, function) in named.items()}, about_parallel(robot, chosen, prefix)
     if positions:
-        raise ModelError(
-            "is for parallel robots only", argument="positions", where=robot.name, fix="leave positions out"
-        )
+        found, fix = "is for parallel robots only", "leave positions out"
+        raise ModelError(found, argument="positions", where=robot.name, fix=fix)
     if listed is None:
         listed = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
-    named = _with_prefix(
-        robot.name, [_function(robot, each, place, loops) for each in listed], algorithm_names(), prefix
-    )
+    given = [_function(robot, each, place, loops) for each in listed]
+    named = _with_prefix(robot.name, given, algorithm_names(), prefix)
     titles = [(title, algorithm) for title, (algorithm, _) in named.items()]
     functions = {title: function for title, (_, function) in named.items()}
     if isinstance(robot, Robot):
@@ -152,18 +148,14 @@ Named = dict[str, tuple[str, ca.Function]]
 
 
 def _with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
-    """Return functions of the robot ``where``, given as (name, algorithm, function), by their names with a prefix.
-
-    ``allowed`` are names of algorithms for the error if there is none.
-    """
+    """Return functions (name, algorithm, function) by names with a prefix; ``allowed`` is for the error without any."""
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ModelError(argument="prefix", value=prefix, where=where, allowed="letters, digits and _, a letter first")
     named: Named = {}
     for title, algorithm, function in functions:
         if prefix + title in named:
-            raise ModelError(
-                f"{title!r} is named twice", value=title, where=where, allowed="each name once", fix="leave one out"
-            )
+            found, allowed = f"{title!r} is named twice", "each name once"
+            raise ModelError(found, value=title, where=where, allowed=allowed, fix="leave one out")
         named[prefix + title] = algorithm, function
     if not named:
         raise ModelError("no algorithm is named", where=where, allowed=allowed, fix="name one or more")
@@ -176,13 +168,8 @@ def _function(
     """Return the name of an exported function, that of its algorithm, and the CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     if algorithm not in ALGORITHMS:
-        raise ModelError(
-            f"no algorithm {name!r}",
-            value=name,
-            where=robot.name,
-            allowed=algorithm_names(name),
-            fix="correct the name",
-        )
+        found, allowed = f"no algorithm {name!r}", algorithm_names(name)
+        raise ModelError(found, value=name, where=robot.name, allowed=allowed, fix="correct the name")
     if not ALGORITHMS[algorithm].at_place:
         if colon:
             found = f"{name!r}: {algorithm} takes no link or frame"

@@ -30,8 +30,7 @@ def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
     """Return the longest steps (k,) up to 1 along changes (k, 2, w) that leave 1 - nearest of the gaps (2, w)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         worst = np.nan_to_num(change / gap, nan=0.0).min(axis=(-2, -1), initial=0.0)
-    found: Array = np.minimum(1.0, nearest / np.maximum(-worst, 1e-300))
-    return found
+    return np.asarray(np.minimum(1.0, nearest / np.maximum(-worst, 1e-300)))
 
 
 class Step(NamedTuple):
@@ -88,8 +87,7 @@ class Point:
     def merit_gradient(self, mu: float) -> Array:
         """Return the gradient by w of the merit."""
         gradient = np.concatenate([self.jacobians.gradient, np.zeros(len(self.w) - self.n)])
-        found: Array = gradient - mu / self.gaps[0] + mu / self.gaps[1]
-        return found
+        return np.asarray(gradient - mu / self.gaps[0] + mu / self.gaps[1])
 
     @cached_property
     def jacobians(self) -> Jacobians:
@@ -105,8 +103,7 @@ class Point:
     @cached_property
     def dual(self) -> Array:
         """The gradient by w of the Lagrangian."""
-        found: Array = self.stationarity - self.z[0] + self.z[1]
-        return found
+        return np.asarray(self.stationarity - self.z[0] + self.z[1])
 
     @cached_property
     def products(self) -> Array:
@@ -141,10 +138,7 @@ class Point:
 
 
 class Direction:
-    """Newton's equations at a point, factorised: steps for any barrier parameter.
-
-    ``curvature`` is the weight of the constraints in the Hessian.
-    """
+    """Newton's equations at a point, factorised; ``curvature`` is the weight of the constraints in the Hessian."""
 
     def __init__(self, point: Point, regularisation: Regularisation, spaces: Spaces, curvature: float = 1.0):
         self.point, n = point, point.n

@@ -161,8 +161,8 @@ class SquaredPenalty:
         J[rows, columns] = entries
         J = J[outside != 0]
         row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY * outside
-        total: Array = self.program.hessian(x, row_multipliers, weight * OBJECTIVE) + weight * PENALTY * J.T @ J
-        return total
+        own = self.program.hessian(x, row_multipliers, weight * OBJECTIVE)
+        return np.asarray(own + weight * PENALTY * J.T @ J)
 
 
 def min_squared_violation(

@@ -46,19 +46,26 @@ class Regularisation:
         return found
 
 
+def inverse_and_null_space(E: Array) -> tuple[Array, Array]:
+    """Return the pseudo-inverse (n, e) of equations E (e, n), and an orthonormal basis of their null space."""
+    if not E.size:
+        return np.zeros(E.shape[::-1]), np.eye(E.shape[1])
+    U, sizes, V = np.linalg.svd(E)
+    rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
+    return (V[:rank].T / sizes[:rank]) @ U[:, :rank].T, V[rank:].T
+
+
 class Spaces:
-    """The null space Z (n, n - rank) and the pseudo-inverse (n, e) of equations E (e, n), cached for the last E."""
+    """``inverse_and_null_space`` of equations, cached for the last ones."""
 
     def __init__(self) -> None:
         self._E: Array | None = None
         self._found = np.zeros((0, 0)), np.zeros((0, 0))
 
     def of(self, E: Array) -> tuple[Array, Array]:
-        """Return Z and the pseudo-inverse; the rank is that of the singular values."""
+        """Return the pseudo-inverse (n, e) and the null space (n, n - rank) of E (e, n)."""
         if self._E is None or not np.array_equal(E, self._E):
-            U, sizes, V = np.linalg.svd(E)
-            rank = int((sizes > DEPENDENT * sizes.max(initial=1e-300)).sum())
-            self._E, self._found = E.copy(), (V[rank:].T, (V[:rank].T / sizes[:rank]) @ U[:, :rank].T)
+            self._E, self._found = E.copy(), inverse_and_null_space(E)
         return self._found
 
 
@@ -71,7 +78,7 @@ class Condensed:
 
     def __init__(self, matrix: Array, equations: Array, regularisation: Regularisation, spaces: Spaces):
         self._E, n = equations, len(matrix)
-        self._Z, self._pinv = spaces.of(equations) if len(equations) else (np.eye(n), np.zeros((n, 0)))
+        self._pinv, self._Z = spaces.of(equations)
         reduced = self._Z.T @ matrix @ self._Z if len(equations) else matrix
         size = float(np.abs(np.diagonal(matrix)).max(initial=0.0))
         self._inverse, self.shift = self._factors(reduced, regularisation, size)

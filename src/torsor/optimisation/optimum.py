@@ -12,13 +12,12 @@ whose multiplier is nearly 0 is counted as ``weak``: the derivative then holds t
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from torsor.base.arrays import Array, Flags
-from torsor.optimisation.newton import DEPENDENT
-from torsor.optimisation.program import NonlinearProgram, Outcome
+from torsor.optimisation.newton import inverse_and_null_space
+from torsor.optimisation.program import NonlinearProgram, Outcome, padded
 
 FLAT = 1e-11  # relative curvature below which a direction is flat
 WEAK = 1e-6  # multiplier below which an active inequality is weak, relative to the largest one (at least 1)
@@ -28,15 +27,8 @@ ACCEPTED = 1e-9  # largest violation, and largest multiplier of the wrong sign r
 SAME = 1e-14  # distance of two bounds that are equal
 NEAR, FAR = 1e-7, 0.1  # distance from a bound that counts as none; largest relative length of a Newton step
 
-
-class Sides(NamedTuple):
-    """Which rows (m,) and variables (n,) are held at a bound: -1 at the lower, 1 at the upper one, 0 at none.
-
-    Equations, and variables with equal bounds, are 1.
-    """
-
-    rows: Array
-    variables: Array
+# ``sides`` (m + n,) say which rows, then which variables, are held at a bound: -1 at the lower, 1 at the upper one, 0
+# at none. Equations, and variables with equal bounds, are 1.
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,44 +84,42 @@ def polished(program: NonlinearProgram, outcome: Outcome) -> Optimum | None:
 
 def free_directions(program: NonlinearProgram, x: Array, near: float) -> Array:
     """Return an orthonormal basis (n, d) of the directions that change no row within ``near`` of a bound."""
-    values, (lower, upper) = np.concatenate([program.value(x)[1], x]), _bounds(program)
+    values, lower, upper = _values_and_bounds(program, x)
     is_near = np.minimum(values - lower, upper - values) < near
     rows, free = np.flatnonzero(is_near[: program.m]), np.flatnonzero(~is_near[program.m :])
-    _, Z = _inverse_and_null_space(_first_derivatives(program, x)[1][np.ix_(rows, free)])
+    _, Z = inverse_and_null_space(_first_derivatives(program, x)[1][np.ix_(rows, free)])
     found = np.zeros((program.n, Z.shape[1]))
     found[free] = Z
     return found
 
 
-def _bounds(program: NonlinearProgram) -> tuple[Array, Array]:
-    lower = np.concatenate([program.row_lower, program.lower])
-    return lower, np.concatenate([program.row_upper, program.upper])
+def _values_and_bounds(program: NonlinearProgram, x: Array) -> tuple[Array, Array, Array]:
+    """Return values, lower and upper bounds (m + n,) of the rows and the variables."""
+    lower, upper = np.append(program.row_lower, program.lower), np.append(program.row_upper, program.upper)
+    return np.append(program.value(x)[1], x), lower, upper
 
 
-def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Sides:
+def _active_sides(program: NonlinearProgram, outcome: Outcome) -> Array:
     """Return what is active at an outcome: an inequality whose multiplier exceeds its distance from the bound."""
-    values = np.concatenate([program.value(outcome.x)[1], outcome.x])
-    lower, upper = _bounds(program)
+    values, lower, upper = _values_and_bounds(program, outcome.x)
     z = np.concatenate([outcome.multipliers, outcome.bound_multipliers])
     size = np.abs(z) / max(1.0, np.abs(z).max(initial=0.0))
     below, above = values - lower, upper - values
     side = np.where(below < above, -1.0, 1.0)
     near = np.minimum(below, above)
     active = (near < NEAR) | ((near < size) & (side * z > 0))
-    sides = np.where(upper - lower <= SAME, 1.0, np.where(active, side, 0.0))
-    return Sides(sides[: program.m], sides[program.m :])
+    return np.where(upper - lower <= SAME, 1.0, np.where(active, side, 0.0))
 
 
 def estimated(program: NonlinearProgram, outcome: Outcome) -> Optimum:
     """Return an outcome as an optimum without Newton steps: as exact as the solver's tolerance, for degenerate ones."""
-    found, _ = _linearised(program, outcome.x, _active_sides(program, outcome))
-    return found
+    return _linearised(program, outcome.x, _active_sides(program, outcome))[0]
 
 
-def _newton(program: NonlinearProgram, x: Array, sides: Sides) -> Optimum | None:
+def _newton(program: NonlinearProgram, x: Array, sides: Array) -> Optimum | None:
     """Return the stationary point with these sides held, by Newton steps from x."""
-    at = np.where(sides.variables < 0, program.lower, program.upper)
-    x = np.where(sides.variables != 0, at, x)
+    held = sides[program.m :]
+    x = np.where(held != 0, np.where(held < 0, program.lower, program.upper), x)
     for _ in range(STEPS):
         found, step = _linearised(program, x, sides)
         size = float(np.abs(step).max(initial=0.0)) / (1.0 + float(np.abs(x).max(initial=0.0)))
@@ -141,38 +131,31 @@ def _newton(program: NonlinearProgram, x: Array, sides: Sides) -> Optimum | None
     return found if size <= ACCEPTED else None  # rounding may keep it from LAST
 
 
-def _linearised(program: NonlinearProgram, x: Array, sides: Sides) -> tuple[Optimum, Array]:
+def _linearised(program: NonlinearProgram, x: Array, sides: Array) -> tuple[Optimum, Array]:
     """Return the optimality conditions at x with these sides held, and the Newton step (n,) to the optimum."""
-    held, rows = sides.variables != 0, np.flatnonzero(sides.rows)
-    free, target = np.flatnonzero(~held), np.where(sides.rows < 0, program.row_lower, program.row_upper)[rows]
+    of_rows, held = sides[: program.m], sides[program.m :] != 0
+    rows, free = np.flatnonzero(of_rows), np.flatnonzero(~held)
+    target = np.where(of_rows < 0, program.row_lower, program.row_upper)[rows]
     gradient, J = _first_derivatives(program, x)
-    inverse, Z = _inverse_and_null_space(J[np.ix_(rows, free)])
+    inverse, Z = inverse_and_null_space(J[np.ix_(rows, free)])
     y = np.zeros(program.m)
     y[rows] = -inverse.T @ gradient[free]
-    H = _hessian(program, x, y)[np.ix_(free, free)]
+    H = padded(program.hessian(x, y, 1.0), program.n)[np.ix_(free, free)]
     curvatures, turn = np.linalg.eigh(Z.T @ H @ Z)
     Z = Z @ turn
     curved = np.abs(curvatures) > FLAT * max(np.abs(curvatures).max(initial=0.0), 1e-300)
     step, directions = np.zeros(program.n), np.zeros((program.n, Z.shape[1]))
-    back = -inverse @ (program.value(x)[1][rows] - target)
+    values, lower, upper = _values_and_bounds(program, x)
+    back = -inverse @ (values[rows] - target)
     slope = Z.T @ (gradient[free] + H @ back)
     step[free] = back - Z[:, curved] @ (slope[curved] / curvatures[curved])
     directions[free] = Z
     bound = np.where(held, -(gradient + y @ J), 0.0)
-    z, (lower, upper) = np.concatenate([y, bound]), _bounds(program)
-    is_inequality = (np.concatenate(sides) != 0) & (upper - lower > SAME)
+    z = np.concatenate([y, bound])
+    is_inequality = (sides != 0) & (upper - lower > SAME)
     weak = np.abs(z[is_inequality]) <= WEAK * max(1.0, np.abs(z).max(initial=0.0))
     curvatures = np.where(curved, curvatures, 0.0)
     return Optimum(x, y, bound, directions, curvatures, int((~curved).sum()), int(np.sum(weak))), step
-
-
-def _inverse_and_null_space(A: Array) -> tuple[Array, Array]:
-    """Return the pseudo-inverse of a matrix, and an orthonormal basis of its null space."""
-    if not A.size:
-        return np.zeros(A.shape[::-1]), np.eye(A.shape[1])
-    u, s, vt = np.linalg.svd(A, full_matrices=True)
-    rank = int((s > DEPENDENT * max(s.max(), 1e-300)).sum())
-    return vt[:rank].T / s[:rank] @ u[:, :rank].T, vt[rank:].T
 
 
 def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Array]:
@@ -183,16 +166,10 @@ def _first_derivatives(program: NonlinearProgram, x: Array) -> tuple[Array, Arra
     return gradient, J
 
 
-def _hessian(program: NonlinearProgram, x: Array, multipliers: Array) -> Array:
-    found = program.hessian(x, multipliers, 1.0)
-    return np.pad(found, (0, program.n - len(found))) if len(found) < program.n else found
-
-
-def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Sides) -> Sides | None:
+def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Array) -> Array | None:
     """Return the sides with the worst one changed: a violated bound held, or one that pushes outwards released."""
-    values = np.concatenate([program.value(found.x)[1], found.x])
-    lower, upper = _bounds(program)
-    z, own = np.concatenate([found.multipliers, found.bound_multipliers]), np.concatenate(sides)
+    values, lower, upper = _values_and_bounds(program, found.x)
+    z, own = np.concatenate([found.multipliers, found.bound_multipliers]), sides.copy()
     violation = np.where(own == 0, np.maximum(lower - values, values - upper), 0.0)
     is_fixed: Flags = upper - lower <= SAME
     wrong = np.where((own != 0) & ~is_fixed, -own * z, 0.0) / max(1.0, np.abs(z).max(initial=0.0))
@@ -203,4 +180,4 @@ def _changed_sides(program: NonlinearProgram, found: Optimum, sides: Sides) -> S
         own[most] = 0.0
     else:
         return None
-    return Sides(own[: program.m], own[program.m :])
+    return own

@@ -80,10 +80,7 @@ def _places(pattern: ca.Sparsity) -> tuple[Indices, Indices]:
 
 
 class Formula:
-    """A program whose objective and rows are CasADi expressions of x (n x 1), differentiated by CasADi.
-
-    Bounds are one number for all or one for each; infinite by default.
-    """
+    """A program of CasADi expressions of x (n x 1); bounds are one number for all or one for each, by default none."""
 
     def __init__(
         self,
@@ -123,8 +120,7 @@ class Formula:
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
-        found: Array = self._hessian(x, multipliers, weight).full()
-        return found
+        return np.asarray(self._hessian(x, multipliers, weight).full())
 
 
 class NonlinearProgram(Protocol):
@@ -205,11 +201,13 @@ def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float
     return float(max(0.0, *(each.max(initial=0.0) for each in excess)))
 
 
-class Evaluations:
-    """The functions of a program, each evaluated once per x: solvers evaluate f, rows and derivatives one by one.
+def padded(hessian: Array, n: int) -> Array:
+    """Return the Hessian (n, n) from one that leaves out the last variables, in which a program is linear."""
+    return np.pad(hessian, (0, n - len(hessian))) if len(hessian) < n else hessian
 
-    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
-    """
+
+class Evaluations:
+    """A program, evaluated once per x; values that are not finite raise nothing, and ``is_finite`` says so."""
 
     def __init__(self, program: NonlinearProgram):
         self.program = program

@@ -19,7 +19,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, violations_of
+from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, padded, violations_of
 from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
@@ -103,10 +103,7 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for the given values of the rows at the point; None if the QP was not solved.
-
-        ``seconds`` is the time that is left: a QP that it cuts short raises LimitError.
-        """
+        """Return the step for given rows, None if the QP was not solved; LimitError if ``seconds`` are too few."""
         if not np.isfinite(seconds):
             return self._solve(rows, ITERATIONS[0])
         if self._seconds is None:
@@ -166,14 +163,10 @@ class _Search:
 
     def _hessian(self) -> Array:
         """Return the Hessian of the Lagrangian with positive eigenvalues."""
-        n = self.program.n
-        H = self.evaluations.hessian(self.x, self.multipliers, 1.0)
-        if len(H) < n:
-            H = np.pad(H, (0, n - len(H)))
+        H = padded(self.evaluations.hessian(self.x, self.multipliers, 1.0), self.program.n)
         values, vectors = np.linalg.eigh((H + H.T) / 2)
         least = FLATTEST * max(float(np.abs(values).max(initial=0.0)), 1.0)
-        found: Array = (vectors * np.maximum(np.abs(values), least)) @ vectors.T
-        return found
+        return np.asarray((vectors * np.maximum(np.abs(values), least)) @ vectors.T)
 
     def _is_optimal(self, tolerance: float) -> bool:
         """Whether the optimality conditions hold; the sum of the products bounds the error of f."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array, Flags, Indices
+from torsor.optimisation.program import padded
 from torsor.optimisation.record import Record
 
 # Sparse matrices with many rows and few kinds of rows, as dense blocks: rows with similar columns are stored together.
@@ -68,11 +69,8 @@ class RowBlocks:
     def filled(self, entries: Array) -> "BlockMatrix":
         """Return the matrix with these entries (k,); entries at the same place are added."""
         flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
-        parts = [
-            flat[begin:end].reshape(len(rows), len(columns))
-            for (begin, end), (rows, columns) in zip(pairwise(self._edges), self.blocks, strict=True)
-        ]
-        return BlockMatrix(self, parts)
+        places = zip(pairwise(self._edges), self.blocks, strict=True)
+        return BlockMatrix(self, [flat[slice(*at)].reshape(len(rows), len(columns)) for at, (rows, columns) in places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +134,8 @@ def _merged(kinds: Array, counts: Array) -> list[list[int]]:
         sizes[one] = kinds[one].sum()
         alone[one] = _cost(counts[one], sizes[one])
         union = sizes[one] + sizes - kinds @ kinds[one]
-        gains[one] = gains[:, one] = np.where(
-            [bool(group) for group in groups], alone[one] + alone - _cost(counts[one] + counts, union), -np.inf
-        )
+        gain, left = alone[one] + alone - _cost(counts[one] + counts, union), [bool(group) for group in groups]
+        gains[one] = gains[:, one] = np.where(left, gain, -np.inf)
         gains[other] = gains[:, other] = gains[one, one] = -np.inf
 
 
@@ -228,12 +225,9 @@ class StandardForm:
 
     def hessian(self, x: Array, y: Array, u: Array) -> Array:
         """Return the Hessian (n, n) of f + y . c + u . h."""
-        multipliers = self._rows(y, u)
-        found, n = self._evaluations.hessian(self.full(x), multipliers, self.weight), self.program.n
-        if len(found) < n:
-            found = np.pad(found, (0, n - len(found)))
-        own: Array = found if len(self.free) == n else found[np.ix_(self.free, self.free)]
-        return own
+        n = self.program.n
+        found = padded(self._evaluations.hessian(self.full(x), self._rows(y, u), self.weight), n)
+        return found if len(self.free) == n else np.asarray(found[np.ix_(self.free, self.free)])
 
     def _rows(self, y: Array, u: Array) -> Array:
         found = np.zeros(self.program.m)

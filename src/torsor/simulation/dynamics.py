@@ -7,7 +7,7 @@ import casadi as ca
 
 from torsor.compiler import AnyKernel, Signature
 from torsor.compiler.cache import source_hash
-from torsor.compiler.llvm.native import vector_width
+from torsor.compiler.llvm.target import host
 from torsor.dynamics import Tree, lean
 from torsor.dynamics.loops.constrained import ClosureChoice, closed_forward_dynamics, projected_end
 from torsor.mechanism.drives import saturated_force
@@ -144,8 +144,11 @@ def closed(
 def compiled(
     robot: Robot, name: str, sources: Sequence[ca.Function], make: Callable[[], ca.Function], single: bool = False
 ) -> AnyKernel:
-    """Return a kernel, known by its name and traced functions; ``single``: for one state, not for wide vectors."""
-    width = NARROW if single and vector_width("float64") > NARROW else None
+    """Return a kernel of the robot; its cache key is its name and the traced functions in it.
+
+    ``single`` is for one state at a time: of a wide vector it would use one lane, and the others take time.
+    """
+    width = NARROW if single and host().width("float64") > NARROW else None
     name += " single" * (width is not None)
     digest = hashlib.sha256("".join(source.serialize() for source in sources).encode()).hexdigest()
 

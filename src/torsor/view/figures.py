@@ -22,9 +22,8 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
     times, q, v = (np.asarray(each, dtype=float) for each in (times, q, v))
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)
     jumps, sizes = friction_jumps(robot, v), np.linalg.norm(wrenches[..., 3:], axis=-1)
-    forces = Quantity(
-        "Drives: inverse dynamics", robot.coordinate_names, [*force_units(robot).values()], tau, (), jumps
-    )
+    units = [*force_units(robot).values()]
+    forces = Quantity("Drives: inverse dynamics", robot.coordinate_names, units, tau, (), jumps)
     title = "Bearings: size of the joint reaction"
     reactions = Quantity(title, robot.joint_names, ["N"] * len(robot.joints), sizes)
     panels = [(each, unit, own, k) for each in (forces, reactions) for k, (unit, own) in enumerate(each.panels)]

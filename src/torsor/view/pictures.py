@@ -56,10 +56,12 @@ def draw(
         postures, title, forces = home(what, q)[None], label(scene.robot.name), None
     else:
         line = timeline(what).every(INSTANTS)
-        scene, postures, title = Scene.of(line.robot, _meshes(), line.things), line.q, _headed(line)
+        scene, postures = Scene.of(line.robot, _meshes(), line.things), line.q
+        title = f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
         forces = arrows(line, scene)
+    angles = number(elevation, "draw", "elevation"), number(azimuth, "draw", "azimuth")
     figure = new_figure(7.0, 6.4)
-    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), _angles(elevation, azimuth, "draw"))
+    drawing = Drawing(figure, scene, postures, TRIANGLES // len(postures), angles)
     figure.axes[0].set_title(title)
     drawing.show(postures, None if forces is None else forces[-1])
     if path is not None:
@@ -79,10 +81,6 @@ def _picture_path(path: str | Path, kinds: Iterable[str]) -> Path:
     if target.suffix.lower() not in allowed:
         raise ModelError(f"cannot write {target.name!r}", value=target.name, where="draw", allowed=", ".join(allowed))
     return target
-
-
-def _angles(elevation: float, azimuth: float, where: str) -> tuple[float, float]:
-    return number(elevation, where, "elevation"), number(azimuth, where, "azimuth")
 
 
 def animate(
@@ -112,6 +110,7 @@ def animate(
     target = movie_path(path)
     whole_number(rate, "animate", "rate")
     positive(slower, "animate", "slower")
+    angles = number(elevation, "animate", "elevation"), number(azimuth, "animate", "azimuth")
     line = timeline(result)
     if line.movie is not None:
         return line.movie(path, rate, slower, progress)
@@ -119,18 +118,13 @@ def animate(
     times, kept = _frames(line, rate * slower)
     postures, forces = line.q[kept], arrows(line, scene)
     few = postures[np.linspace(0, len(postures) - 1, min(AROUND, len(postures))).round().astype(int)]
-    drawing = Drawing(figure, scene, few, FEW, _angles(elevation, azimuth, "animate"))
+    drawing = Drawing(figure, scene, few, FEW, angles)
 
     def show(k: int) -> None:
         drawing.show(postures[k : k + 1], None if forces is None else forces[kept[k]])
         figure.axes[0].set_title(f"{label(line.title)}, {times[k]:.2f} s")
 
     return write_movie(figure, show, len(postures), target, rate, progress=progress)
-
-
-def _headed(line: Timeline) -> str:
-    """Return the title of a motion: who moves, and the times of what is shown."""
-    return f"{label(line.title)}\n{len(line)} instants from {line.times[0]:.3g} to {line.times[-1]:.3g} s"
 
 
 def _meshes() -> bool:

@@ -65,7 +65,9 @@ def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
         if robot.loops and not robot.active:
             return
         yield "Bearings at rest:"
-        yield bearing_table(robot, bearing_loads(robot, _at_rest(robot, home(what, q))))
+        still = np.zeros(len(robot.active) if robot.loops else robot.nv)  # held by its drives
+        held = (robot.closed if robot.loops else robot).joint_wrenches(home(what, q), still, still)
+        yield bearing_table(robot, bearing_loads(robot, held))
         return
     if isinstance(what, Trajectory):
         yield motion_table(what)
@@ -74,9 +76,3 @@ def _tables(what: Any, q: Array | None) -> Iterable[RenderableType]:
     line = timeline(what)
     yield "Bearings over the motion:"
     yield bearing_table(line.robot, bearing_loads(line.robot, line.reactions))
-
-
-def _at_rest(robot: Robot, q: Array) -> Array:
-    """Return the joint wrenches (L, 6) of a robot that does not move, held by its drives."""
-    still = np.zeros(len(robot.active) if robot.loops else robot.nv)
-    return (robot.closed if robot.loops else robot).joint_wrenches(q, still, still)

@@ -12,34 +12,13 @@ from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 
-COUNTED = (
-    "inverse_dynamics",
-    "forward_dynamics",
-    "inverse_dynamics_derivatives",
-    "mass_matrix",
-    "bias_force",
-    "gravity_force",
-    "coriolis_matrix",
-    "joint_wrenches",
-    "poses",
-)
-COUNTED_ACTIVE = (
-    "constrained_inverse_dynamics",
-    "constrained_forward_dynamics",
-    "constrained_inverse_dynamics_derivatives",
-    "constrained_accelerations",
-    "constrained_joint_wrenches",
-)
+_DYNAMICS = ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives")
+_FORCES = ("bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches")
+COUNTED = (*_DYNAMICS, "mass_matrix", *_FORCES, "poses")
+COUNTED_ACTIVE = tuple(f"constrained_{name}" for name in (*_DYNAMICS, "accelerations", "joint_wrenches"))
 COUNTED_CLOSED = ("closed_forward_dynamics", "closure_error", "closure_jacobian", "poses")
-COUNTED_PARALLEL = (
-    "inverse_dynamics",
-    "forward_dynamics",
-    "mass_matrix",
-    "platform_force",
-    "jacobian",
-    "inverse_jacobian",
-    "leg_accelerations",
-)
+_JACOBIANS = ("jacobian", "inverse_jacobian", "leg_accelerations")
+COUNTED_PARALLEL = (*_DYNAMICS[:2], "mass_matrix", "platform_force", *_JACOBIANS)
 
 
 def _number(value: float) -> str:
@@ -54,10 +33,8 @@ def link_table(robot: Robot) -> Table:
     """Return the masses, centres of mass and principal moments of the moving links."""
     table = titled_table("Links", "link", "parent", "mass (kg)", "centre of mass (m)", "principal moments (kg m²)")
     for link, joint in zip(robot.links, robot.joints, strict=True):
-        moments = np.linalg.eigvalsh(link.inertia)
-        table.add_row(
-            escape(link.name), escape(joint.parent), _number(link.mass), _numbers(link.com), _numbers(moments)
-        )
+        numbers: list[ArrayLike] = [link.mass, link.com, np.linalg.eigvalsh(link.inertia)]
+        table.add_row(escape(link.name), escape(joint.parent), *map(_numbers, numbers))
     table.add_section()
     table.add_row("all moving links", "", _number(robot.mass), "", "")
     return table
@@ -65,18 +42,12 @@ def link_table(robot: Robot) -> Table:
 
 def joint_table(robot: Robot) -> Table:
     """Return the types, axes, limits, friction and rotor inertias of the joints, without empty columns."""
-    optional = {
-        "speed": ("velocity_limit", np.inf),
-        "effort": ("effort_limit", np.inf),
-        "Coulomb": ("coulomb", 0.0),
-        "viscous": ("viscous", 0.0),
-        "rotor": ("rotor_inertia", 0.0),
-    }
-    shown = {
-        title: field
-        for title, (field, nothing) in optional.items()
-        if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints)
-    }
+    optional = {"speed": ("velocity_limit", np.inf), "effort": ("effort_limit", np.inf), "Coulomb": ("coulomb", 0.0)}
+    optional |= {"viscous": ("viscous", 0.0), "rotor": ("rotor_inertia", 0.0)}
+    shown = dict[str, str]()
+    for title, (field, nothing) in optional.items():
+        if any(np.any(np.asarray(getattr(joint, field)) != nothing) for joint in robot.joints):
+            shown[title] = field
     table = titled_table("Joints", "joint", "type", "axis", "range", *shown)
     for joint in robot.joints:
         lower, upper = np.atleast_1d(joint.lower), np.atleast_1d(joint.upper)

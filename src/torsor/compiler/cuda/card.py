@@ -1,10 +1,10 @@
 """NVIDIA cards as LLVM knows them: from an LLVM module to PTX, which the driver of the card compiles."""
 
 from dataclasses import dataclass
-from functools import cache
 
-import llvmlite
 import llvmlite.binding as llvm
+
+from torsor.compiler.llvm.target import initialize, versions
 
 TRIPLE = "nvptx64-nvidia-cuda"
 WARP = 32
@@ -41,24 +41,17 @@ class Card:
     @property
     def description(self) -> str:
         """Everything that PTX depends on besides its source, including the versions of LLVM and llvmlite."""
-        versions = ".".join(map(str, llvm.llvm_version_info)), llvmlite.__version__
-        return "|".join([TRIPLE, str(self.capability), str(self.version), *versions])
+        return "|".join([TRIPLE, str(self.capability), str(self.version), *versions()])
 
     def ptx(self, module: str) -> str:
         """Return the PTX of an LLVM module, which LLVM's verifier has accepted."""
-        _initialize()
+        initialize()
         target = llvm.Target.from_triple(TRIPLE)
         machine = target.create_target_machine(cpu=f"sm_{self.capability}", features=f"+ptx{self.version}", opt=3)
         parsed = llvm.parse_assembly(module)
         parsed.triple = TRIPLE
         parsed.verify()
         return str(machine.emit_assembly(parsed))
-
-
-@cache
-def _initialize() -> None:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
 
 
 H200 = Card(90, 78)

@@ -6,16 +6,17 @@ Threads beyond the last state compute it once more and write the same numbers to
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import casadi as ca
 
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.large_functions import Budget, Part, budget, plan_spills
-from torsor.compiler.cuda.layout import CARD, PHASES, Form, Staged, Tile, tiles, write_copies
+from torsor.compiler.cuda.layout import CARD, PHASES, Form, Staged, tiles, write_copies
 from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.program import Operation, Program, no_rule
+from torsor.compiler.program import FREE, Operation, Program, no_rule
 
 # sin and cos on a card: no branch in the usual case, and right for huge angles too.
 #
@@ -92,7 +93,6 @@ def write_angles(
 NAME = "torsor"
 """The name of the kernel in PTX."""
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _THREADS = (128, 64, WARP)  # of a block
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory of a block: four of them fill an SM of Hopper
 _FEW = 16  # angles
@@ -101,17 +101,13 @@ _WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: which arrays are staged, inputs first, and what a thread may use.
-
-    ``budget`` is chosen by the size of the program if it is None.
-    """
+    """How a program becomes a kernel: staged arrays, inputs first, and what a thread may use (None: by its size)."""
 
     staged: tuple[bool, ...]
     budget: Budget | None = None
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(NamedTuple):
     """The LLVM module of a kernel; ``shared`` is the shared memory of a warp, in bytes."""
 
     module: str
@@ -220,25 +216,20 @@ class _Kernel:
 
     def load(self, k: int, entry: int) -> str:
         """Return an entry of an input; from a tile, its neighbours are read with it."""
-        e, tile = self.emitter, self.tiles[k]
-        if (k, entry) not in self.loaded:
-            if tile is None:
-                self.loaded[k, entry] = e.put(
-                    f"load {e.vector}, {self.pointer(k, entry)}, align {self.scalar.size}, !invariant.load !0"
-                )
-            else:
-                self.load_group(k, entry, tile)
+        e, tile, size, kind = self.emitter, self.tiles[k], self.scalar.size, self.scalar.name
+        if (k, entry) in self.loaded:
+            return self.loaded[k, entry]
+        if tile is None:
+            load = f"load {e.vector}, {self.pointer(k, entry)}, align {size}, !invariant.load !0"
+            self.loaded[k, entry] = e.put(load)
+        else:
+            many = tile.access // size  # as many as one access of shared memory has
+            first, group = entry // many * many, f"<{many} x {kind}>"
+            values = e.put(f"load {group}, {self.pointer(k, first)}, align {tile.access}")
+            for j in range(many):
+                one = e.put(f"extractelement {group} {values}, i64 {j}")
+                self.loaded[k, first + j] = e.put(f"insertelement {e.vector} poison, {kind} {one}, i64 0")
         return self.loaded[k, entry]
-
-    def load_group(self, k: int, entry: int, tile: Tile) -> None:
-        """Read as many entries as one access of shared memory has."""
-        e, many = self.emitter, tile.access // self.scalar.size
-        first = entry // many * many
-        group = f"<{many} x {self.scalar.name}>"
-        values = e.put(f"load {group}, {self.pointer(k, first)}, align {tile.access}")
-        for j in range(many):
-            one = e.put(f"extractelement {group} {values}, i64 {j}")
-            self.loaded[k, first + j] = e.put(f"insertelement {e.vector} poison, {self.scalar.name} {one}, i64 0")
 
     def value(self, index: int) -> str:
         """Return the name of a value."""
@@ -281,7 +272,7 @@ class _Kernel:
 
     def compute(self, index: int, operation: Operation) -> None:
         """Write one operation."""
-        if operation.code in _FREE or index in self.spills.first:
+        if operation.code in FREE or index in self.spills.first:
             return
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]
@@ -296,7 +287,7 @@ class _Kernel:
 
     def body(self) -> None:
         """Write all operations; a result is stored as soon as it is known."""
-        wanted, spills = _wanted(self.program), self.spills
+        wanted, spills = self.program.targets, self.spills
         self.places()
         self.start_angles()
 
@@ -337,16 +328,6 @@ class _Kernel:
         return "\n".join([head, "entry:", *e.lines, "  br label %end", "end:", "  ret void", "}"])
 
 
-def _wanted(program: Program) -> dict[int, list[tuple[int, int]]]:
-    """Return, for each value that is a result, the (output, entry) where it is stored."""
-    wanted: dict[int, list[tuple[int, int]]] = {}
-    for k, indices in enumerate(program.results):
-        for entry, index in enumerate(indices):
-            if index is not None:
-                wanted.setdefault(index, []).append((k, entry))
-    return wanted
-
-
 def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> Kernel:
     """Return the LLVM module of a kernel."""
     kernel = _Kernel(part, Scalar(dtype), plan, form)
@@ -357,13 +338,8 @@ def write_kernel(part: Part, dtype: str, plan: Plan, form: Form = CARD) -> Kerne
         functions = [kernel.function(NAME, PHASES, attributes)]
     else:
         functions = [kernel.function(phase, [phase]) for phase in PHASES]
-    lines = [*_intrinsics(kernel.emitter), *form.declarations(), *functions]
+    e, counts = kernel.emitter, {"sqrt": 1, "fabs": 1, "floor": 1, "ceil": 1, "copysign": 2, "fma": 3}
+    lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({', '.join([e.vector] * n)})" for name, n in counts.items()]
+    lines += [*form.declarations(), *functions]
     lines += [*kernel.called.values(), "!0 = !{}", '!1 = !{!"branch_weights", i32 1, i32 100000}', ""]
     return Kernel("\n".join(lines), kernel.shared)
-
-
-def _intrinsics(e: Emitter) -> list[str]:
-    one = ("sqrt", "fabs", "floor", "ceil")
-    lines = [f"declare {e.vector} @llvm.{name}.{e.suffix}({e.vector})" for name in one]
-    lines.append(f"declare {e.vector} @llvm.copysign.{e.suffix}({e.vector}, {e.vector})")
-    return [*lines, f"declare {e.vector} @llvm.fma.{e.suffix}({e.vector}, {e.vector}, {e.vector})"]

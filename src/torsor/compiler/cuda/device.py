@@ -7,8 +7,8 @@ pools, the current stream and DLPack, and loading PTX takes three lines.
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import cache, cached_property
-from typing import Any, Protocol, cast
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from torsor.base.arrays import real_numbers
 from torsor.base.errors import ModelError
 from torsor.compiler.cuda.card import Card
 from torsor.compiler.cuda.code import NAME
-from torsor.compiler.cuda.layout import CARD, Form
+from torsor.compiler.cuda.layout import CARD
 
 Launch = Callable[[int, int, int, Sequence[int]], None]
 """Starts a kernel: (blocks, threads of a block, bytes of shared memory of a block, arguments)."""
@@ -26,63 +26,29 @@ _LARGE_SHARED = 48 * 1024  # bytes: a kernel that uses more must say so
 _CUDA_DEVICES = (2, 13)  # of DLPack: memory of the card, and managed memory
 
 
-class Device(Protocol):
-    """Where kernels run. ``xp`` is the module of its arrays, which has the functions of NumPy."""
-
-    form: Form
-    xp: Any
-
-    @property
-    def card(self) -> Card:
-        """The kind of card."""
-
-    def received(self, value: Any, dtype: str) -> Any:
-        """Return a value as an array of the device, of real numbers, or None; a copy is made only where needed."""
-
-    def pointer(self, array: Any) -> int:
-        """Return the address of the first entry of an array."""
-
-    def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
-        """Return a context in which the card that holds some arrays is the current one."""
-
-    def translated(self, module: str) -> bytes:
-        """Return an LLVM module as code that the device loads."""
-
-    def load(self, code: bytes) -> Launch:
-        """Return the kernel in some code."""
-
-    def number(self) -> int:
-        """Return the number of the current card: each card loads its own kernels."""
-
-
-class CupyDevice:
-    """The current card of CuPy."""
+class Device:
+    """The current card of CuPy: ``xp`` is the module of its arrays, which has the functions of NumPy."""
 
     form = CARD
 
-    def __init__(self, cupy: Any):
-        self.xp = cupy
+    def __init__(self, xp: Any):
+        self.xp, self._cards = xp, dict[int, Card]()
 
     def number(self) -> int:
-        """Return the number of the current card."""
+        """Return the number of the current card: each card loads its own kernels."""
         return int(self.xp.cuda.runtime.getDevice())
 
     @property
     def card(self) -> Card:
         """The kind of the current card."""
-        return self._card(self.number())
-
-    @cached_property
-    def _card(self) -> Callable[[int], Card]:
-        @cache
-        def of(number: int) -> Card:
+        number = self.number()
+        if number not in self._cards:
             capability = int(self.xp.cuda.Device(number).compute_capability)
-            return Card.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
-
-        return of
+            self._cards[number] = Card.of(capability, int(self.xp.cuda.runtime.driverGetVersion()))
+        return self._cards[number]
 
     def received(self, value: Any, dtype: str) -> Any:
-        """Return a value as an array of CuPy; arrays on the card are not copied unless their type is another one."""
+        """Return a value as an array of CuPy, of real numbers, or None; a copy is made only where needed."""
         cupy = self.xp
         if not isinstance(value, cupy.ndarray):
             if _is_on_card(value):
@@ -98,7 +64,7 @@ class CupyDevice:
         return value.astype(dtype, copy=False) if value.dtype.kind in "iuf" else None
 
     def pointer(self, array: Any) -> int:
-        """Return the address of an array on the card."""
+        """Return the address of the first entry of an array."""
         return int(array.data.ptr)
 
     def of(self, arrays: Sequence[Any]) -> AbstractContextManager[Any]:
@@ -110,7 +76,7 @@ class CupyDevice:
         return context
 
     def translated(self, module: str) -> bytes:
-        """Return the PTX of a module."""
+        """Return an LLVM module as code that the device loads: PTX."""
         return self.card.ptx(module).encode()
 
     def load(self, code: bytes) -> Launch:
@@ -172,4 +138,4 @@ def current() -> Device:
         raise RuntimeError(f'device "cuda": {error}; fix: {fix}') from None
     if not count:
         raise RuntimeError('device "cuda": no NVIDIA card was found; fix: use device="cpu"')
-    return CupyDevice(cupy)
+    return Device(cupy)

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import pickle
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,10 +11,10 @@ import casadi as ca
 from torsor.base.arrays import Shape
 from torsor.base.errors import ModelError
 from torsor.compiler import cache
-from torsor.compiler.cache import Signature, StoredKernel
+from torsor.compiler.cache import StoredKernel
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
-from torsor.compiler.cuda.device import Device, Launch, current
+from torsor.compiler.cuda.device import Launch, current
 from torsor.compiler.cuda.large_functions import split, whole
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
 from torsor.compiler.llvm.fusion import with_reciprocals
@@ -38,7 +37,7 @@ def require_card() -> None:
     current()
 
 
-class CudaKernel:
+class CudaKernel(VirtualMachine):
     """A compiled function on a card: ``function`` is the CasADi function that defines it.
 
     Arrays of CuPy, and all others that offer their memory on the card (``__dlpack__``, ``__cuda_array_interface__``),
@@ -56,30 +55,18 @@ class CudaKernel:
         outputs: Sequence[Shape] | None,
         key: str | None = None,
     ):
-        self.dtype, self.threads = dtype, 1
-        self._device: Device = current()
-        self._source, self.signature = function, Signature.of(function)
-        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
-        self._key = key
+        super().__init__(function, inputs, outputs)
+        self.dtype, self.threads, self._device, self._key = dtype, 1, current(), key
         self._size = 8 if dtype == "float64" else 4
         self._entries = [math.prod(shape) for shape in (*self.inputs, *self.outputs)]
         self._loaded: dict[tuple[int, tuple[bool, ...]], list[Loaded]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the CasADi function: PTX is found in the cache where it is unpickled, or written again."""
-        try:
-            text = self.function.serialize()
-        except LookupError:
-            raise pickle.PicklingError(f"{self.signature.name}: it was stored without its CasADi function") from None
-        return _unpickled, (text, self.dtype, self.inputs, self.outputs)
+        return self.pickled(self.dtype, self.inputs, self.outputs)
 
     def __repr__(self) -> str:
         return f"<CudaKernel {self.signature.name}: {self.dtype}>"
-
-    @property
-    def function(self) -> ca.Function:
-        """The CasADi function that defines the kernel."""
-        return self._source.function if isinstance(self._source, StoredKernel) else self._source
 
     @property
     def xp(self) -> Any:
@@ -95,11 +82,6 @@ class CudaKernel:
     def _program(self) -> Program:
         return read_program(self.function)
 
-    @cached_property
-    def _checks(self) -> VirtualMachine:
-        """What checks the shapes of inputs."""
-        return VirtualMachine(self._source, self.inputs, self.outputs)
-
     def __call__(self, *values: Any, out: Any = None) -> Any:
         """Evaluate: one array for each input, one array of CuPy (or a tuple of them) out.
 
@@ -110,8 +92,8 @@ class CudaKernel:
         device = self._device
         arrays = [device.received(value, self.dtype) for value in values]
         for k, (array, value) in enumerate(zip(arrays, values, strict=True)):
-            self._checks.check_shape(k, array, value)
-        batch = self._checks.batch(arrays)
+            self.check_shape(k, array, value)
+        batch = self.batch(arrays)
         given = self._checked_out(out, batch)
         with device.of([*arrays, *(each for each in given if each is not None)]):
             if 0 in batch:
@@ -129,8 +111,9 @@ class CudaKernel:
         wanted = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, given, batch)))
         results: list[Any] = []
         for k, (core, array) in enumerate(zip(self.outputs, given, strict=True), start=len(arrays)):
-            written = array
-            if array is None or self._overlaps(array, arrays) or self._place(array, batch, core) is None:
+            written, share = array, self._device.xp.may_share_memory
+            overlaps = array is not None and any(share(array, each) for each in arrays)
+            if array is None or overlaps or self._place(array, batch, core) is None:
                 written = self._empty(batch, core, wanted[k])
             places.append(self._place(written, batch, core) or Placed(0, 0, 0))
             results.append(written)
@@ -183,9 +166,6 @@ class CudaKernel:
         state, entry = collapsed(batch, array.strides[:split]), collapsed(core, array.strides[split:])
         return None if state is None or entry is None else Placed(self._device.pointer(array), state, entry)
 
-    def _overlaps(self, array: Any, inputs: list[Any]) -> bool:
-        return any(self._device.xp.may_share_memory(array, each) for each in inputs)
-
     def _checked_out(self, out: Any, batch: Shape) -> list[Any]:
         """Return the arrays of ``out=``, None where none is given, or raise an error."""
         given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
@@ -231,7 +211,3 @@ class CudaKernel:
                 stored += [kernel.shared.to_bytes(8), device.translated(kernel.module)]
             cache.store(name, stored)
         return [(int.from_bytes(shared), code) for shared, code in zip(stored[::2], stored[1::2], strict=True)]
-
-
-def _unpickled(text: str, dtype: str, inputs: list[Shape], outputs: list[Shape]) -> CudaKernel:
-    return CudaKernel(ca.Function.deserialize(text), dtype, inputs, outputs)

@@ -15,8 +15,8 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.compiler.order import alive, ordered
-from torsor.compiler.program import Operation, Program
+from torsor.compiler.order import alive, arranged, ordered
+from torsor.compiler.program import FREE, Program
 
 # Which values of a large function wait in shared memory, because the registers of a thread do not hold them all.
 #
@@ -24,15 +24,11 @@ from torsor.compiler.program import Operation, Program
 # cache holds. Shared memory is as fast as the cache, and nothing else drives values out of it. The plan also says when
 # a value is read: so long before its use that memory has answered by then.
 
-_FREE = {ca.OP_INPUT, ca.OP_CONST}
 _LOAD_LEAD = 20  # operations between reading shared memory and the use of what was read
 
 
 class Budget(NamedTuple):
-    """What a thread may use: its registers (None: the compiler's choice), and the values that they hold.
-
-    ``ahead``: how many operations before its first use an input is read.
-    """
+    """What a thread may use: registers (None: any), the values in them, and how early (operations) inputs are read."""
 
     registers: int | None
     kept: int
@@ -77,14 +73,11 @@ class _Slots:
         self._free = [slot for slot, value in enumerate(values) if value is None]
         self.count, self._most = len(values), most
 
-    @property
-    def full(self) -> bool:
-        """Whether all slots are taken."""
-        return not self._free and self.count >= self._most
-
-    def take(self, value: int) -> int:
-        """Return the slot of a value, which it has until it is freed."""
+    def take(self, value: int) -> int | None:
+        """Return the slot of a value, which it has until it is freed; None if all slots are taken."""
         if not self._free:
+            if self.count >= self._most:
+                return None
             self._free.append(self.count)
             self.count += 1
         self.of[value] = self._free.pop()
@@ -113,7 +106,7 @@ def plan_spills(
     stores: dict[int, list[tuple[int, int]]] = defaultdict(list)
     dropped: dict[int, list[int]] = defaultdict(list)
     for index, operation in enumerate(operations):
-        if operation.code in _FREE or index in first:
+        if operation.code in FREE or index in first:
             continue
         taken = dict.fromkeys(each for each in operation.arguments if operations[each].code != ca.OP_CONST)
         for each in taken:
@@ -133,9 +126,9 @@ def plan_spills(
         while len(held) > budget.kept:
             value = max(held, key=lambda each: uses[each][-1])
             if operations[value].code != ca.OP_INPUT and value not in places.of:
-                if places.full:
+                if (slot := places.take(value)) is None:
                     break
-                stores[index].append((value, places.take(value)))
+                stores[index].append((value, slot))
             del held[value]
             left[value] = index + 1
             dropped[index].append(value)
@@ -146,10 +139,8 @@ def _uses(program: Program) -> dict[int, list[int]]:
     """Return the operations that use each value, the next one last."""
     uses: dict[int, list[int]] = defaultdict(list)
     for index in reversed(range(len(program.operations))):
-        operation = program.operations[index]
-        if operation.code not in _FREE:
-            for each in dict.fromkeys(operation.arguments):
-                uses[each].append(index)
+        for each in dict.fromkeys(program.operations[index].taken):
+            uses[each].append(index)
     return uses
 
 
@@ -171,8 +162,7 @@ class Part(NamedTuple):
 
 def whole(program: Program) -> Part:
     """Return a program as one part."""
-    zeros = [(k, entry) for k, result in enumerate(program.results) for entry, v in enumerate(result) if v is None]
-    return Part(program, tuple(zeros))
+    return Part(program, tuple(program.targets.get(None, ())))
 
 
 def split(program: Program, size: int) -> list[Part]:
@@ -232,15 +222,13 @@ def _beyond(program: Program, size: int) -> float:
 
 def _chain(program: Program) -> list[int]:
     """Return the results that are computed, such that neighbours have many of their operations in common."""
-    values = sorted({v for result in program.results for v in result if v is not None})
-    values = [v for v in values if program.operations[v].code not in _FREE]
+    values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE)
     reached = [0] * len(program.operations)  # which results need an operation, as bits
     for k, value in enumerate(values):
         reached[value] |= 1 << k
     for index in reversed(range(len(reached))):
-        if program.operations[index].code not in _FREE:
-            for each in program.operations[index].arguments:
-                reached[each] |= reached[index]
+        for each in program.operations[index].taken:
+            reached[each] |= reached[index]
     length = -(-len(values) // 8)
     packed = np.frombuffer(b"".join(bits.to_bytes(length, "little") for bits in reached), np.uint8)
     needs: NDArray[np.float32] = np.unpackbits(
@@ -266,18 +254,10 @@ def _restricted(program: Program, values: list[int]) -> Program:
         index = stack.pop()
         if index not in needed:
             needed.add(index)
-            if program.operations[index].code not in _FREE:
-                stack += program.operations[index].arguments
-    place = {old: new for new, old in enumerate(sorted(needed))}
-    operations = []
-    for old in place:
-        operation = program.operations[old]
-        if operation.code not in _FREE:
-            operation = Operation(operation.code, tuple(place[each] for each in operation.arguments), operation.number)
-        operations.append(operation)
+            stack += program.operations[index].taken
     own = set(values)
-    results = tuple(tuple(place[v] if v in own else None for v in result) for result in program.results)
-    return replace(program, operations=tuple(operations), results=results)
+    results = tuple(tuple(v if v in own else None for v in result) for result in program.results)
+    return arranged(replace(program, results=results), sorted(needed))
 
 
 def _with_free(program: Program, part: Program) -> Program:
@@ -285,7 +265,7 @@ def _with_free(program: Program, part: Program) -> Program:
     operations, results = list(part.operations), [list(result) for result in part.results]
     for k, result in enumerate(program.results):
         for entry, value in enumerate(result):
-            if value is not None and results[k][entry] is None and program.operations[value].code in _FREE:
+            if value is not None and results[k][entry] is None and program.operations[value].code in FREE:
                 results[k][entry] = len(operations)
                 operations.append(program.operations[value])
     return replace(part, operations=tuple(operations), results=tuple(map(tuple, results)))

@@ -44,25 +44,22 @@ class Form:
         return "ptr addrspace(3)" if self.on_card else "ptr"
 
     def start(self, shared: int) -> list[str]:
-        """Return the instructions that set %first (the first state of the warp), %lane and %tile.
-
-        ``shared`` is the shared memory of a warp, in bytes.
-        """
+        """Return what sets %first (the first state of the warp), %lane and %tile; ``shared`` bytes belong to a warp."""
         if not self.on_card:
             return [f"  %first = and i64 %thread, {-WARP}", f"  %lane = and i64 %thread, {WARP - 1}"]
         lines = []
         for name in _REGISTERS:
             lines.append(f"  %{name}.x = call i32 @llvm.nvvm.read.ptx.sreg.{name}.x()")
             lines.append(f"  %{name} = zext i32 %{name}.x to i64")
-        lines += [
+        return [
+            *lines,
             f"  %warp = and i64 %tid, {-WARP}",
             "  %before = mul i64 %ctaid, %ntid",
             "  %first = add i64 %before, %warp",
             f"  %lane = and i64 %tid, {WARP - 1}",
+            f"  %place = mul i64 %warp, {shared // WARP}",
+            "  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place",
         ]
-        lines.append(f"  %place = mul i64 %warp, {shared // WARP}")
-        lines.append("  %tile = getelementptr i8, ptr addrspace(3) @tile, i64 %place")
-        return lines
 
     def wait(self) -> list[str]:
         """Return the instruction that lets the threads of a warp wait for each other."""
@@ -109,8 +106,7 @@ def collapsed(lengths: Shape, strides: Shape) -> int | None:
     return found or 0
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """An array of a call: the address of its first entry, and the bytes between states and between entries."""
 
     pointer: int
@@ -118,8 +114,7 @@ class Placed:
     entry: int
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
 
     A thread reads ``access`` bytes at a time, the most that divide the bytes of a state; ``pitch`` is such that the

@@ -281,9 +281,16 @@ after:
 
 def _write_loop(scalar: Scalar, width: int, constants: Constants, together: int) -> str:
     """Return the function that computes several angles at a time."""
-    fast, squares = _together(scalar, width, constants, together)
+    fast, squares = list[Emitter](), "%before"
+    for k in range(together):
+        e = Emitter(scalar, width, constants, f"@numbers.{together}.{k}")
+        e.prefix = f"a{k}."
+        x = e.load(f"%angle{k or ''}")
+        squares = e.call("fma", x, x, squares)
+        for name, value in zip(("sin", "cos"), e.sin_cos(x), strict=True):
+            e.store(value, f"%{name}{k or ''}")
+        fast.append(e)
     lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
-    e = fast[0]
     return f"""{"".join(each.numbers() for each in fast)}
 define i1 @angles.{together}(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
@@ -298,21 +305,6 @@ after:
   ret i1 %any
 }}
 """
-
-
-def _together(scalar: Scalar, width: int, constants: Constants, together: int) -> tuple[list[Emitter], str]:
-    """Return the code of each of the angles that are computed together, and the name of the sum of squares after it."""
-    found, squares = [], "%before"
-    for k in range(together):
-        e = Emitter(scalar, width, constants, f"@numbers.{together}.{k}")
-        e.prefix = f"a{k}."
-        x = e.load(f"%angle{k or ''}")
-        squares = e.call("fma", x, x, squares)
-        sin, cos = e.sin_cos(x)
-        e.store(sin, f"%sin{k or ''}")
-        e.store(cos, f"%cos{k or ''}")
-        found.append(e)
-    return found, squares
 
 
 def call_angles(memory: str, offset: int, first: int, loop: Passes) -> str:

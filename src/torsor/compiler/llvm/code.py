@@ -10,7 +10,7 @@ Large sparse outputs have thousands of zeros. As single instructions they would 
 constant entries of outputs are a table of runs of equal neighbours, and a function that loops over it, once in a call.
 """
 
-from itertools import groupby, zip_longest
+from itertools import accumulate, groupby, zip_longest
 
 import casadi as ca
 
@@ -56,8 +56,9 @@ def write_llvm(
         for index, operation in enumerate(program.operations)
         if operation.code == ca.OP_INPUT
     }
-    wanted = _result_entries(program)
-    stores = {index: [("%out", entry) for entry in entries] for index, entries in wanted.items()}
+    entries = ((index, [ends[k] + entry for k, entry in places]) for index, places in program.targets.items())
+    wanted = {_ZERO if index is None else index: found for index, found in entries}
+    stores = {index: [("%out", entry) for entry in found] for index, found in wanted.items()}
     for index in slots:
         stores.setdefault(index, []).append(memory[index])
     angles: list[int] = []  # their places
@@ -68,10 +69,10 @@ def write_llvm(
     scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
-            found = _pairs(program, part.indices)
-            _, sin, cos = next(iter(found.values()))[0]
+            by_memory = _pairs(program, part.indices)
+            _, sin, cos = next(iter(by_memory.values()))[0]
             first = slots[sin] if sin is not None else slots[cos or 0] - 1
-            for source, pairs in found.items():
+            for source, pairs in by_memory.items():
                 for loop in passes(len(pairs), target.registers):
                     calls.append(call_angles(source, first * width * scalar.size, len(angles), loop))
                     some = pairs[: loop.together * loop.times]
@@ -129,9 +130,9 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
             for argument in operations[index].arguments:
                 if home[argument] < number:
                     last[argument] = number
-    for index in (index for indices in program.results for index in indices if index is not None):
-        if program.operations[index].code in TRIGONOMETRIC:
-            last[index] = len(parts) - 1
+    for result in program.targets:
+        if result is not None and operations[result].code in TRIGONOMETRIC:
+            last[result] = len(parts) - 1
     slots: dict[int, int] = {}
     free: dict[int, list[int]] = {}  # places that are free again, by the length of the range that begins there
     ending: dict[int, list[tuple[int, int]]] = {}
@@ -174,10 +175,7 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
     """Return the index of the first entry of each matrix among the entries of all, and the number of all entries."""
-    offsets = [0]
-    for rows, columns in sizes:
-        offsets.append(offsets[-1] + rows * columns)
-    return offsets
+    return list(accumulate((rows * columns for rows, columns in sizes), initial=0))
 
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
@@ -194,15 +192,6 @@ def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, i
     copied = (ca.OP_INPUT, *TRIGONOMETRIC)
     found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
     return [(index, entry) for index in found for entry in wanted[index]]
-
-
-def _result_entries(program: Program) -> dict[int, list[int]]:
-    """Return, for each value that is a result, the entries of the outputs where it is stored."""
-    wanted: dict[int, list[int]] = {}
-    for start, indices in zip(_offsets(program.outputs), program.results, strict=False):
-        for entry, index in enumerate(indices):
-            wanted.setdefault(_ZERO if index is None else index, []).append(start + entry)
-    return wanted
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

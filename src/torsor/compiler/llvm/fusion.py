@@ -9,7 +9,6 @@ not 0.5, and infinite where d is so small that 1 / d is beyond the largest numbe
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 import casadi as ca
@@ -69,17 +68,15 @@ def fused(program: Program) -> Program:
     return replace(program, operations=tuple(operations))
 
 
-def _users(program: Program) -> Sequence[int]:
+def _users(program: Program) -> list[int]:
     """Return how many operations and results take each value."""
     users = [0] * len(program.operations)
-    for code, arguments, _ in program.operations:
-        if code != ca.OP_INPUT:
-            for argument in arguments:
-                users[argument] += 1
-    for result in program.results:
-        for index in result:
-            if index is not None:
-                users[index] += 1
+    for operation in program.operations:
+        for argument in operation.taken:
+            users[argument] += 1
+    for index, places in program.targets.items():
+        if index is not None:
+            users[index] += len(places)
     return users
 
 
@@ -92,10 +89,7 @@ def with_reciprocals(program: Program) -> Program:
     place: list[int] = []
     inverse: dict[int, int] = {}
     for index, operation in enumerate(program.operations):
-        if operation.code in (ca.OP_INPUT, ca.OP_CONST):
-            arguments = operation.arguments
-        else:
-            arguments = tuple(place[each] for each in operation.arguments)
+        arguments = tuple(place[each] for each in operation.taken) or operation.arguments
         if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST and index not in exact:
             x, d = arguments
             if d not in inverse:

@@ -155,10 +155,7 @@ class Transposer:
 
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
-    """Return the first entry and the length of parts, powers of 2 of at least 2 where ``count`` allows it.
-
-    A single last entry is moved with the one before it.
-    """
+    """Return first entry and length of parts, powers of 2; a single last entry is moved with the one before it."""
     found, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
@@ -207,8 +204,8 @@ def write_loop(
         dense = _move_dense(k, move, rows * columns, scalar, width)
         moves[move].append(_move(k, move, dense, buffer, first_entry * block, rows, columns))
         first_entry += rows * columns
-    tiles = {"pack.tiles": _pack_tiles(scalar, width), "unpack.tiles": _unpack_tiles(scalar, width)}
     moved = "".join(moves["pack"] + moves["unpack"])
+    tiles = "".join(_tiles(move, scalar, width) for move in moves if f"@{move}.tiles(" in moved)
     align = max(64, block)
     sizes_of = [-(-count * block // align) * align for count in (count_in, count_out, scratch)]
     take, give = _memory(sum(sizes_of), align)
@@ -221,7 +218,7 @@ declare void @llvm.trap()
 declare i32 @feclearexcept(i32)
 {_pack_one_by_one(scalar, width)}
 {_unpack_one_by_one(scalar, width)}
-{"".join(text for name, text in tiles.items() if f"@{name}(" in moved)}
+{tiles}
 define void @loop(ptr %arrays, ptr %lengths, ptr %steps, ptr %data) {{
   call void @run(ptr %arrays, ptr %lengths, ptr %steps)
   ; NumPy would warn of floating-point exceptions in lanes whose results are not used
@@ -300,35 +297,34 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
-    wanted_row = scalar.size * columns
-    text += f"  %dense.row.{k} = icmp eq i64 %row.{k}, {wanted_row}\n"
-    text += (
-        f"  %dense.column.{k} = icmp eq i64 %column.{k}, {scalar.size}\n"
-        if columns > 1
-        else f"  %dense.column.{k} = icmp eq i64 0, 0\n"
-    )
-    return text + f"  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}\n"
+    found, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
+    return f"""{text}  %dense.row.{k} = icmp eq i64 %row.{k}, {scalar.size * columns}
+  %dense.column.{k} = icmp eq i64 {found}, {wanted}
+  %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}
+"""
 
 
 def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> str:
     """Return the code that packs or unpacks an array in which the entries of a state are contiguous."""
     if count > INLINE:
         return f"  call void @{move}.tiles(ptr %from.{k}, i64 %state.{k}, i64 {count}, ptr %block.{k})"
-    rows, addresses = _row_addresses(f"%from.{k}", f"%state.{k}", width, f"row.{k}")
-    t = Transposer(scalar, rows, f"%block.{k}", f"move.{k}.")
-    (t.pack if move == "pack" else t.unpack)(count)
-    return "\n".join(addresses + t.lines)
+    names = f"%from.{k}", f"%state.{k}", f"%block.{k}", f"row.{k}", f"move.{k}."
+    return _transposed(move, count, scalar, width, *names)
 
 
-def _row_addresses(first: str, step: str, width: int, prefix: str) -> tuple[list[str], list[str]]:
-    """Return the addresses of W rows, and the code that computes them: from every fourth row, as x86-64 can add."""
+def _transposed(
+    move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, own: str
+) -> str:
+    """Return code that packs or unpacks entries of W rows, ``step`` bytes apart; x86-64 adds four steps at once."""
     rows, lines = [first], []
     for row in range(1, width):
         base, steps = (rows[row - 4], 4) if row % 4 == 0 else (rows[row - row % 4], row % 4)
         lines.append(f"  %{prefix}.o{row} = mul i64 {step}, {steps}")
         lines.append(f"  %{prefix}.{row} = getelementptr i8, ptr {base}, i64 %{prefix}.o{row}")
         rows.append(f"%{prefix}.{row}")
-    return rows, lines
+    t = Transposer(scalar, rows, block, own)
+    (t.pack if move == "pack" else t.unpack)(count)
+    return "\n".join(lines + t.lines)
 
 
 def _move(k: int, move: str, dense: str, buffer: str, offset: int, rows: int, columns: int) -> str:
@@ -456,25 +452,10 @@ end:
 """
 
 
-def _pack_tiles(scalar: Scalar, width: int) -> str:
-    t, addresses = _tile(scalar, width)
-    t.pack(TILE)
-    return _over_tiles("pack.tiles", scalar, width, TILE, addresses + t.lines)
-
-
-def _unpack_tiles(scalar: Scalar, width: int) -> str:
-    tile = max(width, TILE)  # runs as long as a vector, which is a whole cache line with AVX-512
-    t, addresses = _tile(scalar, width)
-    t.unpack(tile)
-    return _over_tiles("unpack.tiles", scalar, width, tile, addresses + t.lines)
-
-
-def _tile(scalar: Scalar, width: int) -> tuple[Transposer, list[str]]:
-    rows, addresses = _row_addresses("%p", "%state", width, "row")
-    return Transposer(scalar, rows, "%b"), addresses
-
-
-def _over_tiles(name: str, scalar: Scalar, width: int, tile: int, lines: list[str]) -> str:
-    body = "\n".join(lines)
+def _tiles(move: str, scalar: Scalar, width: int) -> str:
+    """Return the function that packs or unpacks large arrays tile by tile."""
+    # Results are written in runs as long as a vector, which is a whole cache line with AVX-512.
+    tile = TILE if move == "pack" else max(width, TILE)
+    body = _transposed(move, tile, scalar, width, "%p", "%state", "%b", "row", "")
     text = _OVER_TILES.format(tile=tile, size=scalar.size, block=width * scalar.size, body=body)
-    return f"define internal void @{name}(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"
+    return f"define internal void @{move}.tiles(ptr %array, i64 %state, i64 %count, ptr %block) noinline {{\n{text}}}"

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -37,17 +37,6 @@ C_FUNCTIONS = (
 """The functions of the C library that compiled code may call."""
 
 
-def vector_width(dtype: str) -> int:
-    """Return how many numbers of a type the widest vector registers of this machine hold."""
-    return host().width(dtype)
-
-
-@cache
-def target_description() -> str:
-    """Return a text of everything object code depends on besides its source: machine, features, versions of LLVM."""
-    return host().description
-
-
 def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """Return the object code of LLVM modules; all cores of the machine compile large ones.
 
@@ -58,9 +47,9 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
     length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
+    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     if length < LARGE or workers < 2 or python is None:
-        return emit_here(modules, quick)
-    level = _level(len(modules), quick)
+        return _objects(modules, level)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
     helpers = _Helpers(python)
     with ThreadPoolExecutor(workers) as pool:
@@ -75,25 +64,12 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     return [objects[k] for k in range(len(modules))]
 
 
-def emit_here(modules: Sequence[str], quick: bool = False) -> list[bytes]:
-    """Return the object code of LLVM modules as ``emit`` does, with one process."""
-    return _objects(modules, _level(len(modules), quick))
-
-
-def _level(modules: int, quick: bool) -> int:
-    return 2 if modules < (QUICK if quick else HUGE) else 0
-
-
 def _objects(modules: Sequence[str], level: int) -> list[bytes]:
     return [*host().objects(modules[:1]), *host().objects(modules[1:], level)]
 
 
 def _python() -> str | None:
-    """Return the Python interpreter that other processes can run, or None.
-
-    In a frozen application, or where Python is embedded, ``sys.executable`` is that application: it must not be
-    started a second time.
-    """
+    """Return the Python that other processes can run; None if it is frozen or embedded, and must not be run again."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 
@@ -181,7 +157,9 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
     wanted = {*names, *(("__chkstk",) if windows else ())}
-    for library in _libraries(windows):
+    # The last one starts a process to find its library, and is seldom needed.
+    libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
+    for library in (ctypes.CDLL(ctypes.util.find_library(each) if each == "m" else each) for each in libraries):
         for name in wanted - found.keys():
             # Some functions are older on Windows than their standard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
@@ -191,14 +169,6 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
         if wanted <= found.keys():
             break
     return found
-
-
-def _libraries(windows: bool) -> Iterator[Any]:
-    if windows:
-        yield from (ctypes.CDLL("ucrtbase"), ctypes.CDLL("ntdll"))
-    else:
-        yield ctypes.CDLL(None)
-        yield ctypes.CDLL(ctypes.util.find_library("m"))  # this one starts a process, so it comes second
 
 
 def _locks() -> list[Any]:

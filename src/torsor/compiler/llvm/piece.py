@@ -13,7 +13,7 @@ from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
 from torsor.compiler.llvm.target import PLANNED
 from torsor.compiler.program import Program, no_rule
 
-# A plan of what one piece of a program holds in registers; ``piece.py`` and ``neon.py`` write code with it.
+# A plan of what one piece of a program holds in registers; ``Piece`` and ``NeonPiece`` write code with it.
 #
 # LLVM's register allocator takes most of the compile time of a long function, and stores and loads more values than it
 # has to. Here the whole future of a piece is known, so the best choice is simple (Belady): when the registers are full,
@@ -143,13 +143,8 @@ _RESTORE = (0x6D412FEA, 0x6D4237EC, 0x6D433FEE, 0x6CC427E8)
 
 _BINARY: dict[int, int] = {ca.OP_ADD: _FADD, ca.OP_SUB: _FSUB, ca.OP_MUL: _FMUL, ca.OP_DIV: _FDIV}
 _TWO_TIMES_ONE: dict[int, int] = {ca.OP_SQ: _FMUL, ca.OP_TWICE: _FADD}
-_UNARY: dict[int, int] = {
-    ca.OP_NEG: _FNEG,
-    ca.OP_FABS: 0x4EA0F800,
-    ca.OP_SQRT: 0x6EA1F800,
-    ca.OP_FLOOR: 0x4E219800,
-    ca.OP_CEIL: 0x4EA18800,
-}
+_UNARY: dict[int, int] = {ca.OP_NEG: _FNEG, ca.OP_FABS: 0x4EA0F800, ca.OP_SQRT: 0x6EA1F800}
+_UNARY |= {ca.OP_FLOOR: 0x4E219800, ca.OP_CEIL: 0x4EA18800}
 _KNOWN = {*_BINARY, *_TWO_TIMES_ONE, *_UNARY, PLUS, MINUS, FROM, ca.OP_INV, ca.OP_SIGN, ca.OP_CONST}
 
 _POINTERS = {"%in": 0, "%out": 1, "%scratch": 2, "%numbers": 8}  # the registers x0, ...
@@ -306,7 +301,7 @@ class Piece(Plan[str]):
         return (FUSED_RULES.get(code) or self._elementary(code))(self.emitter, *names)
 
     def _elementary(self, code: int) -> Rule:
-        # Few functions need them, and they are ten files.
+        # Few functions need them, and they are a long file.
         from torsor.compiler.llvm.elementary import ELEMENTARY
 
         if code not in ELEMENTARY:

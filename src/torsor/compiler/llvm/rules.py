@@ -108,11 +108,7 @@ class Emitter:
         return name
 
     def constant(self, number: float) -> str:
-        """Return a vector with the same number in all lanes.
-
-        It is an operand, or it is loaded from a table, once for neighbouring uses: a value that waits for a later use
-        would take a register, or be stored and loaded again.
-        """
+        """Return a vector with one number in all lanes: an operand, or loaded from a table for neighbouring uses."""
         if self.constants == "operands" or _is_immediate(number):
             return f"splat ({self.scalar.name} {self.scalar.literal(number)})"
         return self._recalled(self.vector, self.scalar.bits(number))

@@ -17,7 +17,7 @@ PLANNED = "; registers are planned\n"
 """The first line of a module without branches whose instructions and registers are chosen already (``piece.py``)."""
 
 ENCODED = "; machine code\n"
-"""The first line of a module whose functions are machine code already (``neon.py``)."""
+"""The first line of a module whose functions are machine code already (``piece.py``)."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ class Target:
     @property
     def description(self) -> str:
         """Everything that object code depends on besides its source, including the versions of LLVM and llvmlite."""
-        version = ".".join(map(str, llvm.llvm_version_info))
-        return "|".join([self.triple, self.cpu, self.features, version, llvmlite.__version__])
+        return "|".join([self.triple, self.cpu, self.features, *versions()])
 
     @property
     def constants(self) -> Literal["operands", "vectors", "lanes"]:
@@ -66,7 +65,7 @@ class Target:
 
     def machine(self, level: int = 2) -> llvm.TargetMachine:
         """Return LLVM's code generator with the optimisation ``level`` 0 to 3."""
-        _initialize()
+        initialize()
         # Small code with relative addresses: constants lie beside the code, and need no instruction to find them.
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="small", jit=True
@@ -98,9 +97,15 @@ class Target:
 
 
 @cache
-def _initialize() -> None:
+def initialize() -> None:
+    """Let LLVM write code for all processors and cards."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+
+
+def versions() -> tuple[str, str]:
+    """Return the versions of LLVM and llvmlite."""
+    return ".".join(map(str, llvm.llvm_version_info)), llvmlite.__version__
 
 
 _LINUX, _ARM_LINUX = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"

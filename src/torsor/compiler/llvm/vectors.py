@@ -57,23 +57,19 @@ class _Value:
         return FORMATS[self.dtype]
 
 
+def _of_bits(operation: str) -> Callable[["Mask", "Mask"], "Mask"]:
+    return lambda a, b: a._with(operation, b.name)
+
+
 class Mask(_Value):
     """A vector of bits."""
 
     __slots__ = ()
 
-    def _with(self, operation: str, other: "Mask | str") -> "Mask":
-        name = other if isinstance(other, str) else other.name
+    def _with(self, operation: str, name: str) -> "Mask":
         return Mask(self.emitter, self.emitter.put(f"{operation} {self.emitter.bits} {self.name}, {name}"))
 
-    def __and__(self, other: "Mask") -> "Mask":
-        return self._with("and", other)
-
-    def __or__(self, other: "Mask") -> "Mask":
-        return self._with("or", other)
-
-    def __xor__(self, other: "Mask") -> "Mask":
-        return self._with("xor", other)
+    __and__, __or__, __xor__ = map(_of_bits, ("and", "or", "xor"))
 
     def __invert__(self) -> "Mask":
         return self._with("xor", "splat (i1 true)")
@@ -172,11 +168,6 @@ class Number(_Value):
     def floor(self) -> "Number":
         """Return the next whole number below."""
         return Number(self.emitter, self.emitter.call("floor", self.name))
-
-    def rounded(self) -> "Number":
-        """Return the nearest whole number, if its size is less than half of the largest with all digits."""
-        rounder = self.emitter.scalar.rounder
-        return (self + rounder) - rounder
 
     def power_of_two(self) -> "Number":
         """Return 2 to these whole powers, which must be exponents of normal numbers."""

@@ -13,7 +13,6 @@ import xml.etree.ElementTree as ET
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,12 @@ from torsor._version import __version__
 from torsor.base.checks import flag, instance_of
 from torsor.base.errors import ModelError
 from torsor.base.files import check_target, replacing
-from torsor.compiler.c import CScalar, export_c
-from torsor.compiler.source import MARK, About, comment, words
+from torsor.compiler.c import CScalar, export_c, string_literal
+from torsor.compiler.source import MARK, About, asset, comment, words
 from torsor.export.about import about_robot
 from torsor.export.fmu.model import Model
 from torsor.export.fmu.settings import Settings
-from torsor.export.fmu.variables import CLOSING, STEP, Variable, used
+from torsor.export.fmu.variables import CLOSING, STEP, UNITS, Variable
 from torsor.robot.robot import Robot
 
 _COMPILERS = ("cc", "gcc", "clang")
@@ -45,10 +44,7 @@ _SHOWN = 600  # characters of what the compiler says that an error shows
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the path of the library of this machine within an FMU.
-
-    FMI 2 has a name for the system and the size of a pointer only: linux64 may be either processor.
-    """
+    """Return the path of this machine's library in an FMU; linux64 of FMI 2 may be either processor."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"
@@ -100,19 +96,15 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
     """Return modelDescription.xml for FMI 2 or 3; ``sources`` are the C files, which FMI 2 lists here."""
     dynamics = "inverse dynamics" if model.settings.inverse else "forward dynamics"
     plain = all(each.name.isascii() and "`" not in each.name for each in model.variables)  # structured names
-    root = ET.Element(
-        "fmiModelDescription",
-        {
-            "fmiVersion": f"{fmi}.0",
-            "modelName": _text(model.robot.name),
-            {2: "guid", 3: "instantiationToken"}[fmi]: token,
-            "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
-            "generationTool": f"{TOOL} {__version__}",
-            "variableNamingConvention": "structured" if plain else "flat",
-        },
-    )
-    if fmi == 2:
-        root.set("numberOfEventIndicators", "0")
+    about = {
+        "fmiVersion": f"{fmi}.0",
+        "modelName": _text(model.robot.name),
+        {2: "guid", 3: "instantiationToken"}[fmi]: token,
+        "description": _text(f"{dynamics} of {model.robot.name}; SI units, radians"),
+        "generationTool": f"{TOOL} {__version__}",
+        "variableNamingConvention": "structured" if plain else "flat",
+    }
+    root = ET.Element("fmiModelDescription", about | ({"numberOfEventIndicators": "0"} if fmi == 2 else {}))
     for kind, attributes in _interfaces(fmi).items():
         interface = ET.SubElement(root, kind, {"modelIdentifier": identifier} | attributes)
         if fmi == 2:
@@ -120,9 +112,9 @@ def model_description(model: Model, identifier: str, token: str, fmi: int, sourc
             for name in sources:
                 ET.SubElement(files, "File", name=name)
     units = ET.SubElement(root, "UnitDefinitions")
-    for name, exponents in used(each.unit for each in model.variables).items():
+    for name in [each for each in UNITS if each in {variable.unit for variable in model.variables}]:
         unit = ET.SubElement(units, "Unit", name=name)
-        ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in exponents.items()})
+        ET.SubElement(unit, "BaseUnit", {base: str(power) for base, power in UNITS[name].items()})
     categories = ET.SubElement(root, "LogCategories")
     ET.SubElement(categories, "Category", name=_LOG, description="why a function failed")
     ET.SubElement(root, "DefaultExperiment", startTime="0.0", stopTime="1.0", stepSize=repr(model.settings.step))
@@ -147,8 +139,7 @@ def _interfaces(fmi: int) -> dict[str, dict[str, str]]:
 
 def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) -> None:
     about = {"name": each.name, "valueReference": str(reference), "causality": each.causality}
-    about |= {"variability": each.variability}
-    about |= {"initial": each.initial} if each.initial is not None else {}
+    about |= {"variability": each.variability} | ({} if each.initial is None else {"initial": each.initial})
     about |= {"description": _text(each.description)} if each.description else {}
     numbers = {"unit": each.unit} if each.unit else {}
     if each.state is not None:  # FMI 2 counts variables from 1
@@ -234,7 +225,8 @@ _INTERFACES = {2: ("fmi2.h", "fmi2.c"), 3: ("fmi3.h", "fmi3.c", "fmi3_absent.c")
 def source_files(model: Model, identifier: str, token: str, fmi: int, about: About) -> dict[str, str]:
     """Return the text of each file by its name."""
     texts = {"robot.h": _header(model, identifier, token, fmi), "robot.c": _numbers(model)}
-    texts |= {name: _asset(name) for name in ("model.h", "model.c", *_INTERFACES[fmi])}
+    for name in ("model.h", "model.c", *_INTERFACES[fmi]):
+        texts[name] = comment(f"{MARK}.") + asset(name, "torsor.export.fmu")
     functions = {f"{identifier}_robot_{name}": model.functions[name] for name in _kernels(model, fmi)}
     with tempfile.TemporaryDirectory() as folder:
         header, source, _ = export_c(functions, folder, name=KERNELS, about=about)
@@ -244,11 +236,6 @@ def source_files(model: Model, identifier: str, token: str, fmi: int, about: Abo
 def _kernels(model: Model, fmi: int) -> list[str]:
     """Return the names of the functions; FMI 2 has no adjoint derivatives."""
     return [name for name in model.functions if name != "adjoint" or fmi > 2]
-
-
-def _asset(name: str) -> str:
-    text = files("torsor.export.fmu").joinpath("assets", name).read_text(encoding="ascii").replace("\r\n", "\n")
-    return comment(f"{MARK}.") + text
 
 
 def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
@@ -278,23 +265,15 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
 
 def _numbers(model: Model) -> str:
     """Return robot.c: names, values at the start and least values of the variables."""
-    real = CScalar("float64").literal
+    real, least = CScalar("float64").literal, [each.least for each in model.variables]
     columns = {
-        "const char *const robot_names": [_string(each.name) for each in model.variables],
+        "const char *const robot_names": [string_literal(each.name) for each in model.variables],
         "const double robot_start": [real(each.start or 0.0) for each in model.variables],
-        "const double robot_least": [
-            "-HUGE_VAL" if each.least is None else real(each.least) for each in model.variables
-        ],
+        "const double robot_least": ["-HUGE_VAL" if low is None else real(low) for low in least],
     }
     tables = [f"{name}[ROBOT_VARIABLES] = {{\n    " + ",\n    ".join(each) + "};\n" for name, each in columns.items()]
     what = comment(f"{MARK}. Names, values at the start and least values of the variables, by value reference.")
     return "\n".join([f'{what}#include "robot.h"\n\n#include <math.h>\n', *tables])
-
-
-def _string(text: str) -> str:
-    """Return a literal of C; bytes of UTF-8 and special characters are octal."""
-    octal = {ord(c) for c in '"\\?'}
-    return '"' + "".join(chr(b) if 31 < b < 127 and b not in octal else f"\\{b:03o}" for b in text.encode()) + '"'
 
 
 VERSIONS = (2, 3)
@@ -363,8 +342,10 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
     sources = [name for name in texts if name.endswith(".c")]
-    # The token is a hash of everything else: what differs has another.
-    token = _token(model_description(model, identifier, "", fmi, sources), *texts.values())
+    # The token, in the form of a GUID, is a hash of everything else: what differs has another.
+    everything = [model_description(model, identifier, "", fmi, sources), *texts.values()]
+    digits = hashlib.sha256("\0".join(everything).encode()).hexdigest()
+    token = f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
     texts["robot.h"] = _header(model, identifier, token, fmi)
     members = {_DESCRIPTION: model_description(model, identifier, token, fmi, sources)}
     members["documentation/index.html"] = page(model, about)
@@ -376,12 +357,6 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:
             found[library] = build_library(program, Path(folder), texts, where)
     return found
-
-
-def _token(*texts: str) -> str:
-    """Return a hash in the form of a GUID."""
-    digits = hashlib.sha256("\0".join(texts).encode()).hexdigest()
-    return f"{{{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:32]}}}"
 
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:

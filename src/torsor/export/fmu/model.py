@@ -16,13 +16,7 @@ import casadi as ca
 import numpy as np
 
 from torsor.dynamics import ALGORITHMS, Tree, lean
-from torsor.dynamics.loops.constrained import (
-    ClosureChoice,
-    closed_forward_dynamics,
-    closed_loop_forces,
-    loop_loads,
-    projected_end,
-)
+from torsor.dynamics.loops import constrained
 from torsor.dynamics.recursions.newton_euler import joint_wrenches
 from torsor.dynamics.requests import pulled, pushed
 from torsor.dynamics.trees.imposed import impose, touched
@@ -41,33 +35,31 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops, with the equations of closure that are chosen at its start.
-
-    Arguments over symbols are given by name: p, closing, tau, external (L x 6), q and v.
-    """
+    """A robot with closed loops, whose equations are chosen at its start; arguments are symbols by name (``Model``)."""
 
     robot: Robot
     settings: Settings
 
     @cached_property
-    def choice(self) -> ClosureChoice:
+    def choice(self) -> constrained.ClosureChoice:
         """The independent equations of closure."""
         return self.robot.closed.closure.independent_near(np.array(self.settings.q0))
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
         """Return a (nv x 1) of all coordinates."""
         tree, (q, v, tau) = self._tree(given), (given[name] for name in ("q", "v", "tau"))
-        return closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
+        return constrained.closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
 
     def joint_wrenches(self, given: Mapping[str, ca.SX]) -> ca.SX:
         """Return the wrench of each parent on its link (L x 6), at the accelerations a."""
         tree, (q, v, tau) = self._tree(given, whole=True), (given[name] for name in ("q", "v", "tau"))
-        multipliers = closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
-        return joint_wrenches(tree, q, v, given["a"], given["external"] + loop_loads(tree, q, multipliers))
+        multipliers = constrained.closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
+        loads = given["external"] + constrained.loop_loads(tree, q, multipliers)
+        return joint_wrenches(tree, q, v, given["a"], loads)
 
     def closed(self, given: Mapping[str, ca.SX], q: ca.SX, v: ca.SX) -> tuple[ca.SX, ca.SX]:
         """Return the nearest closed state (nq + nv) at the end (q, v) of a step, and the margin of the equations."""
-        q, v, margin = projected_end(self._tree(given), given["q"], q, v, self.choice)
+        q, v, margin = constrained.projected_end(self._tree(given), given["q"], q, v, self.choice)
         return ca.vertcat(q, v), margin
 
     def _tree(self, given: Mapping[str, ca.SX], whole: bool = False) -> Tree:

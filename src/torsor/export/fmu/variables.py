@@ -1,13 +1,13 @@
 """The variables of an FMU. Their order is that of value references, of the C code and of the model description."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torsor.base.errors import ModelError
 from torsor.export.fmu.settings import SHORTEST, Settings
 from torsor.mechanism import Mechanism
-from torsor.mechanism.free import Free, Number
+from torsor.mechanism.free import Free
 from torsor.mechanism.mechanism import units
 from torsor.robot.robot import Robot
 from torsor.simulation.integration import STABILISATION
@@ -49,14 +49,12 @@ _POSITIVE = ("mass", *_DRIVES)
 
 def unit_of(mechanism: Mechanism, parameter: Free) -> str:
     """Return the unit of a number of a mechanism; none where it changes numbers of several units."""
-    found = {_unit(mechanism, number) for number, _ in parameter.coefficients}
+    found = set[str]()
+    for number, _ in parameter.coefficients:
+        drives = _DRIVES.get(number.field)
+        slides = drives is not None and not mechanism.joints[number.index].kind.turns[number.component]
+        found.add(_FIELDS[number.field] if drives is None else drives[slides])
     return found.pop() if len(found) == 1 else ""
-
-
-def _unit(mechanism: Mechanism, number: Number) -> str:
-    if number.field in _FIELDS:
-        return _FIELDS[number.field]
-    return _DRIVES[number.field][not mechanism.joints[number.index].kind.turns[number.component]]
 
 
 def least_of(parameter: Free) -> float | None:
@@ -64,12 +62,6 @@ def least_of(parameter: Free) -> float | None:
     (number, coefficient), *others = parameter.coefficients
     direct = not others and coefficient == 1 and number.field in _POSITIVE
     return 0.0 if direct and parameter.value >= 0 else None
-
-
-def used(names: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return those units that are named."""
-    wanted = set(names)
-    return {name: exponents for name, exponents in UNITS.items() if name in wanted}
 
 
 # Names that need no quotes, by the grammar of structured names of the standard.
@@ -113,21 +105,18 @@ class Variable:
 
 
 def structured(*parts: str) -> str:
-    """Return a name with levels; parts that are no identifiers are in quotes.
+    """Return a name with levels; parts that are no identifiers are in quotes, with control characters as {number}."""
 
-    A control character becomes its number in braces.
-    """
-    return ".".join(part if _PLAIN.fullmatch(part) else _quoted(part) for part in parts if part)
+    def quoted(part: str) -> str:
+        return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"
+
+    return ".".join(part if _PLAIN.fullmatch(part) else quoted(part) for part in parts if part)
 
 
 def levels(name: str) -> list[str]:
     """Return the levels of the name of a coordinate, which slashes separate."""
     parts = name.split("/")
     return parts if all(parts) else [name]
-
-
-def _quoted(part: str) -> str:
-    return "'" + "".join(_ESCAPES.get(c, c) if c.isprintable() else f"{{{ord(c)}}}" for c in part) + "'"
 
 
 STEP = "step"
@@ -148,7 +137,10 @@ def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     if robot.loops:
         what = "rate at which errors of closure of the loops decrease in model exchange"
         found.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
-    found += _parameters(robot, settings) + _inputs(robot, settings)
+    for each in settings.free:
+        name, unit = structured(*each.name.split(".")), unit_of(robot, each)
+        found.append(Variable(name, "parameter", unit, "", each.value, least_of(each)))
+    found += _inputs(robot, settings)
     if not settings.inverse:
         found += _states(robot, settings, len(found))
     found += _outputs(robot, settings)
@@ -160,19 +152,12 @@ def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     return tuple(found)
 
 
-def _parameters(robot: Robot, settings: Settings) -> list[Variable]:
-    return [
-        Variable(structured(*each.name.split(".")), "parameter", unit_of(robot, each), "", each.value, least_of(each))
-        for each in settings.free
-    ]
-
-
 def _inputs(robot: Robot, settings: Settings) -> list[Variable]:
     if settings.inverse:
-        found = _positions(robot, settings.q0, "input")
-        found += _coordinates(robot, "v", settings.v0, "input") + _coordinates(robot, "a", (0.0,) * robot.nv, "input")
+        starts = {"q": settings.q0, "v": settings.v0, "a": (0.0,) * robot.nv}
+        found = [each for letter, own in starts.items() for each in _vector(robot, letter, own, "input")]
     else:
-        found = _forces(robot, "input", 0.0)
+        found = _vector(robot, "tau", (0.0,) * robot.nv, "input")
     for link in (robot.link_names[k] for k in settings.external):
         what = f"wrench on {link}, at its origin, in its axes"
         found += [Variable(structured("external", link, c), "input", unit, what, 0.0) for c, unit in _WRENCH]
@@ -181,16 +166,15 @@ def _inputs(robot: Robot, settings: Settings) -> list[Variable]:
 
 def _states(robot: Robot, settings: Settings, first: int) -> list[Variable]:
     """Return the states q and v, of which the first has that value reference, and their rates."""
-    q, v = _positions(robot, settings.q0, "state"), _coordinates(robot, "v", settings.v0, "state")
-    rates = [
-        Variable(f"der({each.name})", "rate", each.unit and f"{each.unit}/s", f"rate of {each.name}") for each in q
-    ]
-    rates += _coordinates(robot, "a", (None,) * robot.nv, "rate")
+    q, v = _vector(robot, "q", settings.q0, "state"), _vector(robot, "v", settings.v0, "state")
+    named = [(each.name, each.unit and f"{each.unit}/s") for each in q]
+    rates = [Variable(f"der({name})", "rate", unit, f"rate of {name}") for name, unit in named]
+    rates += _vector(robot, "a", (None,) * robot.nv, "rate")
     return q + v + [replace(each, state=first + k) for k, each in enumerate(rates)]
 
 
 def _outputs(robot: Robot, settings: Settings) -> list[Variable]:
-    found = _forces(robot, "output", None) if settings.inverse else []
+    found = _vector(robot, "tau", (None,) * robot.nv, "output") if settings.inverse else []
     for each in settings.outputs:
         what = f"{each.quantity.what} {each.place}".strip()
         for component, unit in zip(each.quantity.components, each.quantity.units, strict=True):
@@ -200,25 +184,17 @@ def _outputs(robot: Robot, settings: Settings) -> list[Variable]:
     return found
 
 
-def _positions(robot: Robot, starts: Sequence[float], kind: str) -> list[Variable]:
-    own = ("" if unit == "1" else unit for unit in units(robot)[0])  # components of quaternions
+def _vector(robot: Robot, letter: str, starts: Sequence[float | None], kind: str) -> list[Variable]:
+    """Return positions (q), velocities (v), accelerations (a) or forces (tau)."""
+    positions, rates = units(robot)
+    names = robot.position_names if letter == "q" else robot.coordinate_names
+    what, own = {
+        "q": ("position", ["" if unit == "1" else unit for unit in positions]),  # components of quaternions have none
+        "v": ("velocity", [f"{unit}/s" for unit in rates]),
+        "a": ("acceleration", [f"{unit}/s2" for unit in rates]),
+        "tau": ("generalised force", [FORCES[unit] for unit in rates]),
+    }[letter]
     return [
-        Variable(structured("q", *levels(name)), kind, unit, f"position of {name}", start)
-        for name, unit, start in zip(robot.position_names, own, starts, strict=True)
-    ]
-
-
-def _coordinates(robot: Robot, letter: str, starts: Sequence[float | None], kind: str) -> list[Variable]:
-    """Return velocities (v) or accelerations (a)."""
-    what, per = {"v": ("velocity", "/s"), "a": ("acceleration", "/s2")}[letter]
-    return [
-        Variable(structured(letter, *levels(name)), kind, unit + per, f"{what} of {name}", start)
-        for name, unit, start in zip(robot.coordinate_names, units(robot)[1], starts, strict=True)
-    ]
-
-
-def _forces(robot: Robot, kind: str, start: float | None) -> list[Variable]:
-    return [
-        Variable(structured("tau", *levels(name)), kind, FORCES[unit], f"generalised force of {name}", start)
-        for name, unit in zip(robot.coordinate_names, units(robot)[1], strict=True)
+        Variable(structured(letter, *levels(name)), kind, unit, f"{what} of {name}", start)
+        for name, unit, start in zip(names, own, starts, strict=True)
     ]

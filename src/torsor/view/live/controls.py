@@ -25,21 +25,16 @@ def readout(shot: Shot) -> str:
     if closing is not None:
         rows.append(("error of closure", f"{closing:.2e}"))
     listed = "".join(f"<tr><td>{name}</td><td style='text-align:right'>{value}</td></tr>" for name, value in rows)
-    drives = shot.drives
-    return (
-        f"<div style='{STYLE}'><table style='width:100%'>{listed}</table>{'' if drives is None else bars(drives)}</div>"
-    )
+    forces = "" if shot.drives is None else bars(shot.drives)
+    return f"<div style='{STYLE}'><table style='width:100%'>{listed}</table>{forces}</div>"
 
 
 def bars(drives: Drives) -> str:
     """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table."""
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
-    head = (
-        ""
-        if drives.residuals is None
-        else "<tr><td></td><td></td><td style='text-align:right'>measured - predicted</td></tr>"
-    )
-    rows = [head]
+    rows = []
+    if drives.residuals is not None:
+        rows.append("<tr><td></td><td></td><td style='text-align:right'>measured - predicted</td></tr>")
     for k, (name, unit) in enumerate(zip(drives.names[:MAX_ROWS], drives.units, strict=False)):
         force, limit = float(drives.forces[k]), float(drives.limits[k])
         bounded = np.isfinite(limit) and limit > 0
@@ -50,8 +45,7 @@ def bars(drives: Drives) -> str:
         bar = f"<div style='background:{color};height:4px;width:{min(100 * share, 100):.0f}%'></div>"
         rows.append(f"<tr><td>{words(name)}</td><td style='text-align:right'>{value}</td>{rest}</tr>")
         rows.append(f"<tr><td colspan=3 style='background:#8883'>{bar}</td></tr>")
-    more = len(drives.names) - MAX_ROWS
-    note = f"<div>and {more} more</div>" if more > 0 else ""
+    note = f"<div>and {len(drives.names) - MAX_ROWS} more</div>" if len(drives.names) > MAX_ROWS else ""
     return f"<b>Forces of drives</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 
 
@@ -69,11 +63,6 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 NONE = "choose ..."
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 STEPS = 1000  # of the slider of time
-
-
-def by_hand(event: Any) -> bool:
-    """Return whether someone moved a control; it is also moved by the program."""
-    return event.client_id is not None
 
 
 def within(slider: Any) -> float:
@@ -112,7 +101,7 @@ class Controls:
             self.stage.wake()
 
         def seek(event: Any) -> None:
-            if by_hand(event):
+            if event.client_id is not None:  # by hand, not by the program
                 clock.seek(within(self.time))
                 self.stage.wake()
 
@@ -161,19 +150,13 @@ class Controls:
                 return
             sway = self.gui.add_checkbox("swing", subject.sways)
             home = self.gui.add_button("First posture")
-            handles = [
-                self.gui.add_slider(
-                    label(f"{each.name} ({each.unit})", 30),
-                    each.low,
-                    each.high,
-                    (each.high - each.low) / STEPS or 1.0,
-                    each.start,
-                )
-                for each in posture.slides
-            ]
+            handles = []
+            for each in posture.slides:
+                step, name = (each.high - each.low) / STEPS or 1.0, label(f"{each.name} ({each.unit})", 30)
+                handles.append(self.gui.add_slider(name, each.low, each.high, step, each.start))
 
         def moved(event: Any) -> None:
-            if by_hand(event):
+            if event.client_id is not None:  # by hand, not by the program
                 stage.move(number, [float(each.value) for each in handles], led=False)
 
         def reset(_: Any) -> None:
@@ -188,9 +171,8 @@ class Controls:
 
     def _add_readout(self, subject: Subject) -> Any:
         several = len(self.stage.subjects) > 1
-        with self.gui.add_folder(
-            label(f"{subject.title}: numbers" if several else "Numbers"), expand_by_default=not several
-        ):
+        title = label(f"{subject.title}: numbers" if several else "Numbers")
+        with self.gui.add_folder(title, expand_by_default=not several):
             return self.gui.add_html("")
 
     def update(self) -> None:

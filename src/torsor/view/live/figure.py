@@ -48,18 +48,11 @@ class Batch:
         self.links = np.array([link for link, _, _ in solids])
         self.at, self.turns = placed(np.stack([solid.pose for _, solid, _ in solids]))
         shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
-        self.node = server.scene.add_batched_meshes_simple(
-            path,
-            shape.vertices.astype(np.float32),
-            shape.faces,
-            self.turns,
-            self.at,
-            batched_scales=np.stack([solid.size for _, solid, _ in solids]),
-            batched_colors=np.array([color[:3] for _, _, color in solids]),
-            opacity=None if opacity >= 1 else opacity,
-            lod="off",
-            **PLAIN,
-        )
+        looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **PLAIN}
+        looks["batched_scales"] = np.stack([solid.size for _, solid, _ in solids])
+        looks["batched_colors"] = np.array([color[:3] for _, _, color in solids])
+        mesh = shape.vertices.astype(np.float32), shape.faces
+        self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the solids to positions (n, 3) and quaternions (n, 4)."""
@@ -115,13 +108,10 @@ class Figure:
         return self.path + node("links", link + 1)
 
     def _mesh(self, number: int, link: int, color: Color, surface: Triangles) -> Any:
-        path = self._link(link) + node(number)
-        opacity = None if color[3] >= 1 else color[3]
         shape = surface.vertices.astype(np.float32), surface.faces
+        looks = {"color": color[:3], "opacity": None if color[3] >= 1 else color[3], "flat_shading": False, **PLAIN}
         # Files wind their triangles as they like: both sides are drawn.
-        return self.server.scene.add_mesh_simple(
-            path, *shape, color=color[:3], opacity=opacity, side="double", flat_shading=False, **PLAIN
-        )
+        return self.server.scene.add_mesh_simple(self._link(link) + node(number), *shape, side="double", **looks)
 
     def place(self, positions: Array, turns: Array) -> None:
         """Move the surfaces to where the links are: positions (L + 1, 3), quaternions (L + 1, 4)."""

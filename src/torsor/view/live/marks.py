@@ -9,10 +9,11 @@ from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.formats.meshes.triangles import turned
 from torsor.view.live.figure import MAX_TRIANGLES, PLAIN, Batch, node, rotated
-from torsor.view.live.shots import Film, Shot, weight
+from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
 from torsor.view.scene.detail import level, unit
+from torsor.view.scene.scene import weight
 
 AROUND = 8  # corners of circles
 SHAPE = turned([(0.0, 0.0), (1.0, 0.0), (1.0, 0.72), (2.7, 0.72), (0.0, 1.0)], AROUND)  # along z, of length 1
@@ -27,16 +28,8 @@ class Arrows:
         self.size = size
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         shape = SHAPE.vertices.astype(np.float32), SHAPE.faces
-        self.node = server.scene.add_batched_meshes_simple(
-            path,
-            *shape,
-            turns,
-            np.zeros((count, 3)),
-            batched_scales=np.zeros((count, 3)),
-            batched_colors=color,
-            lod="off",
-            **PLAIN,
-        )
+        zeros, looks = np.zeros((count, 3)), {"batched_colors": color, "lod": "off", **PLAIN}
+        self.node = server.scene.add_batched_meshes_simple(path, *shape, turns, zeros, batched_scales=zeros, **looks)
 
     def place(self, starts: Array, vectors: Array) -> None:
         """Draw arrows from ``starts`` (count, 3) along ``vectors`` (count, 3), in m; NaN draws none."""
@@ -53,9 +46,8 @@ def along(vectors: Array) -> Array:
     """Return quaternions w x y z (..., 4) of rotations that turn the z axis along vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True), -1, 0)
     down = z < -1 + 1e-12
-    found = np.stack(
-        [np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x), np.zeros_like(z)], axis=-1
-    )
+    w, about_x, about_y = np.where(down, 0.0, 1 + z), np.where(down, 1.0, -y), np.where(down, 0.0, x)
+    found = np.stack([w, about_x, about_y, np.zeros_like(z)], axis=-1)
     return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True)) + 0.0
 
 
@@ -112,27 +104,19 @@ class Marks:
         positions, turns = (each[:links] for each in shot.placed)  # rods of beams and loads have no marks
         scene, size = self.server.scene, self.scene.size
         if "frames" in self.shown:
-            axes = self._node(
-                "frames",
-                lambda at: scene.add_batched_axes(
-                    at, turns, positions, axes_length=0.1 * size, axes_radius=0.004 * size
-                ),
-            )
+            sizes = {"axes_length": 0.1 * size, "axes_radius": 0.004 * size}
+            axes = self._node("frames", lambda at: scene.add_batched_axes(at, turns, positions, **sizes))
             axes.batched_positions, axes.batched_wxyzs = positions.astype(np.float32), turns.astype(np.float32)
         if "center" in self.shown:
-            ball = unit("ball", 16)
-            vertices, color = (0.025 * size * ball.vertices).astype(np.float32), (0.95, 0.75, 0.1)
-            self._node(
-                "center", lambda at: scene.add_mesh_simple(at, vertices, ball.faces, color=color, **PLAIN)
-            ).position = shot.center
+            ball, looks = unit("ball", 16), {"color": (0.95, 0.75, 0.1), **PLAIN}
+            mesh = (0.025 * size * ball.vertices).astype(np.float32), ball.faces
+            self._node("center", lambda at: scene.add_mesh_simple(at, *mesh, **looks)).position = shot.center
         if "inertia" in self.shown:
-            bodies = [
-                (k, solid, AMBER) for k, link in enumerate(self.scene.robot.links) if (solid := ellipsoid_solid(link))
-            ]
+            solids = [(k, ellipsoid_solid(link), AMBER) for k, link in enumerate(self.scene.robot.links)]
+            bodies = [(k, solid, color) for k, solid, color in solids if solid is not None]
             if bodies:
-                self._node(
-                    "inertia", lambda at: Batch(self.server, at, bodies, level(self.scene, MAX_TRIANGLES)[0])
-                ).place(positions, turns)
+                around = level(self.scene, MAX_TRIANGLES)[0]
+                self._node("inertia", lambda at: Batch(self.server, at, bodies, around)).place(positions, turns)
         for name in ARROWS.keys() & self.shown:
             self._arrows(name, shot, positions[1:], turns[1:])
         for name, (line, points) in self._trails.items():
@@ -148,7 +132,8 @@ class Marks:
             outside = name.startswith("external")
             found = shot.external if outside else shot.reactions
             part = slice(0, 3) if name.endswith("moments") else slice(3, 6)
-            starts = positions if outside else positions + rotated(turns, self._joints)
+            joints = np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])  # in the axes of their links
+            starts = positions if outside else positions + rotated(turns, joints)
             vectors = None if found is None else rotated(turns, found[:, part])
         if starts is not None and vectors is not None:
             size = self.scene.size
@@ -156,10 +141,7 @@ class Marks:
             arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, or the largest when it is first shown.
-
-        Of external moments it is that of the weight at a lever arm.
-        """
+        """Return the force (N) or moment (N m) of a long arrow: the weight, at a lever arm, or the first largest."""
         if name in ("ground", "external"):
             return self.weight
         if name == "external moments":
@@ -167,11 +149,6 @@ class Marks:
         if name not in self._longest:
             self._longest[name] = float(np.nanmax(np.linalg.norm(vectors, axis=-1), initial=0.0)) or self.weight
         return self._longest[name]
-
-    @property
-    def _joints(self) -> Array:
-        """Points of the joints (L, 3) in the axes of their links."""
-        return np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -195,11 +172,8 @@ class Marks:
     def _line(self, name: str, points: Array) -> Any:
         pieces = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
         path = self.path + node("trails", name)
-        return (
-            self.server.scene.add_line_segments(path, pieces, self.color[:3], thickness=0.004 * self.scene.size)
-            if len(pieces)
-            else None
-        )
+        thick, add = 0.004 * self.scene.size, self.server.scene.add_line_segments
+        return add(path, pieces, self.color[:3], thickness=thick) if len(pieces) else None
 
     def _prolong(self, name: str, shot: Shot) -> None:
         line, points = self._trails[name]

@@ -14,9 +14,8 @@ from torsor.robot.robot import Robot
 from torsor.spatial import log_rotation, quaternion_exp
 from torsor.view.live.shots import Rest
 from torsor.view.scene import Scene
+from torsor.view.scene.scene import BENT, FAR, slider_range
 
-FAR = 1.0  # range of lengths without limits, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
 SWAYS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; of lengths, in sizes of the robot
 SHARE = 0.2  # of its range that a coordinate swings to each side
 CLOSED = 0.3  # of that swing, for closed loops, which soon reach the end of what can be assembled
@@ -109,21 +108,16 @@ class Posture:
         pairs = zip(self.robot.joints, self.robot.coordinates, strict=True)
         bends = any(joint.flexible is not None and slot.q.start <= index < slot.q.stop for joint, slot in pairs)
         reach = np.pi if unit == "rad" else (BENT if bends else FAR) * self.scene.size
-        low, high = float(self.robot.lower[index]), float(self.robot.upper[index])
-        low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
-        return min(low, start), max(high, start)
+        return slider_range(self.robot, index, start, reach)
 
     def move(self, values: list[float] | tuple[float, ...]) -> Rest:
         """Move the sliders; passive coordinates follow. What cannot be reached is shown as near as possible."""
-        kept = tuple(
-            float(np.clip(value if np.isfinite(value) else slide.start, slide.low, slide.high))
-            for value, slide in zip(values, self.slides, strict=True)
-        )
-        self.values = kept
+        pairs = [(v if np.isfinite(v) else slide.start, slide) for v, slide in zip(values, self.slides, strict=True)]
+        self.values = tuple(float(np.clip(value, slide.low, slide.high)) for value, slide in pairs)
         if self.robot.loops:
-            self._assemble(kept)
+            self._assemble(self.values)
         else:
-            self.q = self._positions(kept)
+            self.q = self._positions(self.values)
         return self.shot
 
     def _positions(self, values: tuple[float, ...]) -> Array:
@@ -144,18 +138,11 @@ class Posture:
         try:
             self.q, self.note = self.robot.closed.assemble(np.array(values), guess=self.q), ""
         except AssemblyError as error:
-            near = ", ".join(
-                f"{name} {value:.4g}" for name, value in zip(self.robot.active, error.q_active, strict=True)
-            )
+            pairs = zip(self.robot.active, error.q_active, strict=True)
+            near = ", ".join(f"{name} {value:.4g}" for name, value in pairs)
             self.q, self.note = error.q, f"The loops cannot be closed there. The nearest that can is shown: {near}."
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"
-
-    @property
-    def limited(self) -> list[bool]:
-        """Whether each slider has limits of its own."""
-        finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
-        return [slide.turn is None and bool(finite[slide.at]) for slide in self.slides]
 
     def sway(self, time: float) -> Rest:
         """Swing the coordinates about the first posture, each with a period of its own, as they are at ``time`` (s)."""
@@ -167,7 +154,8 @@ class Posture:
         return [self._positions(tuple(self._swung(time))) for time in times]
 
     def _swung(self, time: float) -> list[float]:
-        values, bounded = list[float](), self.limited
+        finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
+        values, bounded = list[float](), [slide.turn is None and finite[slide.at] for slide in self.slides]
         for k, slide in enumerate(self.slides):
             if not bounded[k] and any(bounded):  # a base that floats stays where it is
                 values.append(slide.start)

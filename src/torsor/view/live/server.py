@@ -1,6 +1,5 @@
 """The server of the viewer: on this machine alone unless told otherwise, for its own page alone, and never shared."""
 
-import contextlib
 import errno
 import io
 import ipaddress
@@ -10,24 +9,18 @@ import socket
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.resources import files
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
 from torsor.base.errors import ModelError, missing, warn
+from torsor.compiler.source import asset
 
 # The page that the viewer serves: viser's, with a script before it that spares browsers without a graphics card.
 HEAD = "<head>"
 _alone = threading.Lock()
-
-
-def with_script(page: str) -> str:
-    """Return a page with our script before all others; a page without a head as it is."""
-    script = files("torsor.view.live").joinpath("assets", "software.js").read_text(encoding="utf-8")
-    return page.replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
 
 
 @contextmanager
@@ -41,8 +34,9 @@ def own_page(viser: Any) -> Iterator[None]:
     def server(*arguments: Any, http_server_root: Path, **options: Any) -> Any:
         folder = Path(mkdtemp(prefix="torsor_view_"))
         shutil.copytree(http_server_root, folder, dirs_exist_ok=True)
-        page = folder / "index.html"
-        page.write_text(with_script(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page, script = folder / "index.html", asset("software.js", __package__)
+        text = page.read_text(encoding="utf-8").replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
+        page.write_text(text, encoding="utf-8")
         made = usual(*arguments, http_server_root=folder, **options)
         weakref.finalize(made, shutil.rmtree, folder, True)
         return made
@@ -71,13 +65,12 @@ def start(host: str, port: int) -> Any:
         import viser
     except ImportError:
         raise missing("the viewer needs viser", "view") from None
-    _check_host(host)
+    free = free_port(host, port)
     if not is_local(host):
         warn(
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
             "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
         )
-    free = free_port(host, port)
     with silence(), own_page(viser):  # viser prints a banner; the caller says the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None
@@ -86,7 +79,7 @@ def start(host: str, port: int) -> Any:
     return server
 
 
-@contextlib.contextmanager
+@contextmanager
 def silence() -> Iterator[None]:
     """Discard what viser prints: on standard output, and in notebooks, where Rich shows it below the cell."""
     from rich import get_console
@@ -95,21 +88,10 @@ def silence() -> Iterator[None]:
     before = console.quiet
     console.quiet = True
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
+        with redirect_stdout(io.StringIO()):
             yield
     finally:
         console.quiet = before
-
-
-def _check_host(host: str) -> None:
-    """Raise ModelError if nobody can listen on a host: viser would wait for ever."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.bind(address)
-    except (OSError, UnicodeError) as error:
-        fix = "give localhost, or an address of this machine"
-        raise ModelError(f"cannot listen on {host!r}: {error}", value=host, where="view", fix=fix) from None
 
 
 def is_local(host: str) -> bool:
@@ -121,10 +103,7 @@ def is_local(host: str) -> bool:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port of a host, from ``port`` on (0: any); a host that cannot be listened on is an error.
-
-    viser itself waits for ever where it finds none.
-    """
+    """Return the first free port of a host from ``port`` on (0: any), or ModelError: viser would wait for ever."""
     try:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from torsor.mechanism.mechanism import force_units
 from torsor.robot.robot import Robot
 from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline
-
-G = 9.81  # m/s^2, where the robot has no weight
 
 
 class Drives(NamedTuple):
@@ -27,50 +25,9 @@ class Drives(NamedTuple):
     residuals: Array | None = None
 
 
-class Shot(Protocol):
-    """One moment. Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and all links, in base axes."""
-
-    @property
-    def placed(self) -> tuple[Array, Array]:
-        """Positions and quaternions of the base and of the links."""
-
-    @property
-    def center(self) -> Array:
-        """The centre of mass (3,)."""
-
-    @property
-    def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, in the axes of the links."""
-
-    @property
-    def external(self) -> Array | None:
-        """Wrenches (L, 6) of the environment on links, in their axes."""
-
-    @property
-    def ground(self) -> Array | None:
-        """Points and forces of the ground (G, 6) in base axes; NaN where there is none."""
-
-    @property
-    def drives(self) -> Drives | None:
-        """The forces of the drives."""
-
-    @property
-    def energies(self) -> tuple[float, float]:
-        """Kinetic and potential energy (J)."""
-
-    @property
-    def closing(self) -> float | None:
-        """The largest error of closure (m, or 2 sin(angle/2)); None without loops."""
-
-
 def placed(poses: Array) -> tuple[Array, Array]:
     """Return positions (..., 3) and quaternions w x y z (..., 4) of poses (..., 4, 4)."""
     return poses[..., :3, 3], np.roll(to_quaternion(poses[..., :3, :3]), 1, axis=-1)
-
-
-def weight(robot: Robot) -> float:
-    """Return the weight (N) of a robot: the unit of arrows of forces."""
-    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
 
 
 def closing_error(robot: Robot, q: Array) -> Array:
@@ -81,12 +38,14 @@ def closing_error(robot: Robot, q: Array) -> Array:
 class Rest:
     """A robot that its drives hold still at positions ``q`` (nq,)."""
 
+    external = ground = None
+
     def __init__(self, scene: Scene, robot: Robot, q: Array):
         self.scene, self.robot, self.q = scene, robot, q
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
-        """Positions and quaternions of the base and of the links."""
+        """Positions (L + 1, 3) and quaternions w x y z (L + 1, 4) of the base and of the links, in base axes."""
         return placed(self.scene.poses(self.q))
 
     @property
@@ -108,11 +67,8 @@ class Rest:
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, if the drives can hold the robot."""
+        """Wrenches (L, 6) of parents on their links, in the axes of the links, if the drives can hold the robot."""
         return self._held("joint_wrenches")
-
-    external = None
-    ground = None
 
     @property
     def drives(self) -> Drives | None:
@@ -128,7 +84,7 @@ class Rest:
 
     @property
     def closing(self) -> float | None:
-        """The largest error of closure."""
+        """The largest error of closure (m, or 2 sin(angle/2)); None without loops."""
         return float(closing_error(self.robot, self.q)) if self.robot.loops else None
 
 
@@ -263,7 +219,7 @@ class Frame:
 
     @property
     def ground(self) -> Array | None:
-        """Points and forces of the ground (G, 6)."""
+        """Points and forces of the ground (G, 6) in base axes; NaN where there is none."""
         return None if self.film.ground is None else self._of(self.film.ground)
 
     @property
@@ -285,3 +241,7 @@ class Frame:
     def closing(self) -> float | None:
         """The largest error of closure."""
         return None if self.film.closing is None else float(self._of(self.film.closing))
+
+
+Shot = Rest | Frame
+"""One moment."""

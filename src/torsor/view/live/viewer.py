@@ -172,7 +172,9 @@ def show(
     viewer.play(play)
     notebook = _in_notebook()
     if open and notebook:
-        _show_below(viewer.url)
+        from IPython.display import IFrame, display
+
+        display(IFrame(viewer.url, width="100%", height=HEIGHT))
     elif open:
         webbrowser.open(viewer.url)
     interactive = notebook or hasattr(sys, "ps1") or bool(sys.flags.interactive)
@@ -186,11 +188,4 @@ def show(
 def _in_notebook() -> bool:
     """Return whether a notebook runs this: IPython with a kernel."""
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
-
-
-def _show_below(url: str) -> None:
-    from IPython.display import IFrame, display
-
-    display(IFrame(url, width="100%", height=HEIGHT))
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

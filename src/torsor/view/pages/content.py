@@ -21,6 +21,7 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
+from torsor.view.scene.scene import BENT, FAR, slider_range
 
 ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
 
@@ -71,13 +72,9 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     robot, tree = line.robot, scene.tree
     energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
-    content: dict[str, Any] = {
-        "title": line.title,
-        "times": numbers.add(line.times),
-        "poses": numbers.add(packed(poses)),
-        "com": numbers.add(scene.center_of_mass(line.q)),
-        "energy": numbers.add(energy),
-    }
+    content: dict[str, Any] = {"title": line.title, "times": numbers.add(line.times)}
+    content |= {"poses": numbers.add(packed(poses)), "com": numbers.add(scene.center_of_mass(line.q))}
+    content["energy"] = numbers.add(energy)
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
     light = robot.to(device="casadi")  # for few samples, compiling takes too long
@@ -171,10 +168,7 @@ def _affine(source: Array, vertices: Array) -> Array | None:
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
-    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
-
-    Shapes of the description have at most about ``triangles`` triangles in all.
-    """
+    """Return shapes and what is shown, with about ``triangles`` triangles of meshes, and a note if there were more."""
     visuals = [each for each in scene.shown if not each.solids]
     before = sum(len(each.surface.faces) for each in visuals)
     reduced = within([each.surface for each in visuals], triangles)
@@ -194,10 +188,8 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
         if body is not None:
             place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
             shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
-    note = (
-        f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles." if after < before else ""
-    )
-    return {"shapes": shapes.listed, "shown": shown}, note
+    note = f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles."
+    return {"shapes": shapes.listed, "shown": shown}, note if after < before else ""
 
 
 def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
@@ -214,8 +206,6 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
 
 FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
 CLOSING = ("closure_error", "closure_jacobian")
-FAR = 1.0  # how far lengths without limits can be moved, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
 NO_DRIVES = (
     "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
     'With robot.with_active(["..."]) there are sliders.'
@@ -232,22 +222,17 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     rates = units(robot)[1]
     scales = [1.0 if unit == "rad" else size for unit in rates]
     motors = {slot.v.start for slot in robot.motor_coordinates.values()}
-    bends = {
-        index
-        for joint, slot in zip(robot.joints, robot.coordinates, strict=True)
-        if joint.flexible is not None
-        for index in range(slot.v.start, slot.v.stop)
-    }
+    pairs = zip(robot.joints, robot.coordinates, strict=True)
+    bends = {k for joint, slot in pairs if joint.flexible is not None for k in range(slot.v.start, slot.v.stop)}
     moved = robot.active if robot.loops else names
     sliders = []
     for index, name in enumerate(names):
         if name in moved and index not in motors:
             place = positions.index(name) if name in positions else None
             reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
-            low, high = _range(robot, place, 0.0 if place is None else float(start[place]), reach)
-            sliders.append(
-                {"name": name, "unit": rates[index], "index": index, "position": place, "low": low, "high": high}
-            )
+            low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
+            where = {"name": name, "unit": rates[index], "index": index, "position": place}
+            sliders.append(where | {"low": low, "high": high})
     content: dict[str, Any] = {
         "sliders": sliders,
         "scales": scales,
@@ -263,13 +248,6 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         forces = [FORCES[rates[k]] for k in held]
         content["drives"] = {"names": [names[k] for k in held], "units": forces, "limits": limits, "at": held}
     return content, _module(robot) if sliders else ""
-
-
-def _range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
-    low = float(robot.lower[place]) if place is not None else -np.inf
-    high = float(robot.upper[place]) if place is not None else np.inf
-    low, high = min(low, start), max(high, start)
-    return (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
 
 
 def _module(robot: Robot) -> str:
@@ -348,25 +326,15 @@ def _listed(what: Any) -> list[tuple[str, Any]]:
 
 def _robot(scene: Scene, trails: Sequence[str] | None) -> dict[str, Any]:
     robot = scene.robot
-    frames = [
-        {"name": each.name, "link": robot.place(each.link).link, "pose": packed(each.pose).tolist()}
-        for each in robot.frames
-    ]
+    ends = [(each, robot.place(each.link).link) for each in robot.frames]
+    frames = [{"name": each.name, "link": link, "pose": packed(each.pose).tolist()} for each, link in ends]
     named = [(k, link) for k, link in enumerate(robot.links) if link.mass > 0] or list(enumerate(robot.links))
     labels = [{"link": k, "place": link.com.round(6).tolist(), "name": link.name} for k, link in named]
     places = _ends(robot) if trails is None else [_place(robot, each) for each in trails]
     for place in places:
         place["color"] = [round(value, 4) for value in palette(robot, place["link"])[:3]]
-    return {
-        "name": robot.name,
-        "size": scene.size,
-        "mass": robot.mass,
-        "links": list(robot.link_names),
-        "places": scene.places,
-        "frames": frames,
-        "labels": labels,
-        "trails": places,
-    }
+    about = {"name": robot.name, "size": scene.size, "mass": robot.mass, "links": list(robot.link_names)}
+    return about | {"places": scene.places, "frames": frames, "labels": labels, "trails": places}
 
 
 def _place(robot: Robot, name: str) -> dict[str, Any]:
@@ -407,15 +375,9 @@ def _view(
         low, high = low - way.min(axis=0), high - way.max(axis=0)
     same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
-    forces = [
-        numbers.read(each[kind])[..., 3:]
-        for each in actors
-        for kind in ("reactions", "external", "ground")
-        if kind in each
-    ]
-    moments = [
-        numbers.read(each[kind])[..., :3] for each in actors for kind in ("reactions", "external") if kind in each
-    ]
+    kinds = [(each, kind) for each in actors for kind in ("reactions", "external", "ground") if kind in each]
+    forces = [numbers.read(each[kind])[..., 3:] for each, kind in kinds]
+    moments = [numbers.read(each[kind])[..., :3] for each, kind in kinds if kind != "ground"]
     return {
         "up": up.tolist(),
         "ground": 0.0 if bottom > -SUNK * size else bottom,

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,12 @@ from numpy.typing import ArrayLike
 from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
 from torsor.base.files import replacing
+from torsor.compiler.source import asset
 from torsor.view.pages.content import content
 
 SCRIPTS = (
-    "math",
-    "data",
-    "surfaces",
-    "renderer",
-    "camera",
-    "ground",
-    "closing",
-    "beams",
-    "actors",
-    "stage",
-    "chart",
-    "panel",
-    "app",
+    *("math", "data", "surfaces", "renderer", "camera", "ground", "closing"),
+    *("beams", "actors", "stage", "chart", "panel", "app"),
 )
 TRIANGLES = 40_000  # of the meshes of a robot
 RATE = 60.0  # samples a second of a motion
@@ -100,9 +89,9 @@ def page(
     found = content(what, q, float(rate), triangles, trails, meshes)
     names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
     heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
-    script = "(() => {\n'use strict';\n" + "".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"
     modules = [text + _connection(actor, text) for actor, text in found.modules.items()]
-    style = _asset("page.css")
+    style = asset("page.css", __package__)
     policy = POLICY.format(scripts=" ".join(map(_digest, [script, *modules])), style=_digest(style))
     places = {
         "POLICY": policy,
@@ -115,15 +104,11 @@ def page(
         "SCRIPT": script,
         "MODULES": "\n".join(f'<script type="module">{text}</script>' for text in modules),
     }
-    html = re.sub("@([A-Z]+)@", lambda place: places[place[1]], _asset("page.html"))
+    html = re.sub("@([A-Z]+)@", lambda place: places[place[1]], asset("page.html", __package__))
     made = Page(heading, html, height)
     if path is not None:
         made.save(path)
     return made
-
-
-def _asset(name: str) -> str:
-    return files("torsor.view.pages").joinpath("assets", name).read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
 def _digest(text: str) -> str:
@@ -147,6 +132,5 @@ def _subtitle(data: dict[str, Any]) -> str:
     robots, actors = data["robots"], data["actors"]
     links = " and ".join(dict.fromkeys(f"{len(each['links'])} links" for each in robots[:2]))
     moving = sum("times" in each for each in actors)
-    if not moving:
-        return f"{links}. Drag to turn, right drag to move, wheel to zoom."
-    return f"{links}, {moving} motion{'s' if moving > 1 else ''}. Drag to turn, right drag to move, wheel to zoom."
+    motions = f", {moving} motion{'s' if moving > 1 else ''}" if moving else ""
+    return f"{links}{motions}. Drag to turn, right drag to move, wheel to zoom."

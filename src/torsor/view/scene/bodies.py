@@ -185,11 +185,8 @@ def joint_mark(robot: Mechanism, index: int, radius: float) -> Solid | None:
         return ball(1.6 * radius, joint.frame)
     if joint.type in ("revolute", "continuous", "helical"):
         return Solid("cylinder", joint.frame, np.array([1.6, 1.6, 4.0]) * radius)
-    return (
-        Solid("box", joint.frame, np.full(3, 3 * radius))
-        if joint.type == "prismatic"
-        else ball(1.6 * radius, joint.frame)
-    )
+    box = Solid("box", joint.frame, np.full(3, 3 * radius))
+    return box if joint.type == "prismatic" else ball(1.6 * radius, joint.frame)
 
 
 def _is_step(robot: Mechanism, index: int) -> bool:
@@ -214,12 +211,6 @@ def ellipsoid_solid(link: Link) -> Solid | None:
         return None
     axes = axes if np.linalg.det(axes) > 0 else -axes
     return Solid("ball", make_pose(axes, link.com), np.sqrt(squares))
-
-
-def ellipsoid(link: Link) -> Triangles | None:
-    """Return the surface of ``ellipsoid_solid``, or None."""
-    solid = ellipsoid_solid(link)
-    return None if solid is None else surface_of(solid)
 
 
 SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints

@@ -88,10 +88,8 @@ def unit(shape: str, around: int) -> Triangles:
 def level(scene: Scene, most: int) -> tuple[int, int]:
     """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles."""
     for each in LEVELS:
-        counts = (
-            len(unit(solid.shape, each[shown.kind == "bone"]).faces) for shown in scene.shown for solid in shown.solids
-        )
-        if sum(counts) <= most:
+        solids = ((solid, each[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
+        if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= most:
             return each
     return LEVELS[-1]
 

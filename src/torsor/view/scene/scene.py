@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,23 +13,13 @@ from torsor.base.errors import ModelError, warn
 from torsor.base.scenes import Color, Solid, Thing
 from torsor.formats.meshes.mesh_files import Painted, read_painted
 from torsor.formats.meshes.triangles import Triangles, capsule, joined
-from torsor.mechanism import Link, Mechanism, Shape, Visual
+from torsor.mechanism import Mechanism, Shape, Visual
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.simulation.timeline import Timeline
 from torsor.spatial import make_pose
-from torsor.view.scene.bodies import (
-    Beam,
-    ball,
-    beams,
-    bone_radius,
-    bones,
-    ellipsoid_solid,
-    is_beam,
-    joint_mark,
-    size_of,
-    surface_of,
-)
+from torsor.view.scene import bodies
+from torsor.view.scene.bodies import Beam, bone_radius, is_beam, surface_of
 
 COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
 GROUND = (0.6, 0.62, 0.65, 0.4)
@@ -38,18 +27,12 @@ SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
 
 
 def showing_shapes(robot: Robot) -> Robot:
-    """Return the robot with its collision shapes as visuals.
-
-    A mesh is drawn as it is, not as its convex hull.
-    """
+    """Return the robot with its collision shapes as visuals; a mesh is drawn as it is, not as its convex hull."""
     if not any(link.shapes for link in (robot.base, *robot.links)):
         fix = "load a file with collision geometry, or leave --collision out"
         raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
-    return replace(robot, base=_shapes_shown(robot.base), links=tuple(map(_shapes_shown, robot.links)))
-
-
-def _shapes_shown(link: Link) -> Link:
-    return replace(link, visuals=tuple(map(_visual, link.shapes)))
+    base, *links = (replace(link, visuals=tuple(map(_visual, link.shapes))) for link in (robot.base, *robot.links))
+    return replace(robot, base=base, links=tuple(links))
 
 
 def _visual(shape: Shape) -> Visual:
@@ -82,6 +65,17 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     return np.clip(tree.neutral(), tree.lower, tree.upper)
 
 
+FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
+BENT = 0.05  # the same of deflections of flexible links, which are small
+
+
+def slider_range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
+    """Return the range of a slider about ``start``: the limits of the position ``place``, or ``reach`` without any."""
+    low, high = (-np.inf, np.inf) if place is None else (float(robot.lower[place]), float(robot.upper[place]))
+    low, high = (low if np.isfinite(low) else start - reach), (high if np.isfinite(high) else start + reach)
+    return min(low, start), max(high, start)
+
+
 def upwards(robot: Mechanism) -> Array:
     """Return the direction up (3,): against gravity; of a slope, the axis beside it; z without gravity.
 
@@ -105,21 +99,8 @@ REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 FARTHEST = 1e9  # m: graphics cards count in single precision
 LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
-IMPLAUSIBLE = (
-    4.0  # length of an ellipsoid of inertia, in lengths of the rods of its link: above, it is no picture of it
-)
+IMPLAUSIBLE = 4.0  # length of an ellipsoid of inertia in lengths of its link's rods, above which it is not drawn
 LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
-
-
-class Mover(Protocol):
-    """Places beside the links that surfaces are fixed to: rods of a beam that bends, a box between two hands."""
-
-    @property
-    def count(self) -> int:
-        """Number of places."""
-
-    def poses(self, links: Array, q: Array) -> Array:
-        """Return poses (..., count, 4, 4) from those of base and links (..., L + 1, 4, 4) and positions (..., nq)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +137,8 @@ class Shown:
 class Scene:
     """The surfaces of a robot. ``of`` makes a scene of a robot, parallel ones included.
 
+    ``movers`` have places beside those of the links: rods of beams that bend, things that are carried.
+
     Links with shapes are drawn as their file describes them. A link without shapes is drawn from its numbers: rods
     between its joints, and the ellipsoid that has its mass and inertia. Flexible links are drawn as they bend.
 
@@ -167,16 +150,13 @@ class Scene:
 
     robot: Robot
     shown: tuple[Shown, ...]
-    movers: tuple[Mover, ...] = ()
+    movers: tuple[Beam | Carried, ...] = ()
 
     @classmethod
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
-        """Return the scene of a robot; ``meshes=False`` draws links with meshes as if they had no shapes.
-
-        ``things`` are drawn beside it.
-        """
+        """Return the scene of a robot and ``things``; ``meshes=False`` draws meshes as if links had no shapes."""
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
-        bent = tuple(beams(tree))
+        bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
         fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
         return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
@@ -189,7 +169,7 @@ class Scene:
     @cached_property
     def size(self) -> float:
         """A length (m) typical of the robot, for the sizes of arrows and marks."""
-        return size_of(self.robot)
+        return bodies.size_of(self.robot)
 
     @cached_property
     def tree(self) -> Robot:
@@ -243,10 +223,7 @@ def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
 
 
 def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
-    """Return the surfaces of a shape with their colours, and the solid that it is, if it is one.
-
-    A shape too large to draw is an error.
-    """
+    """Return the surfaces of a shape with colours, and the solid that it is, if it is one; too large is an error."""
     with np.errstate(over="ignore", invalid="ignore"):
         found = _shape(visual)
     for surface, _, _ in found:
@@ -270,7 +247,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
     if visual.shape == "box":
         solid = Solid("box", visual.pose, np.array(visual.size))
     elif visual.shape == "sphere":
-        solid = ball(visual.size[0], visual.pose)
+        solid = bodies.ball(visual.size[0], visual.pose)
     elif visual.shape == "ellipsoid":
         solid = Solid("ball", visual.pose, np.array(visual.size))
     else:
@@ -300,12 +277,13 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
     link = robot.base if index < 0 else robot.links[index]
-    rods = bones(robot, index, radius if index >= 0 else radius / 2)
-    mark = joint_mark(robot, index, radius) if index >= 0 else None
-    body = ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
+    rods = bodies.bones(robot, index, radius if index >= 0 else radius / 2)
+    mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
+    body = bodies.ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
     if body is not None and rods:
         volume = 4 / 3 * np.pi * float(body.size.prod())
-        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * _extent(surface_of(*rods)):
+        extent = float(np.ptp(surface_of(*rods).vertices, axis=0).max())
+        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * extent:
             body = None  # inertias of many files are those of much larger bodies, which would hide the robot
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
@@ -313,10 +291,6 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
         yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
     if body is not None:
         yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
-
-
-def _extent(surface: Triangles) -> float:
-    return float(np.ptp(surface.vertices, axis=0).max())
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
@@ -344,14 +318,18 @@ G = 9.81  # m/s^2, where the robot has no weight
 LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
 
 
+def weight(robot: Mechanism) -> float:
+    """Return the weight (N) of a robot: the unit of arrows of forces."""
+    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
+
+
 def arrows(line: Timeline, scene: Scene) -> Array | None:
     """Return arrows (T, n, 7) of a motion: start and vector (m) in base axes, then 1 for forces of the ground, else 0.
 
     Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
     no arrow, None no force at all.
     """
-    weight = line.robot.mass * (float(np.linalg.norm(line.robot.gravity)) or G) or 1.0
-    scale = LONG * scene.size / weight
+    scale = LONG * scene.size / weight(line.robot)
     if line.ground is not None:
         parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
     elif line.external is not None and line.external[..., 3:].any():

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import real_numbers
-from torsor.compiler.cuda.card import H200, WARP, Card
-from torsor.compiler.cuda.device import Launch
+from torsor.compiler.cuda.card import H200, WARP
+from torsor.compiler.cuda.device import Device, Launch
 from torsor.compiler.cuda.layout import PHASES, PROCESSOR
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.target import host
 
 
-class ProcessorDevice:
+class ProcessorDevice(Device):
     """A card whose threads run one after the other on this machine, with arrays of NumPy."""
 
-    form, xp = PROCESSOR, np
-    card: Card = H200
+    form, card = PROCESSOR, H200
+
+    def __init__(self) -> None:
+        super().__init__(np)
 
     def number(self) -> int:
         """Return 0: there is one."""
