@@ -194,8 +194,7 @@ class Subject:
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
         found: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
-        if len(result.parts) > 1:
-            found |= {f"objective.{part.title}": part.weighted for part in result.parts}
+        found |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
         found |= {name: result.numbers[name] for name in result.problem.shared}
         names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
         found |= {name: getattr(result, name) for name in names}
