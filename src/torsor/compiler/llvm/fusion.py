@@ -71,9 +71,10 @@ def fused(program: Program) -> Program:
 def _users(program: Program) -> list[int]:
     """Return how many operations and results take each value."""
     users = [0] * len(program.operations)
-    for operation in program.operations:
-        for argument in operation.taken:
-            users[argument] += 1
+    for code, arguments, _ in program.operations:
+        if code != ca.OP_INPUT:
+            for argument in arguments:
+                users[argument] += 1
     for index, places in program.targets.items():
         if index is not None:
             users[index] += len(places)
