@@ -20,18 +20,7 @@ from torsor.human.body.person import person_of
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
 from torsor.human.contact.support import Standing
 from torsor.human.terms.feet import contacts
-from torsor.human.terms.forces import (
-    Balance,
-    Effort,
-    HandBalance,
-    HandEffort,
-    HandTorques,
-    HandTrunk,
-    LegPeaks,
-    LimbTorques,
-    Torques,
-    TrunkTorques,
-)
+from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.places import rail_constraints
 from torsor.human.terms.problem import HumanProblem
@@ -39,7 +28,7 @@ from torsor.motion import MotionError, MotionProblem, MotionResult, Phase, Posit
 from torsor.motion.results.solution import time_of
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
 NAMED = 4  # joints that a message names at most
@@ -247,14 +236,20 @@ class TaskSettings:
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
+        driven = ground | {"moving": self.moving}
+        if hands is not None:
+            ground, driven = (each | {"hands": hands, "seconds": self.duration} for each in (ground, driven))
+            trunk = self.mean_trunk if trunk is None else trunk
+        torques: list[Constraint] = [(Torques if trunk is None else LimbTorques)(**driven, name="torques")]
+        if trunk is not None:
+            torques.append(TrunkTorques(trunk=trunk, **ground, name="trunk strength"))
         model, numbers = shared_model(body)
         lower, upper = Habits(ranges).bounds(body, list(self.moving), 0.0, False)
-        effort, balance, torques = self._forces(ground, trunk, hands)
         constraints: list[Constraint | Ends] = [
             *ends,
             Positions(lower=lower, upper=upper, hull=True, name="ranges"),
             *torques,
-            balance,
+            Balance(**ground, name="balance"),
             *contacts(body, support, SLACK, SLIP),
             *([] if support.rails is None else rail_constraints(ground, support.rails, on_rails)),
             *aims,
@@ -264,7 +259,7 @@ class TaskSettings:
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
             [
-                effort,
+                Effort(**driven, name="effort"),
                 Posture(body=body, moving=self.moving, scale=posture, name="posture"),
                 *([LegPeaks(**ground, weight=peak, name="peak moments")] if peak else []),
             ],
@@ -278,25 +273,3 @@ class TaskSettings:
             first=guess[0],
             last=guess[1],
         )
-
-    def _forces(
-        self, ground: dict[str, Any], trunk: TrunkStrength | None, hands: HandForces | None
-    ) -> tuple[Cost, Constraint, list[Constraint]]:
-        """Return effort, balance and limits of torques, with the strength of the trunk and forces on the hands."""
-        driven = {**ground, "moving": self.moving}
-        if hands is not None:
-            acting: dict[str, Any] = {"hands": hands, "seconds": self.duration}
-            trunk = self.mean_trunk if trunk is None else trunk
-            return (
-                HandEffort(**driven, **acting, name="effort"),
-                HandBalance(**ground, **acting, name="balance"),
-                [
-                    HandTorques(**driven, **acting, name="torques"),
-                    HandTrunk(trunk=trunk, **ground, **acting, name="trunk strength"),
-                ],
-            )
-        limits: list[Constraint] = [Torques(**driven, name="torques")]
-        if trunk is not None:
-            back = TrunkTorques(trunk=trunk, **ground, name="trunk strength")
-            limits = [LimbTorques(**driven, name="torques"), back]
-        return Effort(**driven, name="effort"), Balance(**ground, name="balance"), limits

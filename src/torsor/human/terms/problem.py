@@ -3,17 +3,16 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
-import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.body.loads import Backpack, Box, hand_wrenches
-from torsor.human.contact.contact_forces import RAILS, REACTIONS, contact_forces, ground_reaction, loaded
+from torsor.human.contact.contact_forces import RAILS, REACTIONS, ground_reaction
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.support import Foot, Sitting
-from torsor.human.terms.forces import Grounded, Handled
+from torsor.human.terms.forces import Grounded
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import MotionProblem, MotionResult, Node
 from torsor.motion.terms.term import Constraint, Rows
@@ -109,8 +108,8 @@ class _Sampled(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows, labelled by their indices."""
-        contact, parts = contact_forces(node), dict[str, ca.SX]()
-        parts["torques"] = contact.torques
+        contact = self.contact(node)
+        parts = {"torques": contact.torques}
         for side in SIDES:
             wrench = contact.feet[side]
             parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
@@ -123,21 +122,10 @@ class _Sampled(Grounded, Constraint):
         return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _HandSampled(Handled, _Sampled):
-    """The same with forces on the hands."""
-
-    def rows(self, node: Node) -> Rows:
-        """Return the rows, labelled by their indices."""
-        return super().rows(loaded(node))
-
-
 def _sampler(term: Grounded) -> _Sampled:
     """Return the samples' term for the body, the support and the hands' forces of another term."""
-    own: dict[str, Any] = {name: getattr(term, name) for name in ("body", "support", "friction", "strength")}
-    if isinstance(term, Handled):
-        return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
-    return _Sampled(**own)
+    names = ("body", "support", "friction", "strength", "hands", "seconds")
+    return _Sampled(**{name: getattr(term, name) for name in names})
 
 
 def sampled(result: MotionResult, s: Array) -> Samples:
@@ -227,8 +215,8 @@ class HumanProblem(MotionProblem):
 
 def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
     """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero without any."""
-    term = grounded_term(problem)
-    return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
+    hands = grounded_term(problem).hands
+    return np.zeros((len(times), len(SIDES), 3)) if hands is None else hands.at(times)
 
 
 def hand_forces(solution: Any, s: Array) -> Array:
