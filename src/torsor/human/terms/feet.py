@@ -1,7 +1,8 @@
 """Constraints of the feet: points in stance do not move, and all other points stay above the ground."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
@@ -24,7 +25,7 @@ from torsor.human.contact.contact_forces import (
 from torsor.human.contact.schedule import Step, Walk
 from torsor.human.contact.stairs import Edge, edges
 from torsor.human.contact.support import FORE, WHOLE, Foot, Stance, Support
-from torsor.human.terms.forces import ARM, LEAST, Grounded
+from torsor.human.terms.forces import ARM, LEAST, Grounded, at_least
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import Node, Number, Phase
 from torsor.motion.terms.term import TOUCHING, Constraint, Rows
@@ -88,6 +89,7 @@ class Flight(Grounded, Constraint):
 
 
 AXES = "xyz"
+POINTS = ("heel", "ball", "toe")
 PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
 STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and its place on the ground
 CLEARANCE = VectorLayout(local=3, height=1)
@@ -114,21 +116,15 @@ class Stands(Constraint):
     axes: str = AXES
     is_relative: bool = False  # to a heel whose place is a variable
 
-    def _places(self) -> Array:
-        """Return the places (points, 3) of the points: those of a flat foot."""
-        side, (x, z) = self.stance.side, self.stance.heel
-        heel = landmark(self.body, f"{side}_heel")
-        at = [landmark(self.body, f"{side}_{point}") - heel for point, _ in self.stance.points]
-        return np.asarray(np.array(at) + np.array([x, self.stance.height, z]))
-
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return for each point its position on the link and its place on the ground (K, 6)."""
-        return {
-            f"{self.title}: {point}": STANCE.pack(
-                len(s), local=_local(self.body, f"{self.stance.side}_{point}")[1], place=place
-            )
-            for (point, _), place in zip(self.stance.points, self._places(), strict=True)
-        }
+        """Return for each point its position on the link and its place under a flat foot (K, 6)."""
+        side, (x, z), found = self.stance.side, self.stance.heel, dict[str, Array]()
+        for point, _ in self.stance.points:
+            local = _local(self.body, f"{side}_{point}")[1]
+            place = landmark(self.body, f"{side}_{point}") - landmark(self.body, f"{side}_heel")
+            place = place + np.array([x, self.stance.height, z])
+            found[f"{self.title}: {point}"] = STANCE.pack(len(s), local=local, place=place)
+        return found
 
     def rows(self, node: Node) -> Rows:
         """Return the distances of the points from their places, then their velocities."""
@@ -167,7 +163,7 @@ class Clears(Constraint):
         given = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
         pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
         row = 10 * (pose[1, :3] @ given["local"] + pose[1, 3] - given["height"])
-        return Rows(row, np.zeros(1), np.full(1, np.inf), (f"height of {self.side} {self.point}",))
+        return at_least(0.0, {f"height of {self.side} {self.point}": row})
 
 
 def contacts(
@@ -189,28 +185,24 @@ def contacts(
     points are at most ``below`` (m) under the ground, by default ``slack``; ``floor`` has {side: height (m)} of the
     ground, 0 by default. Names begin with the ``prefix``.
     """
-    found: list[Constraint] = []
-    names = list[str]()
+    found, counts = list[Constraint](), Counter[str]()
+    bands: dict[str, Any] = {"slack": slack, "slip": slip, "axes": placed, "is_relative": is_relative}
     for stance in support.stances:
-        during = (stance.first, stance.last)
-        part = PARTS.get(stance.points, stance.points[0][0])
-        again = sum(each.startswith(f"{stance.side} {part} stands") for each in names)
-        names.append(f"{stance.side} {part} stands" + (f", {again + 1}" if again else ""))
+        name = f"{prefix}{stance.side} {PARTS.get(stance.points, stance.points[0][0])} stands"
+        counts[name] += 1
+        name += f", {counts[name]}" if counts[name] > 1 else ""
         held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
-        stance = stance._replace(points=tuple((point, own) for point, own in held if own))
-        stands = Stands(body=body, stance=stance, slack=slack, slip=slip, axes=placed, during=during)
-        found.append(replace(stands, is_relative=is_relative, name=prefix + names[-1]))
-    height = -slack if below is None else -below
+        own = stance._replace(points=tuple((point, own) for point, own in held if own))
+        found.append(Stands(body=body, stance=own, during=(stance.first, stance.last), name=name, **bands))
     for side in SIDES:
-        for point in ("heel", "ball", "toe"):
+        height = (-slack if below is None else -below) + (floor or {}).get(side, 0.0)
+        for point in POINTS:
             for k, during in enumerate(support.free(side, point)):
                 name = f"{prefix}{side} {point} above the ground" + (f", {k + 1}" if k else "")
-                own = height + (floor or {}).get(side, 0.0)
-                found.append(Clears(body=body, side=side, point=point, height=own, during=during, name=name))
+                found.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
     return found
 
 
-POINTS = ("heel", "ball", "toe")
 SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
 ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
 FINER = 3  # moments at which edges are checked, for each node
@@ -239,33 +231,27 @@ class ClearsEdge(Constraint):
 
     def data(self, s: Array) -> Mapping[str, Array]:
         """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
-        local = {f"{point} local": self.body.place(f"{self.side}_{point}").pose[:3, 3] for point in POINTS}
+        local = {f"{point} local": _local(self.body, f"{self.side}_{point}")[1] for point in POINTS}
         edge = np.array([self.edge.z, self.edge.y])
         return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
 
     def rows(self, node: Node) -> Rows:
         """Return the distances beyond the least one (dm): of the points of the sole, then of its parts."""
         given = EDGE.unpack(node.data(self.title, EDGE.size))
-        rounding = given["round"]
-        at = {point: self._place(node, point, given[f"{point} local"]) - given["edge"] for point in POINTS}
-        rows, labels = list[ca.SX](), list[str]()
+        rounding, at, rows = given["round"], dict[str, ca.SX](), dict[str, ca.SX]()
+        for point in POINTS:
+            pose = node.pose(_local(self.body, f"{self.side}_{point}")[0])
+            whole = pose[:3, :3] @ given[f"{point} local"] + pose[:3, 3]
+            at[point] = ca.vertcat(whole[2], whole[1]) - given["edge"]
         for point, place in at.items():
-            rows.append(_larger(-self.edge.ahead * place[0], place[1], rounding))
-            labels.append(f"{self.side} {point}")
+            rows[f"{self.side} {point}"] = _larger(-self.edge.ahead * place[0], place[1], rounding)
         for back, front in SOLE_SEGMENTS:
             a, b = at[back], at[front]
             way = b - a
             below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
-            rows.append(_larger(_larger(a[0], -b[0], rounding), below, rounding))
-            labels.append(f"sole of {self.side} {back} to {front}")
-        margins = 10 * (ca.vertcat(*rows) - given["clear"])
-        return Rows(margins, np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
-
-    def _place(self, node: Node, point: str, local: ca.SX) -> ca.SX:
-        """Return the place (z, y) of a point of the foot."""
-        pose = node.pose(self.body.link_names[self.body.place(f"{self.side}_{point}").link])
-        at = pose[:3, :3] @ local + pose[:3, 3]
-        return ca.vertcat(at[2], at[1])
+            row = _larger(_larger(a[0], -b[0], rounding), below, rounding)
+            rows[f"sole of {self.side} {back} to {front}"] = row
+        return at_least(0.0, {name: 10 * (row - given["clear"]) for name, row in rows.items()})
 
 
 def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
@@ -279,17 +265,16 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
     They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands; after that
     it is over its tread, lower by ``slack`` (m) at most.
     """
-    late = 1.0 - swing
-    own: dict[str, Any] = {"body": body, "side": side, "clear": clear, "during": (step.toe_off + swing, late)}
-    found: list[Constraint] = [
-        ClearsEdge(**own, edge=edge, name=f"{side} foot, edge {k}")
-        for k, edge in enumerate(edges(step, Foot.of(body)), 1)
+    foot: dict[str, Any] = {"body": body, "side": side}
+    passed = foot | {"clear": clear, "during": (step.toe_off + swing, 1.0 - swing)}
+    landed = foot | {"height": step.rise - slack, "during": (1.0 - swing, 1.0)}
+    return [
+        *(
+            ClearsEdge(**passed, edge=edge, name=f"{side} foot, edge {k}")
+            for k, edge in enumerate(edges(step, Foot.of(body)), 1)
+        ),
+        *(Clears(**landed, point=point, name=f"{side} {point} over its tread") for point in POINTS),
     ]
-    for point in POINTS:
-        name = f"{side} {point} over its tread"
-        low = step.rise - slack
-        found.append(Clears(body=body, side=side, point=point, height=low, during=(late, 1.0), name=name))
-    return found
 
 
 # Constraints of feet that share the ground's force: pressure within the soles, friction, and bounds of the sharing.
