@@ -72,27 +72,20 @@ def lifting(
     loaded = box.on(task.body)
     held: dict[str, Any] = {"body": loaded, "box": box}
     (low, near), (high, far) = places
+    first, last = held | {"at": 0.0, "name": "box at the start"}, held | {"at": 1.0, "name": "box at the end"}
+    aims: list[Constraint] = [BoxAt(**first, height=low, ahead=near), BoxAt(**last, height=high, ahead=far)]
     if angle:
-        aside, ahead = near * math.sin(angle), near * math.cos(angle)
-        aims: list[Constraint] = [
-            BoxFacing(**held, place=(aside, low, ahead), turn=angle, at=0.0, name="box at the start"),
-            BoxFacing(**held, place=(0.0, high, far), at=1.0, name="box at the end"),
-            BoxGripped(**held, name="box level"),
-        ]
-    else:
-        aims = [
-            BoxAt(**held, height=low, ahead=near, at=0.0, name="box at the start"),
-            BoxAt(**held, height=high, ahead=far, at=1.0, name="box at the end"),
-            BoxLevel(**held, name="box level"),
-        ]
+        start = (near * math.sin(angle), low, near * math.cos(angle))
+        aims = [BoxFacing(**first, place=start, turn=angle), BoxFacing(**last, place=(0.0, high, far))]
     aims += [
+        (BoxGripped if angle else BoxLevel)(**held, name="box level"),
         BoxClears(**held, depth=positive(depth, "lift", "depth"), name="box clear of the body"),
         ChestLean(most=lean, name="lean of the chest"),
     ]
-    first, last = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
+    guess = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
     support = Standing(hips_apart(task.body) if width is None else width)
     ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return task.problem(support, aims, ends, (first, last), body=loaded, load=box, trunk=trunk)
+    return task.problem(support, aims, ends, guess, body=loaded, load=box, trunk=trunk)
 
 
 ITERATIONS = 120  # of one lift: a feasible motion is found sooner, an infeasible one is given up
@@ -132,9 +125,8 @@ def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float
         else:
             most = mass
         if best is None and most < within:
-            found_text = f"not even {most:.3g} kg can be lifted"
             fix = "another place of the box, more time, or a stronger person"
-            raise ModelError(found_text, where="largest lift", fix=fix)
+            raise ModelError(f"not even {most:.3g} kg can be lifted", where="largest lift", fix=fix)
         mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
     return LargestLift(least, best, most)
 
@@ -168,7 +160,8 @@ def pushing(
         >>> problem.name, [each.title for each in problem.conditions][-1]
         ('push', 'left hand at the handle')
     """
-    return _exerting("push", -1.0, body, force, height, ahead, duration, grip, trunk, frozen, points, nodes)
+    task = TaskSettings("push", checked_body(body, "push"), duration, points, nodes, True, frozen)
+    return _exerting(task, -1.0, force, height, ahead, grip, trunk)
 
 
 def pulling(
@@ -190,28 +183,32 @@ def pulling(
         >>> pulling(force=80.0).name
         'pull'
     """
-    return _exerting("pull", 1.0, body, force, height, ahead, duration, grip, trunk, frozen, points, nodes)
+    task = TaskSettings("pull", checked_body(body, "pull"), duration, points, nodes, True, frozen)
+    return _exerting(task, 1.0, force, height, ahead, grip, trunk)
 
 
 def _exerting(
-    name: str,
+    task: TaskSettings,
     sign: float,
-    body: Robot | None,
     force: float | HandForces,
     height: float,
     ahead: float,
-    duration: float,
     grip: float,
     trunk: TrunkStrength | None,
-    frozen: Mapping[str, float] | None,
-    points: int,
-    nodes: int,
 ) -> MotionProblem:
-    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands."""
-    task = TaskSettings(name, checked_body(body, name), duration, points, nodes, True, frozen)
+    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands.
+
+    Raise ModelError for a handle that no hand reaches: farther from the heels than the body with raised arms.
+    """
+    name, body = task.name, task.body
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2
-    _check_handle(task.body, y, z, half, name)
+    shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
+    reach = float(2 * shoulder - knuckles - heel)
+    if math.hypot(y, z) > reach or half > reach:
+        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
+        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
+        raise ModelError(found, where=name, allowed=allowed, fix="give its place in metres")
     if isinstance(force, HandForces):
         hands = force
         if not np.allclose(hands.right * [-1, 1, 1], hands.left):
@@ -219,26 +216,15 @@ def _exerting(
             raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
     else:
         size = number(force, name, "force", above=0.0, most=STRONGEST)
-        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * duration)
+        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * task.duration)
     if trunk is not None:
         instance_of(trunk, TrunkStrength, name, "trunk", allowed="a torsor.human.TrunkStrength")
-    aims: list[Any] = [
-        Placed(body=task.body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
+    aims = [
+        Placed(body=body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
         for side, x in zip(SIDES, (-half, half), strict=True)
     ]
-    guess = crouching(task.body, y, z, LEAN)
-    ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    return task.problem(Standing(hips_apart(task.body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
-
-
-def _check_handle(body: Robot, y: float, z: float, half: float, where: str) -> None:
-    """Raise ModelError for a handle that no hand reaches: farther from the heels than the body with raised arms."""
-    shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
-    reach = float(2 * shoulder - knuckles - heel)
-    if math.hypot(y, z) > reach or half > reach:
-        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
-        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
-        raise ModelError(found, where=where, allowed=allowed, fix="give its place in metres")
+    guess, ends = crouching(body, y, z, LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    return task.problem(Standing(hips_apart(body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
 
 
 POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
@@ -275,8 +261,7 @@ def reaching(
     aims = [Placed(body=task.body, frame=frame, place=(x, y, z), at=1.0, name=name)]
     first = task.posture(standing(task.body))
     ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
-    idle = {f"{side}_{name}": range_ for side in SIDES if side != hand for name, range_ in IDLE.items()}
-    support, ranges = Standing(hips_apart(task.body)), {**RANGES, **idle}
-    return task.problem(
-        support, aims, ends, (first, first), ranges=ranges, posture=POSTURE, relax_aims_first=True, hands=hands
-    )
+    other = SIDES[1 - SIDES.index(hand)]
+    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE.items()}}
+    more: dict[str, Any] = {"posture": POSTURE, "relax_aims_first": True, "hands": hands}
+    return task.problem(Standing(hips_apart(task.body)), aims, ends, (first, first), ranges=ranges, **more)

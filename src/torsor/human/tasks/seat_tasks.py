@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,31 +51,36 @@ def standing_up(
         ('stand-up', 1.5)
     """
     task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
-    weight = number(peak, "stand-up", "peak", least=0.0)
-    legs = sitting(task.body, positive(seat, "stand-up", "seat"), "stand-up")
-    first, last = task.posture(both(LAP) | legs), task.posture(standing(task.body))
-    back = -legs["tz"]
-    support = Sitting(hips_apart(task.body), height=seat, back=back, share=share, off=off, rails=rails)
-    place = (0.0, seat + BUTTOCKS, -back)
-    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=(0.0, off), name="hips on the seat")]
-    ends = [Start(q=seated(task, first, place, rails), v=0.0, a=0.0), End(q=last, v=0.0, a=0.0)]
-    arms, until = ({**RANGES, **IDLE}, 1.0) if rails is None else (RANGES, rails.until)
-    return task.problem(support, aims, ends, (first, last), ranges=arms, peak=weight, on_rails=(0.0, until))
+    return _seat_task(task, Sitting, seat, off, share, peak, rails)
 
 
-def seated(
-    task: TaskSettings, posture: Mapping[str, float], hips: tuple[float, float, float], rails: Rails | None
-) -> dict[str, float]:
-    """Return the coordinates that are given while the body sits with its hips at a place (m): with rails, not the arms.
+def _seat_task(
+    task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
+) -> MotionProblem:
+    """Return the problem of leaving a seat, or of the reverse; the hips are on it for the fraction ``off``.
 
-    Raise ModelError for rails that are out of reach.
+    Raise ModelError for rails that are out of reach. With rails, the arms of the posture on the seat are not given.
     """
-    if rails is None:
-        return dict(posture)
-    instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
-    shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(hips)
-    check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
-    return {name: at for name, at in posture.items() if not name.endswith(ARM)}
+    weight = number(peak, task.name, "peak", least=0.0)
+    legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
+    seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))
+    support = kind(hips_apart(task.body), height=seat, back=-legs["tz"], share=share, off=off, rails=rails)
+    place, given, ranges, held = (0.0, seat + BUTTOCKS, legs["tz"]), seated, {**RANGES, **IDLE}, 1.0
+    if rails is not None:
+        instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
+        shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(place)
+        check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
+        given = {name: at for name, at in seated.items() if not name.endswith(ARM)}
+        ranges, held = dict(RANGES), rails.until
+    still: dict[str, Any] = {"v": 0.0, "a": 0.0}
+    if kind is Sitting:
+        during, on_rails, guess = (0.0, off), (0.0, held), (seated, upright)
+        ends = [Start(q=given, **still), End(q=upright, **still)]
+    else:
+        during, on_rails, guess = (1.0 - off, 1.0), (1.0 - held, 1.0), (upright, seated)
+        ends = [Start(q=upright, **still), End(q=given, **still)]
+    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=during, name="hips on the seat")]
+    return task.problem(support, aims, ends, guess, ranges=ranges, peak=weight, on_rails=on_rails)
 
 
 @dataclass(frozen=True)
@@ -112,14 +118,5 @@ def sitting_down(
         'sit-down'
     """
     task = TaskSettings("sit-down", checked_body(body, "sit-down"), duration, points, nodes, symmetric, frozen)
-    weight, touch = number(peak, "sit-down", "peak", least=0.0), number(on, "sit-down", "on", above=0.0, below=1.0)
-    legs = sitting(task.body, positive(seat, "sit-down", "seat"), "sit-down")
-    first, last = task.posture(standing(task.body)), task.posture(both(LAP) | legs)
-    back = -legs["tz"]
-    support = SittingDown(hips_apart(task.body), height=seat, back=back, share=share, off=1 - touch, rails=rails)
-    place = (0.0, seat + BUTTOCKS, -back)
-    during = (touch, 1.0)
-    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=during, name="hips on the seat")]
-    ends = [Start(q=first, v=0.0, a=0.0), End(q=seated(task, last, place, rails), v=0.0, a=0.0)]
-    arms, since = ({**RANGES, **IDLE}, 0.0) if rails is None else (RANGES, 1.0 - rails.until)
-    return task.problem(support, aims, ends, (first, last), ranges=arms, peak=weight, on_rails=(since, 1.0))
+    touch = number(on, "sit-down", "on", above=0.0, below=1.0)
+    return _seat_task(task, SittingDown, seat, 1 - touch, share, peak, rails)

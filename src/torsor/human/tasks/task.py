@@ -68,31 +68,21 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     program, x = result.problem.program, result.x
     terms, values = _strengths(result), program.value(x)[1]
     outside = np.maximum(program.row_lower - values, values - program.row_upper) * program.scales
-    found: dict[str, Weakness] = {}
+    names, found = result.robot.coordinate_names, dict[str, Weakness]()
     for row, relative, excess in zip(program.rows, values * program.scales, outside, strict=True):
         term = terms.get(row.title)
         if term is None or excess <= SLIGHT:
             continue
         joint, time = row.label.split()[0], time_of(program, x, row) or 0.0
-        strength = _strength(term, joint, float(relative), _posture(result, time))
+        if isinstance(term, TrunkTorques):
+            flexion = sum(float(np.interp(time, result.times, result.q[:, names.index(name)])) for name in SPINE)
+            strength = float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
+        else:
+            own = term.body.effort_limit[term.body.coordinate_names.index(joint)]
+            strength = float(own) * term.strength.get(joint, 1.0)
         each = Weakness(joint, abs(float(relative)) * strength, strength, time)
         found[joint] = max(found.get(joint, each), each, key=lambda one: one.ratio)
     return sorted(found.values(), key=lambda each: -each.ratio)
-
-
-def _posture(result: MotionResult, time: float) -> dict[str, float]:
-    """Return the positions of all coordinates at a time."""
-    q = [float(np.interp(time, result.times, column)) for column in result.q.T]
-    return dict(zip(result.robot.coordinate_names, q, strict=True))
-
-
-def _strength(term: Torques | TrunkTorques, joint: str, relative: float, posture: dict[str, float]) -> float:
-    """Return the strength (N m) that a relative torque, which is out of its bounds, is a multiple of."""
-    if isinstance(term, TrunkTorques):
-        flexion = sum(posture[name] for name in SPINE)
-        return float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
-    names = term.body.coordinate_names
-    return float(term.body.effort_limit[names.index(joint)]) * term.strength.get(joint, 1.0)
 
 
 def explained(error: MotionError) -> MotionError | None:
@@ -102,13 +92,10 @@ def explained(error: MotionError) -> MotionError | None:
     if result is None or not weak or not set(error.conflict) <= _strengths(result).keys():
         return None
     more = f"; {len(weak) - NAMED} more joints are too weak" if len(weak) > NAMED else ""
-    found = (
-        f"no motion near the start satisfies {', '.join(error.conflict)}: in the nearest one that was found "
-        f"{', '.join(map(str, weak[:NAMED]))}{more}"
-    )
+    near = f"in the nearest one that was found {', '.join(map(str, weak[:NAMED]))}{more}"
     name = result.problem.name
     fix = f"{FIX}; human.largest_lift finds the largest load" if name == "lift" else FIX
-    made = MotionError(found, where=name, fix=fix)
+    made = MotionError(f"no motion near the start satisfies {', '.join(error.conflict)}: {near}", where=name, fix=fix)
     made.result, made.conflict, made.violation = result, error.conflict, error.violation
     return made
 

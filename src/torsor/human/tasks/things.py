@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 
-from torsor.base.arrays import Array
 from torsor.base.scenes import Solid, Thing
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.drawing import load_pose, load_size
@@ -37,11 +36,7 @@ def things_of(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
 def load_thing(body: Robot, load: Backpack | Box) -> Thing:
     """Return a load, which moves with the trunk or with both hands of a body."""
     solid = Solid("box", np.eye(4), load_size(load))
-    return Thing(type(load).__name__.lower(), load, BROWN, (solid,), partial(_pose, body, load))
-
-
-def _pose(body: Robot, load: Backpack | Box, links: Array) -> Array:
-    return load_pose(body, links, load)
+    return Thing(type(load).__name__.lower(), load, BROWN, (solid,), partial(load_pose, body, load=load))
 
 
 def seat_thing(seat: Sitting) -> Thing:
