@@ -16,16 +16,15 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.person import person_of
-from torsor.human.contact.contact_forces import SPEED, WIDTH
 from torsor.human.contact.run import Run, RunningStep
 from torsor.human.contact.schedule import check_step
 from torsor.human.gait.settings import HARMONICS, Version, WalkSettings, weighted_terms
-from torsor.human.gait.walking import SWING, repetition
+from torsor.human.gait.walking import SWING, repetition, step_variables
 from torsor.human.terms.feet import Clears, Flight, OneFootBalance, contacts
 from torsor.human.terms.objectives import MetabolicEnergy, MuscleTorques
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.terms.tendons import SprungEnergy, Tendons, pull_splines
-from torsor.motion import MotionProblem, Number, Phase, Positions
+from torsor.motion import MotionProblem, Phase, Positions
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.robot.robot import Robot
@@ -102,20 +101,26 @@ def running(
         >>> problem.program.n, problem.phases.nodes.size, problem.phases.bounds[0].__round__(3)
         (524, 33, 0.167)
     """
-    _check(speed, load, slope)
+    number(speed, "run", "speed")
+    if not SLOWEST <= speed <= FASTEST:
+        fix = 'walk: torsor.human.walking(version="free")' if speed < SLOWEST else "run slower"
+        allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
+        raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
+    if load is not None:
+        found = f"is {load!r}: running takes no load yet"
+        raise ModelError(found, value=load, argument="load", where="run", fix="leave load out, or walk with it")
+    if number(slope, "run", "slope"):
+        found = f"is {math.degrees(slope):.3g} degrees: running takes level ground only"
+        raise ModelError(found, argument="slope", where="run", fix="leave slope out, or walk on it")
     instance_of(tendons, bool, "run", "tendons")
     settings = RunSettings(
         body=checked_body(body, "run"),
         walk=Run(RunningStep(length=length, width=width, speed=float(speed), timing=timing)),
         version=VERSION if points is None else replace(VERSION, points=points),
-        load=None,
-        slope=0.0,
         frozen=frozen,
         strength=strength,
-        curves=None,
         planar=planar,
         objective=objective,
-        given_habits=None,
         friction=friction,
         tendons=tendons,
     )
@@ -136,39 +141,21 @@ def running(
     )
 
 
-def _check(speed: Any, load: Any, slope: Any) -> None:
-    """Raise ModelError for a speed, a load or a slope that running does not take."""
-    number(speed, "run", "speed")
-    if not SLOWEST <= speed <= FASTEST:
-        fix = 'walk: torsor.human.walking(version="free")' if speed < SLOWEST else "run slower"
-        allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
-        raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
-    if load is not None:
-        found = f"is {load!r}: running takes no load yet"
-        raise ModelError(found, value=load, argument="load", where="run", fix="leave load out, or walk with it")
-    if number(slope, "run", "slope"):
-        found = f"is {math.degrees(slope):.3g} degrees: running takes level ground only"
-        raise ModelError(found, argument="slope", where="run", fix="leave slope out, or walk on it")
-
-
 def _objective(settings: RunSettings) -> list[Cost]:
     """Return the objective of walking with free steps; with tendons, the energy is that of the muscles alone."""
-    costs, person = weighted_terms(settings), person_of(settings.body)
-    if not settings.tendons:
-        return costs
-    own: dict[str, Any] = {"moving": settings.moving, "person": person, **settings.ground}
+    own: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
     return [
-        SprungEnergy(weight=each.weight, name=each.name, **own) if isinstance(each, MetabolicEnergy) else each
-        for each in costs
+        SprungEnergy(weight=each.weight, name=each.name, **own)
+        if settings.tendons and isinstance(each, MetabolicEnergy)
+        else each
+        for each in weighted_terms(settings)
     ]
 
 
 def _constraints(settings: RunSettings) -> list[Constraint | Ends]:
     version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
     lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
-    nominal = {SPEED: run.step.nominal.speed, WIDTH: run.step.nominal.width}
-    ends = {SPEED: run.step.bounds("speed"), WIDTH: run.step.bounds("width")}
-    variables = {name: Number(nominal[name], *ends[name]) for name in ends}
+    variables = step_variables(run.step)
     swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING, 1 - SWING)}
     found: list[Constraint | Ends] = [
         repetition(settings.moving, run, version.order),

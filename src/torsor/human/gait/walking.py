@@ -253,9 +253,6 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     """Return the constraints of a step whose lengths and times may be free."""
     version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
     lower, upper = settings.bounds()
-    ends = {SPEED: step.bounds("speed"), WIDTH: step.bounds("width")}
-    nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
-    variables = {name: Number(nominal[name], *ends[name]) for name in ends}
     axes = "yz" if settings.planar else "xyz"
     floor = {"right": 0.0, "left": -abs(step.rise)}  # the lowest ground: the left foot swings from a tread to another
     return [
@@ -263,7 +260,7 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
         *_curves(settings),
-        SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
+        SharedBalance(variables=step_variables(step), lateral=not settings.planar, **settings.ground, name="balance"),
         BothPress(**settings.ground, name="both feet press"),
         *sharing_bounds(step.toe_off),
         *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=floor),
@@ -271,6 +268,15 @@ def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         *_rails(settings),
         *habits.constraints(body, settings.box, clear=not settings.planar),
     ]
+
+
+def step_variables(step: Step) -> dict[str, Number]:
+    """Return speed and width of a step as variables of a problem."""
+    nominal = step.nominal
+    return {
+        SPEED: Number(nominal.speed, *step.bounds("speed")),
+        WIDTH: Number(nominal.width, *step.bounds("width")),
+    }
 
 
 def _rails(settings: WalkSettings) -> list[Constraint]:
