@@ -213,10 +213,10 @@ def walking(
 
 def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
     """Return the walk of a step; without one, that of the version."""
-    if not version.is_free:
-        path = IN_SOLES if version.is_clean else BARMAN
-        return Walk(Step() if step is None else step, steps, path, rails=rails)
-    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps, rails=rails)
+    if version.is_free:
+        free = Step(length="free", width="free", timing="free")
+        return FreeWalk(free if step is None else step, steps, rails=rails)
+    return Walk(Step() if step is None else step, steps, IN_SOLES if version.is_clean else BARMAN, rails=rails)
 
 
 def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
@@ -228,45 +228,38 @@ def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | End
 
 
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    version, habits, body = settings.version, settings.habits, settings.loaded
+    version, walk, ground, moving = settings.version, settings.walk, settings.ground, settings.moving
     if version.is_printed:
-        return [
-            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
-            *printed_constraints(settings),
-        ]
+        return [repetition(moving, walk, version.order, "5.8 symmetry"), *printed_constraints(settings)]
+    (lower, upper), lateral, rails = settings.bounds(), not settings.planar, walk.rails
+    order, forces, feet = max(version.order, walk.steps), list[Constraint](), dict[str, Any]()
+    if settings.curves is not None:
+        forces.append(Strengths(curves=settings.curves, **ground, name="strength curves"))
     if version.is_free:
-        return _free_constraints(settings)
-    lower, upper = settings.bounds()
+        # The lowest ground: the left foot swings from a tread to another one.
+        order, feet = version.order, {"is_relative": True, "floor": {"left": -abs(walk.step.rise)}}
+        forces = [
+            MuscleTorques(moving=moving, **ground, name="torques"),
+            *forces,
+            SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
+            BothPress(**ground, name="both feet press"),
+            *sharing_bounds(walk.step.toe_off),
+        ]
+    else:
+        limits, balance = (
+            Torques(moving=moving, **ground, name="torques"),
+            Balance(lateral=lateral, **ground, name="balance"),
+        )
+        forces = [limits, *forces, balance]
     return [
-        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(moving, walk, order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-        Torques(moving=settings.moving, **settings.ground, name="torques"),
-        *_curves(settings),
-        Balance(lateral=not settings.planar, **settings.ground, name="balance"),
-        *contacts(body, settings.walk, version.slack, version.slip, "yz" if settings.planar else "xyz"),
+        *forces,
+        *contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
         *_swing(settings),
-        *habits.constraints(body, settings.box, clear=not settings.planar),
-    ]
-
-
-def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    """Return the constraints of a step whose lengths and times may be free."""
-    version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
-    lower, upper = settings.bounds()
-    axes = "yz" if settings.planar else "xyz"
-    floor = {"right": 0.0, "left": -abs(step.rise)}  # the lowest ground: the left foot swings from a tread to another
-    return [
-        repetition(settings.moving, settings.walk, version.order),
-        Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-        MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
-        *_curves(settings),
-        SharedBalance(variables=step_variables(step), lateral=not settings.planar, **settings.ground, name="balance"),
-        BothPress(**settings.ground, name="both feet press"),
-        *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=floor),
-        *_swing(settings),
-        *_rails(settings),
-        *habits.constraints(body, settings.box, clear=not settings.planar),
+        # The hand of the side that swings is on its rail.
+        *([] if rails is None else rail_constraints(ground, rails, sides=("left",), is_released=True)),
+        *settings.habits.constraints(settings.loaded, settings.box, clear=lateral),
     ]
 
 
@@ -277,18 +270,6 @@ def step_variables(step: Step) -> dict[str, Number]:
         SPEED: Number(nominal.speed, *step.bounds("speed")),
         WIDTH: Number(nominal.width, *step.bounds("width")),
     }
-
-
-def _rails(settings: WalkSettings) -> list[Constraint]:
-    """Return the constraints of the left hand, whose foot swings, on its rail."""
-    rails = settings.walk.rails
-    return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
-
-
-def _curves(settings: WalkSettings) -> list[Constraint]:
-    """Return the limits by strength curves, if there are any."""
-    curves = settings.curves
-    return [] if curves is None else [Strengths(curves=curves, **settings.ground, name="strength curves")]
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
