@@ -1,17 +1,13 @@
 """How far several walks are apart: least and most of each curve at every per cent of the stride, and of the step."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from torsor.base.arrays import Array
-from torsor.base.tables import Column
-from torsor.human.comparison.table import DIGITS
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.references import UNITS, in_words
-from torsor.motion.results.report import titled_table
 
 PERCENTS = 101  # instants of a spread: every per cent of the stride, both ends included
 PARTS = ("best", "least", "most")
@@ -75,14 +71,11 @@ class QuantitySpread(NamedTuple):
 
 def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
     """Return the spread of each curve that ``Stride.likeness`` knows, by name; the first stride is the best."""
-    curves = [stride.as_reference() for stride in strides]
-    return {own[0].curve: _curve_spread(own[0].curve, own[0].kind, own) for own in zip(*curves, strict=True)}
-
-
-def _curve_spread(name: str, kind: str, own: Sequence[Any]) -> CurveSpread:
-    at = np.linspace(0.0, 1.0, PERCENTS)
-    values = np.array([each.at(at) for each in own])
-    return CurveSpread(name, kind, values[0], values.min(axis=0), values.max(axis=0))
+    found, at = dict[str, CurveSpread](), np.linspace(0.0, 1.0, PERCENTS)
+    for own in zip(*(stride.as_reference() for stride in strides), strict=True):
+        values, name = np.array([each.at(at) for each in own]), own[0].curve
+        found[name] = CurveSpread(name, own[0].kind, values[0], values.min(axis=0), values.max(axis=0))
+    return found
 
 
 def quantities(stride: StrideCurves) -> dict[str, float]:
@@ -106,45 +99,3 @@ def quantity_spreads(strides: Sequence[StrideCurves]) -> dict[str, QuantitySprea
     found = [quantities(stride) for stride in strides]
     every = {name: [each[name] for each in found] for name in found[0]}
     return {name: QuantitySpread(name, own[0], min(own), max(own)) for name, own in every.items()}
-
-
-def quantity_table(spreads: Mapping[str, QuantitySpread], title: str) -> Table:
-    """Return a table of numbers: the best, the least and the most."""
-    table = titled_table(title, "quantity", "best", "least", "most", "unit")
-    for name, each in spreads.items():
-        cells = (f"{value:.1f}" if "%" in each.unit else f"{value:.3f}" for value in (each.best, each.least, each.most))
-        table.add_row(name.replace("_", " "), *cells, each.unit)
-    return table
-
-
-def curve_table(spreads: Mapping[str, CurveSpread], title: str) -> Table:
-    """Return a table of curves: the largest and the mean distance from least to most, and the range of the best."""
-    table = titled_table(title, "curve", "largest", "at %", "mean", "range", "unit")
-    table.columns[0].no_wrap = True
-    for each in spreads.values():
-        digits, at = DIGITS[each.kind], int(np.argmax(each.width))
-        sizes = (each.widest, float(each.width.mean()), float(np.ptp(each.best)))
-        largest, mean, whole = (f"{size:.{digits}f}" for size in sizes)
-        table.add_row(each.title, largest, str(at), mean, whole, each.unit)
-    return table
-
-
-def curve_columns(spreads: Mapping[str, CurveSpread]) -> list[Column]:
-    """Return the columns of a .csv file: best, least and most of each curve at every per cent of the stride."""
-    columns = [
-        Column(f"{each.title} {part}", each.unit, getattr(each, part)) for each in spreads.values() for part in PARTS
-    ]
-    return [Column("share of the stride", "1", np.linspace(0.0, 1.0, PERCENTS)), *columns]
-
-
-def plain_spreads(curves: Mapping[str, CurveSpread], numbers: Mapping[str, QuantitySpread]) -> dict[str, Any]:
-    """Return spreads as plain values, for JSON."""
-    return {
-        "quantities": {
-            name: {part: getattr(each, part) for part in PARTS} | {"unit": each.unit} for name, each in numbers.items()
-        },
-        "curves": {
-            name: {part: getattr(each, part).tolist() for part in PARTS} | {"unit": each.unit}
-            for name, each in curves.items()
-        },
-    }

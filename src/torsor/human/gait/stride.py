@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column, columns_of
-from torsor.human.body.coordinates import GLOBAL, SIDES, is_odd
+from torsor.human.body.coordinates import GLOBAL, is_odd, other_side
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.strength import CURVED_JOINTS, joint_strength
 from torsor.human.contact.contact_forces import ground_reaction
@@ -95,16 +95,13 @@ def joint_loads(result: MotionResult) -> JointLoads:
     means = {name: (each[1:] + each[:-1]) / 2 for name, each in ends.items()}
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:
-        means = {name: np.concatenate([sign * means[each] for each, sign in _stride(name)]) for name in means}
+        # In the mirror image, trunk and pelvis have the load of the same coordinate, and limbs that of the other side.
+        first = {name: name.replace("left_", "right_", 1) for name in means}
+        signs = {name: -1.0 if is_odd(name) else 1.0 for name in means}
+        means = {
+            name: np.concatenate([means[each], signs[name] * means[other_side(each)]]) for name, each in first.items()
+        }
     return JointLoads(seconds, means)
-
-
-def _stride(name: str) -> list[tuple[str, float]]:
-    """Return which coordinate gives the load of a coordinate in the step and in its mirror image, and its sign."""
-    side, _, joint = name.partition("_")
-    if side in SIDES:
-        return [(f"{each}_{joint}", 1.0) for each in SIDES]
-    return [(name, 1.0), (name, -1.0 if is_odd(name) else 1.0)]
 
 
 def fatigued(
@@ -217,13 +214,13 @@ class Stride(Result, StrideCurves):
     def _columns(self) -> list[Column]:
         names = ("medial", "up", "forward")
         columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
-        columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
-        columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
-        columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in REACTION_JOINTS]
-        limbs = [name for name in MOVED if name not in GLOBAL]  # the pelvis has no sides
-        columns += [Column(f"angle other {name}", "degrees", self.angle(name, other=True)) for name in limbs]
-        columns += [Column(f"moment other {name}", "N m/kg", self.moment(name, other=True)) for name in MOMENTS]
-        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in REACTION_JOINTS]
+        for which, other in (("", False), ("other ", True)):
+            moved = [name for name in MOVED if not other or name not in GLOBAL]  # the pelvis has no sides
+            columns += [Column(f"angle {which}{name}", "degrees", self.angle(name, other=other)) for name in moved]
+            columns += [Column(f"moment {which}{name}", "N m/kg", self.moment(name, other=other)) for name in MOMENTS]
+            columns += [
+                Column(f"power {which}{name}", "W/kg", self.power(name, other=other)) for name in REACTION_JOINTS
+            ]
         for k, foot in enumerate(("own", "other")):
             columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
             columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])

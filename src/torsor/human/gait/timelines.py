@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 
-from torsor.base.arrays import Array
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.contact.schedule import Walk
 from torsor.human.gait.curves import StrideCurves
@@ -49,11 +48,6 @@ def _(stride: StrideCurves) -> Timeline:
     states = (stride.s * stride.duration, at.q, at.v, at.a, at.torques)
     ground = np.concatenate([pressure(at, body), forces], axis=-1)
     found = Timeline(body, title, *states, body.coordinate_names, external, ground)
-    things = things_of(problem, walk_of(problem)[1])
-    return replace(found, things=things, ahead=_ahead(at.q), movie=partial(animate, stride))
-
-
-def _ahead(q: Array) -> Array | None:
-    """Return how far a walk goes in the samples q (T, 55) of a stride, if it ends as it began."""
-    way = q[-1] - q[0]
-    return way[:3].copy() if np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE else None
+    way, things = at.q[-1] - at.q[0], things_of(problem, walk_of(problem)[1])
+    repeats = np.abs(np.delete(way, GLOBAL.index("tz"))).max() < REPEAT_TOLERANCE  # the stride ends as it began
+    return replace(found, things=things, ahead=way[:3].copy() if repeats else None, movie=partial(animate, stride))
