@@ -29,9 +29,8 @@ class SharedModel(NamedTuple):
 
 def checked_body(body: Robot | None, where: str) -> Robot:
     """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight."""
-    body = instance_of(
-        library.human() if body is None else body, Robot, where, "body", allowed="a torsor.library.human()"
-    )
+    body = library.human() if body is None else body
+    instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     if body.coordinate_names != _default().robot.coordinate_names:
         allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
         raise ModelError(f"robot {body.name!r}", value=body.name, where=where, allowed=allowed, fix=fix)
