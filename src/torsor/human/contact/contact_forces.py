@@ -228,14 +228,9 @@ class ContactForces:
     """
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = GROUND.unpack(node.data("ground", GROUND.size))
+        given, (f, n) = self._begin(node, "ground", GROUND)
         self.box: ca.SX = given["box"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
         right, seat = given["right_fraction"], given["seat_fraction"]
-        f, n = required(node.tau, node.q, node.position("pelvis"))
         places = {side: _horizontal(given[side]) for side in SIDES}
         middle = right * places["right"] + (1 - right) * places["left"]
         middle = middle + seat * (given["seat_point"] - middle)
@@ -249,6 +244,14 @@ class ContactForces:
         self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))
         leans = {"right": given["leans"][:2], "left": given["leans"][2:]}
         self.directions = {side: f + f[1] * _horizontal(leans[side]) for side in SIDES}
+
+    def _begin(self, node: Node, name: str, layout: VectorLayout) -> tuple[dict[str, ca.SX], Wrench]:
+        """Return the data of a node, and the whole wrench of the ground."""
+        given: dict[str, ca.SX] = layout.unpack(node.data(name, layout.size))
+        self.node, self.names = node, node.robot.coordinate_names
+        self.weight, self.friction = given["weight"], given["friction"]
+        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
+        return given, required(node.tau, node.q, node.position("pelvis"))
 
     @cached_property
     def moving(self) -> list[int]:
@@ -330,14 +333,8 @@ class SharedContact(ContactForces):
     """The contact of two feet whose shares of the ground's wrench are profiles of the problem."""
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = SHARED.unpack(node.data("shared ground", SHARED.size))
-        self.mass: ca.SX = given["mass"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
-        self.soles = {side: given[f"{side}_box"] for side in SIDES}
-        f, n = required(node.tau, node.q, node.position("pelvis"))
+        given, (f, n) = self._begin(node, "shared ground", SHARED)
+        self.mass, self.soles = given["mass"], {side: given[f"{side}_box"] for side in SIDES}
         heels = {side: _heel(node, side) for side in SIDES}
         part = given["left_fraction"] + node.profile(FRACTION)
         apart = heels["left"] - heels["right"] + given["left"] - given["right"]
@@ -379,13 +376,7 @@ def _heel(node: Node, side: str) -> ca.SX:
 
 def heel_shift(node: Node, side: str) -> ca.SX:
     """Return the place of a heel as a vector (3 x 1)."""
-    at = _heel(node, side)
-    return ca.vertcat(at[0], 0, at[1])
-
-
-def shared_data(**parts: Array) -> Array:
-    """Return the data (K, ``SHARED.size``) of nodes."""
-    return SHARED.pack(len(parts["left_fraction"]), **{name: np.asarray(each) for name, each in parts.items()})
+    return _horizontal(_heel(node, side))
 
 
 # The contact of a run: the right foot carries all of the ground's force, the left foot swings; or nothing touches.
@@ -404,17 +395,9 @@ class OneFootContact(SharedContact):
     """The contact of the right foot alone; ``force`` and ``moment`` are what the six global coordinates need."""
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = ONE_FOOT.unpack(node.data("shared ground", ONE_FOOT.size))
-        self.mass: ca.SX = given["mass"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.presses: ca.SX = given["presses"]
-        self.sole: ca.SX = given["sole"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
-        f, n = required(node.tau, node.q, node.position("pelvis"))
-        nothing = ca.SX.zeros(3, 1)
-        self.force, self.moment = f, n
+        given, (f, n) = self._begin(node, "shared ground", ONE_FOOT)
+        self.mass, self.presses, self.sole = given["mass"], given["presses"], given["sole"]
+        self.force, self.moment, nothing = f, n, ca.SX.zeros(3, 1)
         self.feet = {"right": Wrench(self.presses * f, self.presses * n), "left": Wrench(nothing, nothing)}
         self.directions = {"right": f}
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.human.contact.contact_forces import PROFILES, SPEED, WIDTH, shared_data
+from torsor.human.contact.contact_forces import PROFILES, SHARED, SPEED, WIDTH
 from torsor.human.contact.schedule import BARMAN, MEET, Step, Walk
 from torsor.human.contact.stairs import tread
 from torsor.human.contact.support import FLAT_ENDS, FORE_ENDS, Foot, SharedSupport, Stance
@@ -50,18 +50,19 @@ class FreeWalk(Walk, SharedSupport):
         first = FORE_ENDS[0] if step.first_contact == "forefoot" else 0.0
         ahead = first + (BARMAN.pressed - first) * np.minimum(s / step.toe_off, 1.0)
         behind = BARMAN.forefoot + (BARMAN.tip - BARMAN.forefoot) * np.minimum(s / step.ball_off, 1.0)
-        return shared_data(
+        return SHARED.pack(
+            count,
             left_fraction=1 - step.leading_fraction(s),
             right=np.outer(ahead, [0.0, foot.length]),
             left=np.outer(behind, [0.0, foot.length]),
-            height=np.full(count, -step.rise),
-            push=np.full(count, -step.push / (MEET * foot.length)),
+            height=-step.rise,
+            push=-step.push / (MEET * foot.length),
             toes=np.stack([is_fore, np.ones(count)], axis=1).astype(float),
             right_box=soles[0],
             left_box=np.where(loaded, soles[1], [-BEYOND, BEYOND, -BEYOND, BEYOND]),
-            mass=np.full(count, body.mass),
-            weight=np.full(count, body.mass * float(np.linalg.norm(body.gravity))),
-            friction=np.full(count, friction),
+            mass=body.mass,
+            weight=body.mass * float(np.linalg.norm(body.gravity)),
+            friction=friction,
         )
 
     def carried(self, s: Array, foot: Foot) -> Any:

@@ -114,14 +114,6 @@ class Run(FreeWalk):
             friction=friction,
         )
 
-    def knots(self, points: int) -> Array:
-        """Return inner knots (points - 4,) of the joints' splines: where contacts change, then in the largest gaps."""
-        knots = [0.0, *(getattr(self.step, name) for name in STANCE), 1.0]
-        while len(knots) < points - 2:
-            gap = int(np.argmax(np.diff(knots)))
-            knots.insert(gap + 1, (knots[gap] + knots[gap + 1]) / 2)
-        return np.array(knots[1:-1])
-
     def flight(self, points: int) -> Array:
         """Return the knots (K,) of the pelvis in flight, with its ends: there no force is left over.
 

@@ -260,13 +260,11 @@ class Walk(Support):
 
     def heights(self, s: Array) -> Array:
         """Return the heights (K, 2) (m) of the treads under the right and the left foot; in swing, of the next one."""
-        found = np.empty((len(s), 2))
         within = np.minimum(s * self.steps, self.steps)
         index = np.minimum(np.ceil(within - TOUCHING) - 1, self.steps - 1).clip(0)
         trailing = index + np.where(within - index <= self.step.toe_off + TOUCHING, -1, 1)
-        is_even = index % 2 == 0
-        found[:, 0], found[:, 1] = np.where(is_even, (index, trailing), (trailing, index)) * self.step.rise
-        return found
+        feet = np.where(index % 2 == 0, (index, trailing), (trailing, index))
+        return np.ascontiguousarray(feet.T * self.step.rise)
 
     def carried(self, s: Array, foot: Foot) -> Carried:
         """Return how feet of a size carry the body at times s (K,) of the walk."""
@@ -275,14 +273,10 @@ class Walk(Support):
         if self.steps == 1:
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot, self.path).mirrored(self.step.length)
-        later = within > 1.0 + TOUCHING
-
-        def joined(one: Array, two: Array) -> Array:
-            return np.where(later.reshape(-1, *[1] * (one.ndim - 1)), two, one)
-
-        names = ("right_fraction", "right", "left", "toes", "box")
-        parts: Any = {name: joined(getattr(first, name), getattr(second, name)) for name in names}
-        return first._replace(**parts)
+        later, arrays = within > 1.0 + TOUCHING, zip(first[:5], second[:5], strict=True)
+        return Carried(
+            *(np.where(later if one.ndim == 1 else later[:, None], two, one) for one, two in arrays), first.meet
+        )
 
 
 # Speeds at which people run: the Froude number of walking.
@@ -342,11 +336,9 @@ def similar_step(body: Robot, step: Step | None = None) -> Step:
     step = instance_of(Step() if step is None else step, Step, "similar step", "step")
     if step.is_free:
         raise ModelError("a free step", where="similar step", allowed="a step of given length and speed")
-    scale = leg_length(body) / _default_leg()
-    weight = math.hypot(*body.gravity) / GRAVITY
-    return replace(
-        step, length=scale * step.length, width=scale * step.width, speed=math.sqrt(scale * weight) * step.speed
-    )
+    scale, weight = leg_length(body) / _default_leg(), math.hypot(*body.gravity) / GRAVITY
+    speed = math.sqrt(scale * weight) * step.speed
+    return replace(step, length=scale * step.length, width=scale * step.width, speed=speed)
 
 
 @cache
@@ -358,10 +350,8 @@ def warn_of_running(body: Robot, speed: float) -> None:
     """Warn of a speed (m/s) at which people of this size run."""
     froude = froude_number(body, speed)
     if froude > TRANSITION:
-        found = (
-            f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: people of this size run from "
-            f"{walking_limit(body):.3g} m/s on"
-        )
+        limit = f"people of this size run from {walking_limit(body):.3g} m/s on"
+        found = f"the speed is {speed:.3g} m/s, a Froude number of {froude:.2f}: {limit}"
         fix = "a lower speed, or torsor.human.running; people do not choose a walk at this speed, if there is one"
         warn(found, where="walk", fix=fix)
 

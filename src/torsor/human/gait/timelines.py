@@ -11,7 +11,7 @@ from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import animate
 from torsor.human.tasks.things import things_of
 from torsor.human.terms.forces import Grounded
-from torsor.human.terms.problem import HumanProblem, feet_and_seat, pressure, sampled, walk_of, who
+from torsor.human.terms.problem import HumanProblem, presses, pressure, sampled, walk_of, who
 from torsor.motion import MotionResult
 from torsor.motion.problem import timeline_of_term
 from torsor.simulation.timeline import Timeline, timeline_of
@@ -28,7 +28,7 @@ def _(term: Grounded, result: MotionResult) -> Timeline:
     at, tau, external = sampled(result, s), None, None
     if isinstance(problem, HumanProblem):
         tau, external = problem.contact(result)
-    states, ground = (result.times, at.q, at.v, at.a), feet_and_seat(result, at, s)
+    states, ground = (result.times, at.q, at.v, at.a), presses(result, s)
     title = f"{who(problem)}: {problem.name}"
     found = Timeline(body, title, *states, tau, body.coordinate_names, external, ground)
     return replace(found, things=things_of(problem, term.support), movie=partial(animate, result))

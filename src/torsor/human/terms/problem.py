@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from typing import Any
 
+import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
@@ -117,7 +118,7 @@ class _Sampled(Grounded, Constraint):
             parts[f"ground {side}"] = contact.ground_power(side)
         parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
         parts["potential"] = node.call("potential_energy", node.q)
-        column = _layout(node.robot).stack(**parts)
+        column = ca.vertcat(*(parts[name] for name in _layout(node.robot).sizes))
         free = np.full(column.numel(), np.inf)
         return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
 
@@ -262,13 +263,13 @@ def pressure(samples: Samples, body: Robot) -> Array:
     return np.stack([moments[..., 2] / up, level + 0.0 * up, -moments[..., 0] / up], axis=-1)
 
 
-def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
+def presses(result: MotionResult, s: Array) -> Array:
     """Return points (m) and forces (N) (K, 2, 6) of the ground on both feet at times s (K,); with a seat, (K, 3, 6).
 
     With rails, their forces on both hands follow. Where a foot, the seat or a hand carries nothing, numbers are NaN.
     Times are fractions of the duration.
     """
-    term = grounded_term(result.problem)
+    samples, term = sampled(result, s), grounded_term(result.problem)
     body, parts = term.body, [np.concatenate([pressure(samples, term.body), samples.forces], axis=-1)]
     hands = hand_forces(result, s)
     if isinstance(term.support, Sitting):
@@ -282,8 +283,3 @@ def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
         pushes = np.linalg.norm(hands, axis=-1, keepdims=True) > least
         parts.append(np.concatenate([places, np.where(pushes, hands, np.nan)], axis=-1))
     return np.concatenate(parts, axis=1)
-
-
-def presses(result: MotionResult, s: Array) -> Array:
-    """Return ``feet_and_seat`` of a solved task at times s (K,), fractions of its duration."""
-    return feet_and_seat(result, sampled(result, s), s)
