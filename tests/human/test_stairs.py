@@ -8,7 +8,7 @@ from refusals import refused, warned
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Foot, Step, Stride, walking
 from torsor.human.contact.contact_forces import SHARED, contact_forces
-from torsor.human.contact.stairs import edges, highest_rise, stairs_of, tread
+from torsor.human.contact.schedule import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
 from torsor.human.terms.feet import EDGE, POINTS, ROUND, ClearsEdge
 from torsor.human.terms.problem import pressure

@@ -22,14 +22,13 @@ from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.contact_forces import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk, froude_number, leg_length, similar_step, walking_limit
 from torsor.human.contact.support import Carried, Foot, Rails, Sitting, Stance, Standing, Support
-from torsor.human.gait.curves import Energy
+from torsor.human.gait.curves import CurveSpread, Energy, QuantitySpread
 from torsor.human.gait.figures import animate
 from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
 from torsor.human.gait.running import running
-from torsor.human.gait.spread import CurveSpread, QuantitySpread
 from torsor.human.gait.stride import Stride, fatigued, joint_loads
 from torsor.human.gait.walking import bent_start, walking
 from torsor.human.tasks import TASKS

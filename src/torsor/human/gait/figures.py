@@ -13,12 +13,10 @@ from torsor.base.checks import positive, whole_number
 from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
-from torsor.human.contact.schedule import Walk, described
-from torsor.human.contact.stairs import stairs_of
+from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
-from torsor.human.gait.curves import COUNT, StrideCurves
+from torsor.human.gait.curves import COUNT, CurveSpread, StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES, Reference
-from torsor.human.gait.spread import CurveSpread
 from torsor.human.tasks.figures import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressure, who

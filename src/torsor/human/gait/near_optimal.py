@@ -22,8 +22,8 @@ from torsor.base.summary import Summary, as_text
 from torsor.base.tables import Column
 from torsor.human.body.coordinates import SIDES
 from torsor.human.comparison.table import DIGITS
+from torsor.human.gait.curves import PARTS, PERCENTS, CurveSpread, QuantitySpread, curve_spreads, quantity_spreads
 from torsor.human.gait.figures import plot
-from torsor.human.gait.spread import PARTS, PERCENTS, CurveSpread, QuantitySpread, curve_spreads, quantity_spreads
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start
 from torsor.human.terms.problem import walk_of

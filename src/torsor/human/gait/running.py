@@ -16,14 +16,13 @@ from torsor.human.body.coordinates import GLOBAL
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.person import person_of
-from torsor.human.contact.run import Run, RunningStep
+from torsor.human.contact.free_walk import Run, RunningStep
 from torsor.human.contact.schedule import check_step
 from torsor.human.gait.settings import HARMONICS, Version, WalkSettings, weighted_terms
 from torsor.human.gait.walking import SWING, repetition, step_variables
 from torsor.human.terms.feet import Clears, Flight, OneFootBalance, contacts
-from torsor.human.terms.objectives import MetabolicEnergy, MuscleTorques
+from torsor.human.terms.objectives import MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull_splines
 from torsor.human.terms.problem import HumanProblem
-from torsor.human.terms.tendons import SprungEnergy, Tendons, pull_splines
 from torsor.motion import MotionProblem, Phase, Positions
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost

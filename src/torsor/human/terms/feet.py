@@ -22,8 +22,7 @@ from torsor.human.contact.contact_forces import (
     contact_forces,
     heel_shift,
 )
-from torsor.human.contact.schedule import Step, Walk
-from torsor.human.contact.stairs import Edge, edges
+from torsor.human.contact.schedule import Edge, Step, Walk, edges
 from torsor.human.contact.support import FORE, WHOLE, Foot, Stance, Support
 from torsor.human.terms.forces import ARM, LEAST, Grounded, at_least
 from torsor.human.vector_layout import VectorLayout
