@@ -33,10 +33,7 @@ def load_size(load: Backpack | Box) -> Array:
 
 
 def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the pose (..., 4, 4) of the middle of a load, from the poses (..., L, 4, 4) of all links of the body.
-
-    Its axes point across, up and forward.
-    """
+    """Return the pose (..., 4, 4) of a load (across, up, forward) from those (..., L, 4, 4) of the body's links."""
     found = np.zeros((*poses.shape[:-3], 4, 4))
     found[..., 3, 3] = 1.0
     if isinstance(load, Backpack):

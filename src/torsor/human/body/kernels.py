@@ -41,10 +41,7 @@ def checked_body(body: Robot | None, where: str) -> Robot:
 
 
 def shared_model(body: Robot) -> SharedModel:
-    """Return the parametric body that the kernels are compiled for, and the parameters of this body.
-
-    A body that differs in more than these parameters gets kernels of its own.
-    """
+    """Return the parametric body of the kernels (an own one if it differs in more), and the body's parameters."""
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _has_same_dynamics(model.at(own), body):

@@ -71,10 +71,7 @@ class FreeWalk(Walk, SharedSupport):
         return self.step.nominal.carried(s, foot)
 
     def knots(self, points: int) -> Array:
-        """Return inner knots (points - 4,) of cubic splines: where contacts change, then in the middle of the gaps.
-
-        A foot stands still between changes of contact and moves after them: its spline has a knot there.
-        """
+        """Return inner knots (points - 4,) of cubic splines: where contacts change, then in the largest gaps."""
         knots = [0.0, *(getattr(self.step, name) for name in EVENTS[:-1]), 1.0]
         while len(knots) < points - 2:
             knots.sort()

@@ -295,11 +295,7 @@ class StrideCurves:
         return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
 
     def references(self, references: Any = None) -> Given:
-        """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
-
-        The built-in references are people who walk on level ground: without others, a run and a climb are compared
-        with none.
-        """
+        """Return what is compared with, and notes; the built-in references are for walks on level ground only."""
         if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
@@ -393,10 +389,7 @@ def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
 
 
 def quantities(stride: StrideCurves) -> dict[str, float]:
-    """Return length and width of the step (m), double support (% of a walking stride), and energies (J/(kg m)).
-
-    The positive work of the joints is mechanical; the metabolic energy is that of the objective of free steps.
-    """
+    """Return length and width of the step (m), double support (%), positive work and metabolic energy (J/(kg m))."""
     step = stride.step
     found = {
         "step_length": float(step.nominal.length),

@@ -130,10 +130,7 @@ def plot(
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
 ) -> "Figure":
-    """Return a figure: curves with the bands of people, joint reactions, and postures.
-
-    ``spreads`` are blue bands: the least and the most of near-optimal walks.
-    """
+    """Return a figure: curves with bands of people, joint reactions, postures; ``spreads`` of near-optimal walks."""
     figure = new_figure(14.0, 2.45 * ROWS + 4.0)
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]

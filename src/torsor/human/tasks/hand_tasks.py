@@ -196,10 +196,7 @@ def _exerting(
     grip: float,
     trunk: TrunkStrength | None,
 ) -> MotionProblem:
-    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands.
-
-    Raise ModelError for a handle that no hand reaches: farther from the heels than the body with raised arms.
-    """
+    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands."""
     name, body = task.name, task.body
     y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
     half = positive(grip, name, "grip") / 2

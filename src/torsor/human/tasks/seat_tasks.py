@@ -57,10 +57,7 @@ def standing_up(
 def _seat_task(
     task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
 ) -> MotionProblem:
-    """Return the problem of leaving a seat, or of the reverse; the hips are on it for the fraction ``off``.
-
-    Raise ModelError for rails that are out of reach. With rails, the arms of the posture on the seat are not given.
-    """
+    """Return the problem of leaving a seat, or of the reverse; the hips are on it for the fraction ``off``."""
     weight = number(peak, task.name, "peak", least=0.0)
     legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
     seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))

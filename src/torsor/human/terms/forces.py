@@ -31,11 +31,7 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints, without the six global coordinates.
-
-    With free steps these are the torques of inverse dynamics minus the passive ones; other walks have no passive
-    torques.
-    """
+    """Return the torques of the muscles at all joints: with free steps without the passive ones, which others lack."""
     contact = contact_forces(node)
     if not isinstance(contact, SharedContact):
         return contact.torques
@@ -79,10 +75,7 @@ class Grounded(Term):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the contact data at times s (K,), and with forces on the hands these (K, 6) and where they act.
-
-        The weight (K, 1) is the unit of the forces of rails.
-        """
+        """Return the contact data at times s (K,), and with forces on the hands these (K, 6) and where they act."""
         if isinstance(self.support, SharedSupport):
             found = {"shared ground": self.support.shared(s, self.body, self.friction)}
         else:
@@ -136,10 +129,7 @@ class Torques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curved(Grounded):
-    """A grounded term with the strength curves of hips, knees and ankles, times the factors of ``strength``.
-
-    The curves are data, so that one kernel serves all people.
-    """
+    """A grounded term with the strength curves of hips, knees and ankles as data: one kernel serves all people."""
 
     curves: StrengthCurves
 
@@ -164,11 +154,7 @@ class Curved(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Torques of the muscles of hips, knees and ankles within strength curves, times the factors of ``strength``.
-
-    Rows are the margins to the limits, divided by the peak torque of the direction. The constraint ``Torques`` holds as
-    well.
-    """
+    """Margins of muscle torques of hips, knees and ankles to ``curves`` times ``strength``, relative to peaks."""
 
     def rows(self, node: Node) -> Rows:
         """Return the margins of the joints that move, in both directions."""
@@ -222,10 +208,7 @@ class Slipping(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unbalance(Grounded, Cost):
-    """The integral of the squared moments of the ground's force about the centre of the box of the pressure.
-
-    Moments are divided by the weight times 0.1 m.
-    """
+    """The integral of squared moments about the centre of the pressure's box, divided by the weight times 0.1 m."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
@@ -265,11 +248,7 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Flexion torques of the spine within the strength of the trunk at its flexion.
-
-    Rows are torques divided by the strength of their direction; the numbers of the strength are data, so that one
-    kernel serves all people.
-    """
+    """Flexion torques of the spine, divided by the strength of the trunk at its flexion, whose numbers are data."""
 
     trunk: TrunkStrength
 

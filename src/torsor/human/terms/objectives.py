@@ -255,10 +255,7 @@ def pendulum_rate(body: Robot) -> float:
 
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
-    """Return the margins (m) to the right side of the right sole and to the left side of the left sole, (2 x 1).
-
-    The left one is large after toe-off, when the left foot carries nothing.
-    """
+    """Return the margins (m) to the right side of the right and the left side of the left sole (2 x 1)."""
     contact = shared_contact(node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate

@@ -165,11 +165,7 @@ class BoxFacing(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxClears(Held):
-    """Seen from the side, the box keeps clear of shanks, knees, thighs and trunk, all of them as discs.
-
-    The radius of the box is half its ``depth`` (m). It is wider than the distance of the legs and cannot come between
-    them.
-    """
+    """Seen from the side, the box, a disc of half its ``depth`` (m), keeps clear of discs of legs and trunk."""
 
     depth: float = 0.3
 
@@ -236,10 +232,7 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times.
-
-    In a walk the left hand holds its rail during a step and is then released: the right hand takes over.
-    """
+    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times."""
     hold: dict[str, Any] = {"body": ground["body"], "near": NEAR, "during": during}
     forces: dict[str, Any] = {"rails": rails, "sides": sides, "is_released": is_released, "during": during}
     found: list[Constraint] = [

@@ -191,10 +191,7 @@ class HumanProblem(MotionProblem):
     load: Backpack | Box | None = None
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
-        """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands.
-
-        Wrenches are moment and force, at the origins of the links and in their axes.
-        """
+        """Return torques (K, nv) with contact, and wrenches (K, L, 6) of ground, seat and hands in the links' axes."""
         term, body = grounded_term(self), solution.robot
         s = solution.moments.s
         found, whole = sampled(solution, s), ground_reaction(body, solution.q, solution.v, solution.a)
