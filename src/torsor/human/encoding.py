@@ -4,11 +4,10 @@ from torsor.human.body import loads, person, strength, trunk_strength
 from torsor.human.contact import contact_forces, free_walk, schedule, support
 from torsor.human.gait import printed_constraints, walking
 from torsor.human.tasks import task
-from torsor.human.tasks.seat_tasks import SittingDown
 from torsor.human.terms import feet, forces, habits, objectives, places, problem
 from torsor.motion.encoding import encodable
 
 encodable("human", loads, person, strength, trunk_strength)
 encodable("human", contact_forces, free_walk, schedule, support)
-encodable("human", printed_constraints, walking, task, SittingDown)
+encodable("human", printed_constraints, walking, task)
 encodable("human", feet, forces, habits, objectives, places, problem)

@@ -14,12 +14,10 @@ from torsor.human.body.percentiles import POPULATIONS
 from torsor.human.body.person import described_person
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.support import Rails
-from torsor.human.gait.running import running
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
 from torsor.human.gait.stride import Stride, peaks
-from torsor.human.gait.walking import walking
-from torsor.human.tasks.hand_tasks import lifting, pulling, pushing, reaching
-from torsor.human.tasks.seat_tasks import sitting_down, standing_up
+from torsor.human.gait.walking import running, walking
+from torsor.human.tasks import lifting, pulling, pushing, reaching, sitting_down, standing_up
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.motion.declaration import Argument, NamedProblem, defaults_of

@@ -377,7 +377,7 @@ def heel_shift(node: Node, side: str) -> ca.SX:
 #
 # A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight.
 # Places are relative to the right heel. In flight nothing acts on the feet, and the six global coordinates need no
-# force, which constraints of the problem demand at nodes (``terms.flight``); what is left over between the nodes acts
+# force, which constraints of the problem demand at nodes (``Flight``); what is left over between the nodes acts
 # on no joint.
 
 # Data of a node: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: its right
