@@ -5,7 +5,7 @@ joint torques are those of inverse dynamics without the ground, minus the effect
 """
 
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -287,6 +287,9 @@ class ContactForces:
         return R @ self.node.wrenches()[self.node.robot.link_names.index(child), 3:].T - self.feet[side].f
 
 
+Contact = TypeVar("Contact", bound=ContactForces)
+
+
 def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
     """Return the power of a wrench about the origin on a link."""
     pose, V = node.pose(link), node.velocity(link)
@@ -412,3 +415,10 @@ def contact_forces(node: Node) -> ContactForces:
     if FRACTION in node.model.names:
         return SharedContact(held)
     return OneFootContact(node) if WIDTH in node.shared else ContactForces(held)
+
+
+def contact_as(kind: type[Contact], node: Node) -> Contact:
+    """Return the contact forces of a node that are of a kind."""
+    contact = contact_forces(node)
+    assert isinstance(contact, kind)
+    return contact

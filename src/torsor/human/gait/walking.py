@@ -49,13 +49,14 @@ from torsor.human.terms.feet import (
 )
 from torsor.human.terms.forces import Balance, Strengths, Torques
 from torsor.human.terms.habits import Habits
-from torsor.human.terms.objectives import MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull_splines
+from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
 from torsor.human.terms.places import rail_constraints
 from torsor.human.terms.problem import HumanProblem, walk_of
 from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
 from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
 # The problem of climbing stairs: its initial guess is a climb, so that the search need not find the way over edges.
@@ -386,11 +387,13 @@ class RunSettings(WalkSettings):
         lengths, speed, pelvis = step.bounds("length"), step.bounds("speed")[0], self.run.pelvis(points)
         nodes = self.run.nodes(points)
         own = {name: pelvis for name in GLOBAL if name in self.moving}
+        if self.tendons:
+            own |= {pull(name): Spline(3, nodes[2:-2]) for name in EXTENSORS}
         return Phase(
             (lengths[0] / speed, lengths[1] / speed),
             knots=self.run.knots(points).tolist(),
             nodes=nodes,
-            own=own | (pull_splines(nodes) if self.tendons else {}),
+            own=own,
             quadrature="trapezoid",
             clock=HARMONICS if step.timing == "free" else 0,
         )

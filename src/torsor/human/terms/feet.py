@@ -19,7 +19,7 @@ from torsor.human.contact.contact_forces import (
     PUSH,
     OneFootContact,
     SharedContact,
-    contact_forces,
+    contact_as,
     heel_shift,
 )
 from torsor.human.contact.schedule import Edge, Step, Walk, edges
@@ -35,13 +35,6 @@ from torsor.robot.robot import Robot
 # Constraints of a run: where the foot presses while it stands, and that nothing is left to press in flight.
 
 WRENCH = ("force along x", "force along y", "force along z", "moment about x", "moment about y", "moment about z")
-
-
-def one_foot_contact(node: Node) -> OneFootContact:
-    """Return the contact of a node of a run."""
-    contact = contact_forces(node)
-    assert isinstance(contact, OneFootContact)
-    return contact
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,7 +54,7 @@ class OneFootBalance(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
-        contact = one_foot_contact(node)
+        contact = contact_as(OneFootContact, node)
         rows = {
             name: row / (ARM * contact.weight)
             for name, row in contact.rows.items()
@@ -82,7 +75,7 @@ class Flight(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the force, divided by the weight, and its moment about the pelvis, divided by the weight times 1 m."""
-        contact = one_foot_contact(node)
+        contact = contact_as(OneFootContact, node)
         about = contact.moment - ca.cross(node.position("pelvis"), contact.force)
         return Rows(ca.vertcat(contact.force, about) / contact.weight, np.zeros(6), np.zeros(6), WRENCH)
 
@@ -282,13 +275,6 @@ def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: flo
 DEVIATIONS = {APART: (-0.1, 0.1), AHEAD: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
 
 
-def shared_contact(node: Node) -> SharedContact:
-    """Return the contact of a node whose feet share the force."""
-    contact = contact_forces(node)
-    assert isinstance(contact, SharedContact)
-    return contact
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SharedBalance(Grounded, Constraint):
     """Each centre of pressure stays within its sole, each force within its friction cone, and time runs forward.
@@ -309,7 +295,7 @@ class SharedBalance(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
-        contact = shared_contact(node)
+        contact = contact_as(SharedContact, node)
         moment = ARM * contact.weight
         rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
         rows["vertical force"] = contact.force[1] / contact.weight
@@ -335,7 +321,7 @@ class BothPress(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the fraction."""
-        return Rows(shared_contact(node).fraction, np.zeros(1), np.ones(1), (FRACTION,))
+        return Rows(contact_as(SharedContact, node).fraction, np.zeros(1), np.ones(1), (FRACTION,))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

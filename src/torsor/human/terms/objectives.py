@@ -15,13 +15,11 @@ from torsor.base.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.person import Person
 from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
-from torsor.human.contact.contact_forces import contact_forces, heel_shift
+from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces, heel_shift
 from torsor.human.contact.support import Foot
-from torsor.human.terms.feet import shared_contact
 from torsor.human.terms.forces import Curved, Driven, Grounded, metres, muscle_torques
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
-from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
 DRIVING, BRAKING = 0.25, 1.20  # efficiencies of positive and negative work (Margaria 1968)
@@ -84,7 +82,7 @@ class MetabolicEnergy(Driven, Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
-        contact = shared_contact(node)
+        contact = contact_as(SharedContact, node)
         joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
         size = smooth_size(P, node.data(POWERS, 2)[0])
@@ -93,7 +91,7 @@ class MetabolicEnergy(Driven, Cost):
 
     def squares(self, node: Node) -> ca.SX:
         """Return the powers of the ground at feet that slip, scaled."""
-        return slipping(node, shared_contact(node).mass, node.data(POWERS, 2)[1])
+        return slipping(node, contact_as(SharedContact, node).mass, node.data(POWERS, 2)[1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -223,14 +221,10 @@ class RelativeStrength(Curved, Driven, Cost):
                 continue
             joint, q, v = joints[names[k]], node.q[k + len(GLOBAL)], node.v[k + len(GLOBAL)]
             for curve, sign in ((joint.extend, -1.0), (joint.flex, 1.0)):
-                relative = _positive(sign * torques[k] / curve.peak)
+                x = sign * torques[k] / curve.peak
+                relative = (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2
                 rows.append(relative / (curve.at_angle(q) * curve.at_speed(sign * v)))
         return ca.vertcat(*rows) / ca.sqrt(metres(node))
-
-
-def _positive(x: ca.SX) -> ca.SX:
-    """Return max(x, 0) smoothed near 0."""
-    return (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2
 
 
 # The margin of stability of a walk, from the extrapolated centre of mass (Hof, Gazendam and Sinke 2005).
@@ -256,7 +250,7 @@ def pendulum_rate(body: Robot) -> float:
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
     """Return the margins (m) to the right side of the right and the left side of the left sole (2 x 1)."""
-    contact = shared_contact(node)
+    contact = contact_as(SharedContact, node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate
     right = heel_shift(node, "right")[0] + contact.soles["right"][0]
@@ -340,11 +334,6 @@ def springs(person: Person) -> Array:
     return np.stack([size * torques, work / torques], axis=1)
 
 
-def pull_splines(nodes: Array) -> dict[str, Spline]:
-    """Return the splines of the relative forces: cubic ones with as many control points as there are nodes."""
-    return {pull(name): Spline(3, nodes[2:-2]) for name in EXTENSORS}
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Sprung(Grounded):
     """A term with the tendons of a ``person``."""
@@ -367,11 +356,9 @@ class Tendons(_Sprung, Constraint):
     def rows(self, node: Node) -> Rows:
         """Return the sums of the torques of tendons and of muscles, divided by the largest ones."""
         given, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
-        rows = list[ca.SX]()
-        for k, name in enumerate(EXTENSORS):
-            rows.append(node.profile(pull(name)) + torques[names.index(name) - len(GLOBAL)] / given[2 * k])
-        zero = np.zeros(len(rows))
-        return Rows(ca.vertcat(*rows), zero, zero, tuple(EXTENSORS))
+        muscles = [torques[names.index(name) - len(GLOBAL)] / given[2 * k] for k, name in enumerate(EXTENSORS)]
+        rows = [node.profile(pull(name)) + muscle for name, muscle in zip(EXTENSORS, muscles, strict=True)]
+        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.zeros(len(rows)), tuple(EXTENSORS))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

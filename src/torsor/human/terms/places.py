@@ -16,7 +16,7 @@ from torsor.human.body.postures import landmark
 from torsor.human.contact.contact_forces import RAILS
 from torsor.human.contact.support import Rails
 from torsor.human.terms.feet import SharingBounds
-from torsor.human.terms.forces import Grounded
+from torsor.human.terms.forces import Grounded, at_least
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.robot.robot import Robot
@@ -25,17 +25,14 @@ AXES = "xyz"
 
 # Discs of the body that a box keeps clear of, seen from the side: centred between two links, with a radius (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
-DISCS: tuple[tuple[str, str, float], ...] = (
-    *(
-        (f"{side}_{a}", f"{side}_{b}", r)
-        for side in SIDES
-        for a, b, r in (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
-    ),
+LEG = (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
+TRUNK = (
     ("pelvis", "pelvis", BELLY),
     ("spine1", "spine1", BELLY),
     ("spine2", "spine3", BELLY),
     ("spine4", "spine4", CHEST),
 )
+DISCS = (*((f"{side}_{a}", f"{side}_{b}", r) for side in SIDES for a, b, r in LEG), *TRUNK)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -177,12 +174,11 @@ class BoxClears(Held):
     def rows(self, node: Node) -> Rows:
         """Return squared distances divided by their lower bounds."""
         right, left = self.hands(node)
-        box, squares, rows, labels = (right + left) / 2, node.data(self.title, len(DISCS)), list[ca.SX](), list[str]()
+        box, squares, rows = (right + left) / 2, node.data(self.title, len(DISCS)), dict[str, ca.SX]()
         for k, (a, b, _) in enumerate(DISCS):
             way = (box - (node.position(a) + node.position(b)) / 2)[1:]
-            rows.append(ca.sumsqr(way) / squares[k])
-            labels.append(a if a == b else f"middle of {b} and {a}")
-        return Rows(ca.vertcat(*rows), np.ones(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+            rows[a if a == b else f"middle of {b} and {a}"] = ca.sumsqr(way) / squares[k]
+        return at_least(1.0, rows)
 
 
 NEAR = 0.005  # m: a hand is within this of its place
@@ -206,16 +202,15 @@ class RailForces(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return for each hand the squared forces that are left, and the upward force, all in weights."""
-        rows, labels = list[ca.SX](), list[str]()
+        rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)
             x, y, z = (node.profile(name) for name in RAILS[k : k + 3])
-            rows.append(self.rails.share**2 - (x**2 + y**2 + z**2))
-            labels.append(f"share of {side} hand")
+            rows[f"share of {side} hand"] = self.rails.share**2 - (x**2 + y**2 + z**2)
             if self.rails.friction is not None:
-                rows += [y, (self.rails.friction * y) ** 2 - x**2 - z**2]
-                labels += [f"{side} hand rests", f"friction of {side} hand"]
-        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+                cone = (self.rails.friction * y) ** 2 - x**2 - z**2
+                rows |= {f"{side} hand rests": y, f"friction of {side} hand": cone}
+        return at_least(0.0, rows)
 
 
 def _bounds(rails: Rails, sides: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -241,12 +236,10 @@ def rail_constraints(
     ]
     found.append(RailForces(**ground, **forces, name="rail forces"))
     found.append(SharingBounds(ways=_bounds(rails, sides), name="bounds of rail forces"))
-    for (first, last), name in (
-        ((0.0, during[0]), "hands before the rails"),
-        ((during[1], 1.0), "hands off the rails"),
-    ):
-        if first < last:
-            found.append(SharingBounds(ways=_bounds(rails, ()), during=(first, last), name=name))
+    before, after = (0.0, during[0]), (during[1], 1.0)
+    for free, name in ((before, "hands before the rails"), (after, "hands off the rails")):
+        if free[0] < free[1]:
+            found.append(SharingBounds(ways=_bounds(rails, ()), during=free, name=name))
     return found
 
 
