@@ -10,7 +10,7 @@ from torsor.human import Foot, Step, Stride, walking
 from torsor.human.contact.contact_forces import SHARED, contact_forces
 from torsor.human.contact.schedule import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
-from torsor.human.terms.feet import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.places import EDGE, POINTS, ROUND, ClearsEdge
 from torsor.human.terms.problem import pressure
 from torsor.library import human
 

@@ -19,8 +19,7 @@ from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
-from torsor.human.contact.free_walk import RunningStep, solved_step
-from torsor.human.contact.schedule import Step, Walk
+from torsor.human.contact.schedule import RunningStep, Step, Walk, solved_step
 from torsor.human.gait.references import REFERENCES, UNITS, Reference, in_words
 from torsor.human.terms.problem import REACTION_JOINTS, Samples, pressure, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult

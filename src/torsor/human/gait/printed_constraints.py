@@ -18,9 +18,9 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.support import SIDES_MOST, support_sides
 from torsor.human.gait.settings import WalkSettings
-from torsor.human.terms.feet import Stands, contacts
 from torsor.human.terms.forces import ARM, Grounded, Torques
 from torsor.human.terms.habits import hand_clearance
+from torsor.human.terms.places import Stands, contacts
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import ExpressionConstraint, MotionError, MotionResult, Node, Positions

@@ -15,8 +15,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS, SPEED
-from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.contact.schedule import Walk, check_stairs, check_step, warn_of_running
+from torsor.human.contact.schedule import FreeWalk, Walk, check_stairs, check_step, warn_of_running
 from torsor.human.contact.support import Rails
 from torsor.human.terms.forces import Driven, Effort, JointReactions, Slipping, Unbalance
 from torsor.human.terms.habits import Habits, Posture

@@ -22,8 +22,7 @@ from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import SPEED, WIDTH
-from torsor.human.contact.free_walk import FreeWalk, Run, RunningStep
-from torsor.human.contact.schedule import BARMAN, IN_SOLES, Step, Walk, check_step
+from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk, check_step
 from torsor.human.contact.support import Rails, smoothstep
 from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
 from torsor.human.gait.settings import (
@@ -36,7 +35,10 @@ from torsor.human.gait.settings import (
     changed_version,
     weighted_terms,
 )
-from torsor.human.terms.feet import (
+from torsor.human.terms.forces import Balance, Strengths, Torques
+from torsor.human.terms.habits import Habits
+from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
+from torsor.human.terms.places import (
     BothPress,
     Clears,
     Flight,
@@ -44,13 +46,10 @@ from torsor.human.terms.feet import (
     SharedBalance,
     Stands,
     contacts,
+    rail_constraints,
     sharing_bounds,
     stair_clearance,
 )
-from torsor.human.terms.forces import Balance, Strengths, Torques
-from torsor.human.terms.habits import Habits
-from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
-from torsor.human.terms.places import rail_constraints
 from torsor.human.terms.problem import HumanProblem, walk_of
 from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
 from torsor.motion.starts import fit

@@ -22,7 +22,6 @@ from torsor.human.body.person import person_of
 from torsor.human.body.postures import BUTTOCKS, both, crouching, hips_apart, landmark, sitting, standing
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
 from torsor.human.contact.support import Rails, Seat, Sitting, Standing, smoothstep
-from torsor.human.terms.feet import contacts
 from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
 from torsor.human.terms.habits import Habits, Posture
 from torsor.human.terms.places import (
@@ -34,6 +33,7 @@ from torsor.human.terms.places import (
     ChestLean,
     Placed,
     check_reach,
+    contacts,
     rail_constraints,
 )
 from torsor.human.terms.problem import HumanProblem
