@@ -6,7 +6,7 @@ therefore compiles nothing.
 
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,6 @@ from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
 
 UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
-
-
-class SharedModel(NamedTuple):
-    """A parametric body (``model``), and the values of its parameters (``numbers``)."""
-
-    model: Parametric[Robot]
-    numbers: dict[str, Number]
 
 
 def checked_body(body: Robot | None, where: str) -> Robot:
@@ -40,14 +33,14 @@ def checked_body(body: Robot | None, where: str) -> Robot:
     return body
 
 
-def shared_model(body: Robot) -> SharedModel:
+def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
     """Return the parametric body of the kernels (an own one if it differs in more), and the body's parameters."""
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _has_same_dynamics(model.at(own), body):
             break
     numbers = {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
-    return SharedModel(model, numbers)
+    return model, numbers
 
 
 @cache

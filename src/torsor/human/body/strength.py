@@ -32,16 +32,7 @@ from numpy.typing import ArrayLike
 
 from torsor import library
 from torsor.base.arrays import Array
-from torsor.base.checks import (
-    arrays,
-    common_shape,
-    indices_of,
-    instance_of,
-    number,
-    one_of,
-    positive,
-    table,
-)
+from torsor.base.checks import arrays, common_shape, indices_of, instance_of, number, one_of, positive, table
 from torsor.base.errors import ModelError, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot

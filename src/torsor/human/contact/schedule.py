@@ -286,10 +286,10 @@ class Walk(Support):
         if self.steps == 1:
             return first
         second = self.step.carried(np.maximum(within - 1.0, 0.0), foot, self.path).mirrored(self.step.length)
-        later, arrays = within > 1.0 + TOUCHING, zip(first[:5], second[:5], strict=True)
-        return Carried(
-            *(np.where(later if one.ndim == 1 else later[:, None], two, one) for one, two in arrays), first.meet
-        )
+        later, both = within > 1.0 + TOUCHING, zip(first[:5], second[:5], strict=True)
+        parts = (np.where(later if one.ndim == 1 else later[:, None], two, one) for one, two in both)
+        joined: dict[str, Any] = dict(zip(Carried._fields, parts, strict=False))
+        return first._replace(**joined)
 
 
 # Speeds at which people run: the Froude number of walking.

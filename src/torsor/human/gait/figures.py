@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 FIRST, LAST = -3, 6  # numbers of the treads that are drawn
+TOE_OFF = {"color": "0.75", "linewidth": 0.9, "zorder": 0}
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
 
 
@@ -135,7 +136,8 @@ def plot(
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
     given = stride.references(references).references
-    colours = _colours(given)
+    sources = dict.fromkeys(each.source for each in given)
+    colours = {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}  # of many sources, some share one
     for place, name in zip(places, SHOWN, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
@@ -169,12 +171,6 @@ def _style(axes: Any, title: str, unit: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _colours(references: Sequence[Reference]) -> dict[str, str]:
-    """Return the colour of each source; of many sources, some share one."""
-    sources = dict.fromkeys(each.source for each in references)
-    return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
-
-
 def _compare(
     axes: Any, stride: StrideCurves, name: str, references: Sequence[Reference], colours: Mapping[str, str]
 ) -> None:
@@ -187,7 +183,7 @@ def _compare(
             axes.fill_between(at, each.mean - each.sd, each.mean + each.sd, color=colour, alpha=0.2, linewidth=0)
     own = references[0] if references else REFERENCES[name]
     axes.plot(100 * stride.s, stride.curve(own), color=OWN, linewidth=2.0)
-    _off(axes, stride)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     title = TITLES.get(name, name.replace("_", " "))
     if references:
         found = LikenessTable([(own, stride.curve(own))])[name]
@@ -213,22 +209,17 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
     axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MOST else 2)
 
 
-def _off(axes: Any, stride: StrideCurves) -> None:
-    """Mark the toe-off of the own foot."""
-    axes.axvline(100 * stride.step.duty_factor, color="0.75", linewidth=0.9, zorder=0)
-
-
 def _joints(axes: Any, stride: StrideCurves) -> None:
     for joint in REACTION_JOINTS:
         axes.plot(100 * stride.s, norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
-    _off(axes, stride)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     _style(axes, "joint reactions (without muscles)", "body weights")
     axes.legend(fontsize=8, frameon=False)
 
 
 def _pressure(axes: Any, stride: StrideCurves) -> None:
     axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
-    _off(axes, stride)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     _style(axes, "centre of pressure in front of the heel", "m")
 
 

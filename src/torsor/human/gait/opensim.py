@@ -33,7 +33,7 @@ SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "s
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
 CENTERED = 1.0  # N: below it, a centre of pressure is a quotient of small numbers
 # From the pelvis's origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
-MIDDLE_OF_HIPS = (-0.056276, -0.07849, 0.0)  # Rajagopal et al. 2016
+MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 
 
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:

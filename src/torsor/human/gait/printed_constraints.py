@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import casadi as ca
 import numpy as np
@@ -95,16 +95,14 @@ class PrintedWalk(HumanProblem):
     @property
     def bands(self) -> tuple[float, float]:
         """The bands of eq. 5.4: heights (m) and velocities (m/s) of points in contact."""
-        first = next(each for each in self.conditions if isinstance(each, Stands) and _is_contact(each))
+        first = next(filter(_is_contact, self.conditions))
         assert first.slip is not None
         return first.slack, first.slip
 
     def with_bands(self, slack: float, slip: float) -> Self:
         """Return the problem with other bands of eq. 5.4."""
-        changed = [
-            replace(each, slack=slack, slip=slip) if isinstance(each, Stands) and _is_contact(each) else each
-            for each in self.conditions
-        ]
+        bands: dict[str, Any] = {"slack": slack, "slip": slip}
+        changed = [replace(each, **bands) if _is_contact(each) else each for each in self.conditions]
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
@@ -153,10 +151,14 @@ class PrintedWalk(HumanProblem):
             f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
         )
         fix = "`version='nearest'`, or bands `slack=`, `slip=` that are not 0"
-        status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
-        empty = np.zeros(self.program.m), np.zeros(self.program.n)
-        outcome = replace(nearest.outcome, status=status, is_solved=False, violation=nearest.slip)
-        outcome = replace(outcome, multipliers=empty[0], bound_multipliers=empty[1])
+        outcome = replace(
+            nearest.outcome,
+            status="infeasible: 5.4 with 5.8 and 5.10 conflict",
+            is_solved=False,
+            violation=nearest.slip,
+            multipliers=np.zeros(self.program.m),
+            bound_multipliers=np.zeros(self.program.n),
+        )
         result = MotionResult(self, outcome, "condensed", settings.tolerance)
         if not settings.check:
             return result
@@ -165,7 +167,7 @@ class PrintedWalk(HumanProblem):
         raise error
 
 
-def _is_contact(term: Constraint | Ends) -> bool:
+def _is_contact(term: Constraint | Ends) -> TypeGuard[Stands]:
     """Whether a term is eq. 5.4 of points in contact; the same class at one moment is eq. 5.10."""
     return isinstance(term, Stands) and term.at is None
 

@@ -141,7 +141,12 @@ class WalkSettings:
     friction: float
     ranges: Mapping[str, tuple[float, float]] | None = None
 
-    def check(self, objectives: Sequence[str]) -> None:
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives that may have weights."""
+        return tuple(FREE_OBJECTIVES if self.version.is_free else OBJECTIVES)
+
+    def check(self) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
         instance_of(self.habits, Habits, self.where, "habits")
         self._check_printed()
@@ -162,7 +167,7 @@ class WalkSettings:
         for name, factor in factors.items():
             positive(factor, self.where, f"strength of {name}")
         for name, weight in self.weights.items():
-            one_of(name, objectives, self.where, "objective")
+            one_of(name, self.objectives, self.where, "objective")
             number(weight, self.where, f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
             raise ModelError("no weight is above 0", where=self.where, allowed="a weight of one of the objectives")
@@ -171,12 +176,9 @@ class WalkSettings:
             strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
             tables = {"frozen": held, "strength": factors, "effort_limit": strengths, "ranges": self.narrowed}
             self._check_symmetry(tables)
-        self._warn_of_speed()
-
-    def _warn_of_speed(self) -> None:
-        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
-        check_step(self.walk.step, self.body, self.where)
-        warn_of_running(self.body, self.walk.step.bounds("speed")[0])
+        check_step(self.walk.step, self.body, self.where, leaps=self.where == "run")
+        if self.where == "walk":
+            warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
         """Raise ModelError for settings that the printed problem does not have."""

@@ -9,8 +9,8 @@ from torsor.base.scenes import Solid, Thing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import load_pose, load_size
 from torsor.human.body.loads import Backpack, Box
-from torsor.human.contact.schedule import Stairs, Walk, stairs_of
-from torsor.human.contact.support import Rails, Sitting, Support
+from torsor.human.contact.schedule import Walk, stairs_of
+from torsor.human.contact.support import Sitting, Support
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import animate
 from torsor.human.terms.forces import Grounded
@@ -69,12 +69,20 @@ TREADS, WIDTH = range(-2, 5), 0.9  # numbers of the treads that are drawn, and t
 
 
 def things_of(problem: MotionProblem, support: Support) -> tuple[Thing, ...]:
-    """Return what the body of a problem carries, holds, sits and walks on."""
-    body, load = grounded_term(problem).body, load_of(problem)
+    """Return what the body of a problem carries, holds, sits and walks on: stairs, armrests, a load, a seat."""
+    body, load, found = grounded_term(problem).body, load_of(problem), list[Thing]()
     stairs, rails = stairs_of(support, body), support.rails
-    found = [stair_thing(stairs)] if stairs is not None else []
-    found += [rail_thing(rails)] if rails is not None else []
-    found += [load_thing(body, load)] if load is not None else []
+    if stairs is not None:  # each tread is a block as high as the rise
+        size = np.array([WIDTH, abs(stairs.rise), stairs.length])
+        treads = ([0.0, k * stairs.rise - size[1] / 2, stairs.back + (k + 0.5) * stairs.length] for k in TREADS)
+        found.append(Thing("stairs", stairs, WOOD, tuple(Solid("box", make_pose(p=at), size) for at in treads)))
+    if rails is not None:
+        thick, long = REST
+        size, below = np.array([thick, thick, long]), np.array([0.0, GRIP + thick / 2, long / 2 - 0.05])
+        rests = (Solid("box", make_pose(p=np.array(rails.place(side)) - below), size) for side in SIDES)
+        found.append(Thing("armrests", rails, WOOD, tuple(rests)))
+    if load is not None:
+        found.append(load_thing(body, load))
     return (*found, seat_thing(support)) if isinstance(support, Sitting) else tuple(found)
 
 
@@ -95,18 +103,3 @@ def seat_thing(seat: Sitting) -> Thing:
         for z in (-(depth - LEG) / 2, (depth - LEG) / 2)
     ]
     return Thing("seat", seat, WOOD, (board, *legs))
-
-
-def stair_thing(stairs: Stairs) -> Thing:
-    """Return the treads of stairs, each a block as high as the rise."""
-    size = np.array([WIDTH, abs(stairs.rise), stairs.length])
-    places = ([0.0, k * stairs.rise - size[1] / 2, stairs.back + (k + 0.5) * stairs.length] for k in TREADS)
-    return Thing("stairs", stairs, WOOD, tuple(Solid("box", make_pose(p=at), size) for at in places))
-
-
-def rail_thing(rails: Rails) -> Thing:
-    """Return two armrests, below the hands."""
-    thick, long = REST
-    places = (np.array(rails.place(side)) - [0.0, GRIP + thick / 2, long / 2 - 0.05] for side in SIDES)
-    solids = tuple(Solid("box", make_pose(p=at), np.array([thick, thick, long])) for at in places)
-    return Thing("armrests", rails, WOOD, solids)

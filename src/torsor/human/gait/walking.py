@@ -22,37 +22,16 @@ from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import SPEED, WIDTH
-from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk, check_step
+from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk
 from torsor.human.contact.support import Rails, smoothstep
 from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
-from torsor.human.gait.settings import (
-    FREE_OBJECTIVES,
-    HARMONICS,
-    OBJECTIVES,
-    Version,
-    VersionChanges,
-    WalkSettings,
-    changed_version,
-    weighted_terms,
-)
+from torsor.human.gait.settings import HARMONICS, Version, VersionChanges, WalkSettings, changed_version, weighted_terms
+from torsor.human.terms import places
 from torsor.human.terms.forces import Balance, Strengths, Torques
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
-from torsor.human.terms.places import (
-    BothPress,
-    Clears,
-    Flight,
-    OneFootBalance,
-    SharedBalance,
-    Stands,
-    contacts,
-    rail_constraints,
-    sharing_bounds,
-    stair_clearance,
-)
 from torsor.human.terms.problem import HumanProblem, walk_of
 from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
-from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint, Cost
 from torsor.motion.transcription.splines import Spline
@@ -72,16 +51,9 @@ class StairProblem(HumanProblem):
 
     def guess(self) -> Array:
         """Return the variables of a climb: hips move along the stairs, and legs follow the feet on level soles."""
-        x, program, (term, walk) = super().guess(), self.program, walk_of(self)
-        course, s = climb(term.body, walk.step.nominal, SAMPLES), np.linspace(0.0, 1.0, SAMPLES)
-        names = self.model.names
-        values = np.full((SAMPLES, len(names)), np.nan)
-        for name, curve in course.items():
-            if name in names:
-                values[:, names.index(name)] = curve
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, values)
-        return np.clip(x, program.lower, program.upper)
+        term, walk = walk_of(self)
+        course, unknown = climb(term.body, walk.step.nominal, SAMPLES), np.full(SAMPLES, np.nan)
+        return self.fitted(np.stack([course.get(name, unknown) for name in self.model.names], axis=1))
 
 
 def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
@@ -205,17 +177,20 @@ def walking(
         friction=friction,
         ranges=ranges,
     )
-    settings.check(tuple(FREE_OBJECTIVES if chosen.is_free else OBJECTIVES))
+    settings.check()
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
-    order = _relaxation_order(settings, constraints)
+    # Groups of constraints in the order in which they may be relaxed.
+    limits = ["torques"] if curves is None else ["torques", "strength curves"]
+    feet = [each.title for each in constraints if isinstance(each, places.Stands | places.Clears)]
+    printed = [each.title for each in constraints if isinstance(each, places.Stands) and each.at is None]
     kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
         settings.version.phase(settings.walk),
         weighted_terms(settings),
         constraints,
-        relaxation_order=order,
+        relaxation_order=(printed,) if chosen.is_printed else (limits, ["balance"], feet),
         frozen=settings.held,
         numbers=numbers,
         name="walk",
@@ -232,14 +207,6 @@ def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) 
     return Walk(Step() if step is None else step, steps, IN_SOLES if version.is_clean else BARMAN, rails=rails)
 
 
-def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
-    """Return groups of constraints in the order in which they may be relaxed."""
-    if settings.version.is_printed:
-        return ([each.title for each in constraints if isinstance(each, Stands) and each.at is None],)
-    feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
-    return (["torques"] if settings.curves is None else ["torques", "strength curves"], ["balance"], feet)
-
-
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
     version, walk, ground, moving = settings.version, settings.walk, settings.ground, settings.moving
     if version.is_printed:
@@ -254,9 +221,9 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         forces = [
             MuscleTorques(moving=moving, **ground, name="torques"),
             *forces,
-            SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
-            BothPress(**ground, name="both feet press"),
-            *sharing_bounds(walk.step.toe_off),
+            places.SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
+            places.BothPress(**ground, name="both feet press"),
+            *places.sharing_bounds(walk.step.toe_off),
         ]
     else:
         limits, balance = (
@@ -268,10 +235,10 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
         repetition(moving, walk, order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         *forces,
-        *contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
+        *places.contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
         *_swing(settings),
         # The hand of the side that swings is on its rail.
-        *([] if rails is None else rail_constraints(ground, rails, sides=("left",), is_released=True)),
+        *([] if rails is None else places.rail_constraints(ground, rails, sides=("left",), is_released=True)),
         *settings.habits.constraints(settings.loaded, settings.box, clear=lateral),
     ]
 
@@ -279,10 +246,7 @@ def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
 def step_variables(step: Step) -> dict[str, Number]:
     """Return speed and width of a step as variables of a problem."""
     nominal = step.nominal
-    return {
-        SPEED: Number(nominal.speed, *step.bounds("speed")),
-        WIDTH: Number(nominal.width, *step.bounds("width")),
-    }
+    return {SPEED: Number(nominal.speed, *step.bounds("speed")), WIDTH: Number(nominal.width, *step.bounds("width"))}
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
@@ -314,13 +278,15 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             at = walk.whole_s(index, step.knee)
             found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if step.rise:
-            found += stair_clearance(settings.loaded, step, side, habits.clearance, settings.version.slack, SWING)
+            found += places.stair_clearance(
+                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING
+            )
         elif habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
                 name = f"{side} {point} clears in swing{which}"
-                found.append(Clears(**clear, point=point, during=during, name=name))
+                found.append(places.Clears(**clear, point=point, during=during, name=name))
         if habits.drop is not None and "list" in settings.moving:
             angle, name = math.radians(habits.drop), f"hip drops in swing{which}"
             during = walk.whole_s(index, step.toe_off), walk.whole_s(index, step.heel_off)
@@ -358,7 +324,6 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
 # steps, with the same objective (docs/running.md).
 
 SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
-RUN_OBJECTIVES = ("energy", "effort", "accelerations")
 RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
 FEWEST_POINTS = 10  # control points: the splines have a knot at each change of contact
 
@@ -371,14 +336,15 @@ class RunSettings(WalkSettings):
     tendons: bool = False
 
     @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives that may have weights."""
+        return ("energy", "effort", "accelerations")
+
+    @property
     def run(self) -> Run:
         """The support."""
         assert isinstance(self.walk, Run)
         return self.walk
-
-    def _warn_of_speed(self) -> None:
-        """Do not warn: people run at these speeds; raise ModelError for steps that nobody can take."""
-        check_step(self.walk.step, self.body, self.where, leaps=True)
 
     def phase(self) -> Phase:
         """Return the motion phase: the pelvis has finer splines in flight, so that no force is left over there."""
@@ -458,7 +424,7 @@ def running(
         raise ModelError(
             f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST_POINTS} or more"
         )
-    settings.check(RUN_OBJECTIVES)
+    settings.check()
     model, numbers = shared_model(settings.loaded)
     return HumanProblem(
         model,
@@ -493,10 +459,13 @@ def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
         repetition(settings.moving, run, version.order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
         MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
-        OneFootBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
-        Flight(**settings.ground, at=run.flight(version.points).tolist(), name="flight"),
-        *contacts(body, run, version.slack, version.slip, "yz" if settings.planar else "xyz", is_relative=True),
-        *(Clears(body=body, point=each, name=f"left {each} clears", **swing) for each in ("heel", "ball", "toe")),
+        places.OneFootBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
+        places.Flight(**settings.ground, at=run.flight(version.points).tolist(), name="flight"),
+        *places.contacts(body, run, version.slack, version.slip, "yz" if settings.planar else "xyz", is_relative=True),
+        *(
+            places.Clears(body=body, point=each, name=f"left {each} clears", **swing)
+            for each in ("heel", "ball", "toe")
+        ),
         *habits.constraints(body, None, clear=not settings.planar),
     ]
     if settings.tendons:

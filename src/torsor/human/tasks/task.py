@@ -39,7 +39,6 @@ from torsor.human.terms.places import (
 from torsor.human.terms.problem import HumanProblem
 from torsor.motion import End, MotionError, MotionProblem, MotionResult, Phase, Positions, Start
 from torsor.motion.results.solution import time_of
-from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
@@ -149,12 +148,9 @@ class Task(HumanProblem):
 
     def guess(self) -> Array:
         """Return the variables of the straight line between the postures."""
-        x, program = super().guess(), self.program
         ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
-        s = np.linspace(0.0, 1.0, 41)
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
-        return np.clip(x, program.lower, program.upper)
+        s = np.linspace(0.0, 1.0, 41)[:, None]
+        return self.fitted((1 - s) * ends[0] + s * ends[1])
 
     def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
         """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
