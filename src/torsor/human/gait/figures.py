@@ -136,8 +136,7 @@ def plot(
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
     given = stride.references(references).references
-    sources = dict.fromkeys(each.source for each in given)
-    colours = {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}  # of many sources, some share one
+    colours = _colours(given)
     for place, name in zip(places, SHOWN, strict=False):
         axes = figure.add_subplot(place)
         if spreads is not None:
@@ -169,6 +168,12 @@ def _style(axes: Any, title: str, unit: str) -> None:
     axes.tick_params(labelsize=8)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _colours(references: Sequence[Reference]) -> dict[str, str]:
+    """Return the colour of each source; of many sources, some share one."""
+    sources = dict.fromkeys(each.source for each in references)
+    return {source: PEOPLE[k % len(PEOPLE)] for k, source in enumerate(sources)}
 
 
 def _compare(
