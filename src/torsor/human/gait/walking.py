@@ -33,7 +33,7 @@ from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorq
 from torsor.human.terms.problem import HumanProblem, walk_of
 from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.terms.term import Constraint
 from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
@@ -57,10 +57,7 @@ class StairProblem(HumanProblem):
 
 
 def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
-    """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1.
-
-    The trailing foot rolls over its ball. Downstairs the leading foot lands with its heel up.
-    """
+    """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1."""
     s = np.linspace(0.0, 1.0, count)
     hip, knee, ankle, ball, heel = (landmark(body, f"right_{at}") for at in ("thigh", "shank", "foot", "ball", "heel"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
@@ -425,11 +422,16 @@ def running(
             f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST_POINTS} or more"
         )
     settings.check()
-    model, numbers = shared_model(settings.loaded)
+    costs, (model, numbers) = weighted_terms(settings), shared_model(settings.loaded)
+    if tendons:  # the energy is that of the muscles alone
+        own: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
+        for k, each in enumerate(costs):
+            if isinstance(each, MetabolicEnergy):
+                costs[k] = SprungEnergy(weight=each.weight, name=each.name, **own)
     return HumanProblem(
         model,
         settings.phase(),
-        _run_objective(settings),
+        costs,
         _run_constraints(settings),
         relaxation_order=(["torques"], ["balance"]),
         frozen=settings.held,
@@ -437,17 +439,6 @@ def running(
         name="run",
         settings={"solver": "condensed", "tolerance": 1e-4, "iterations": 600},
     )
-
-
-def _run_objective(settings: RunSettings) -> list[Cost]:
-    """Return the objective of walking with free steps; with tendons, the energy is that of the muscles alone."""
-    own: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
-    return [
-        SprungEnergy(weight=each.weight, name=each.name, **own)
-        if settings.tendons and isinstance(each, MetabolicEnergy)
-        else each
-        for each in weighted_terms(settings)
-    ]
 
 
 def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:

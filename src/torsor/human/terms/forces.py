@@ -296,10 +296,7 @@ class _LegsBelow(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LegPeaks(Grounded, Cost):
-    """The sum of the largest hip and the largest knee extension moment, divided by the mass (N m/kg).
-
-    Yoshioka et al. (2007) use this sum to compare ways of standing up.
-    """
+    """The sum of the largest hip and knee extension moment over the mass (N m/kg), as in Yoshioka et al. (2007)."""
 
     at: float | Sequence[float] | None = 1.0
 

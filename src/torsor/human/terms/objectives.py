@@ -304,7 +304,7 @@ class Tendon(NamedTuple):
     slack: float
 
 
-# Extensors of the leg in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010).
+# Extensors in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010); those of one joint have the same p.
 EXTENSORS = {
     "right_ankle_flexion": (Tendon(4000.0, 0.05, 0.26), Tendon(1500.0, 0.05, 0.40)),
     "right_knee_flexion": (Tendon(6000.0, 0.06, 0.23),),
@@ -324,10 +324,7 @@ def stretch_slope(p: ca.SX) -> ca.SX:
 
 
 def springs(person: Person) -> Array:
-    """Return largest torque (N m) and largest stretch (rad) of each of ``EXTENSORS`` (2, 2), for a person.
-
-    Forces are scaled by mass, lengths by height. Tendons at one joint have the same relative force.
-    """
+    """Return largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), by mass and height of a person."""
     torques = np.array([sum(each.force * each.lever for each in own) for own in EXTENSORS.values()])
     work = np.array([sum(each.force * STRAIN * each.slack for each in own) for own in EXTENSORS.values()])
     size = person.mass / MASS * person.height / HEIGHT
