@@ -96,11 +96,10 @@ def joint_loads(result: MotionResult) -> JointLoads:
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:
         # In the mirror image, trunk and pelvis have the load of the same coordinate, and limbs that of the other side.
-        first = {name: name.replace("left_", "right_", 1) for name in means}
-        signs = {name: -1.0 if is_odd(name) else 1.0 for name in means}
-        means = {
-            name: np.concatenate([means[each], signs[name] * means[other_side(each)]]) for name, each in first.items()
-        }
+        steps = dict(means)
+        for name in means:
+            first, sign = name.replace("left_", "right_", 1), -1.0 if is_odd(name) else 1.0
+            means[name] = np.concatenate([steps[first], sign * steps[other_side(first)]])
     return JointLoads(seconds, means)
 
 
@@ -247,8 +246,23 @@ class Stride(Result, StrideCurves):
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        people = [each for each in [self.likeness()] if each]
-        return Group(_objective(self), peaks_table(self), _energy(self), *people)
+        result, found, total = self.result, self.energy, self.result.objective
+        parts = titled_table(f"Objective of the solved {result.problem.name}", "part", "value", "of the whole")
+        for part in result.parts:
+            parts.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
+        parts.add_section()
+        parts.add_row("objective", f"{total:.6f}", "")
+        work = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
+        for name, each in found.work.items():
+            work.add_row(name.replace("_", " "), f"{each.positive:.2f}", f"{each.negative:.2f}", f"{each.total:.2f}")
+        work.add_section()
+        work.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
+        work.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
+        work.add_row("change of energy", "", "", f"{found.change:.2f}")
+        work.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
+        work.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
+        people = self.likeness()
+        return Group(parts, peaks_table(self), work, *([people] if people else []))
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
@@ -294,17 +308,6 @@ def _vertical(stride: StrideCurves) -> dict[str, float]:
     return {name: float(each) for name, each in ends.items()}
 
 
-def _objective(stride: StrideCurves) -> Table:
-    """Return the parts of the objective; the effort is that of the torques alone."""
-    total = stride.result.objective
-    table = titled_table(f"Objective of the solved {stride.result.problem.name}", "part", "value", "of the whole")
-    for part in stride.result.parts:
-        table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
-    table.add_section()
-    table.add_row("objective", f"{total:.6f}", "")
-    return table
-
-
 def peaks_table(stride: StrideCurves) -> Table:
     """Return the table of the ``peaks`` of a stride."""
     found, step = peaks(stride), stride.step
@@ -329,19 +332,4 @@ def peaks_table(stride: StrideCurves) -> Table:
         table.add_row("vertical force: valley; peaks", vertical["valley"], both, "% of weight")
     for name, value in found["reactions"].items():
         table.add_row(f"{name} reaction", "", f"{100 * value:.1f}", "% of weight")
-    return table
-
-
-def _energy(stride: StrideCurves) -> Table:
-    found = stride.energy
-    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
-    for name, work in found.work.items():
-        cells = (f"{each:.2f}" for each in (work.positive, work.negative, work.total))
-        table.add_row(name.replace("_", " "), *cells)
-    table.add_section()
-    table.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
-    table.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
-    table.add_row("change of energy", "", "", f"{found.change:.2f}")
-    table.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
-    table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
     return table
