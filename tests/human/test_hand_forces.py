@@ -8,7 +8,7 @@ import torsor
 from refusals import refused
 from torsor.human import HandForces, hand_wrenches
 from torsor.human.contact.contact_forces import FORCES, KNUCKLES, loaded
-from torsor.human.terms.forces import Handled
+from torsor.human.terms.problem import grounded_term
 from torsor.motion import Node
 from torsor.motion.encoding import decoded, encoded
 from torsor.motion.transcription.motion_model import MotionModel
@@ -50,5 +50,5 @@ def test_invalid_forces_raise(values: tuple[object, ...], message: str) -> None:
 
 def test_problems_with_forces_on_the_hands_are_saved_with_them() -> None:
     again = decoded(encoded(torsor.human.pushing(force=90.0)))
-    term = next(each for each in again.terms if isinstance(each, Handled))
-    assert term.hands.at([1.5])[0, 0, 2] == -45.0 and term.seconds == 1.5
+    term = grounded_term(again)  # type: ignore[arg-type]
+    assert term.hands is not None and term.hands.at([1.5])[0, 0, 2] == -45.0 and term.seconds == 1.5

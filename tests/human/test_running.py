@@ -10,10 +10,10 @@ from refusals import refused
 from torsor.cli.main import main
 from torsor.human import Foot, Person, Stride, running
 from torsor.human.contact.contact_forces import ONE_FOOT, contact_forces
-from torsor.human.contact.run import Run, RunningStep
+from torsor.human.contact.schedule import Run, RunningStep
 from torsor.human.gait.stride import free_fall
+from torsor.human.terms.objectives import LINEAR, springs, stretch_slope
 from torsor.human.terms.problem import sampled
-from torsor.human.terms.tendons import LINEAR, springs, stretch_slope
 from torsor.motion.transcription.splines import Spline
 
 POINTS = 13

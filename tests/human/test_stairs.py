@@ -8,9 +8,9 @@ from refusals import refused, warned
 from torsor.cli.predictions.walk import WALK
 from torsor.human import Foot, Step, Stride, walking
 from torsor.human.contact.contact_forces import SHARED, contact_forces
-from torsor.human.contact.stairs import edges, highest_rise, stairs_of, tread
+from torsor.human.contact.schedule import edges, highest_rise, stairs_of, tread
 from torsor.human.gait.settings import CLEARANCE
-from torsor.human.terms.feet import EDGE, POINTS, ROUND, ClearsEdge
+from torsor.human.terms.places import EDGE, POINTS, ROUND, ClearsEdge
 from torsor.human.terms.problem import pressure
 from torsor.library import human
 
@@ -74,7 +74,11 @@ def test_the_swinging_foot_is_beyond_the_riser_or_above_the_tread(rise):
     node = Flat()
     symbols = ca.vertcat(*node.links.values())
     rows = term.rows(node)  # type: ignore[arg-type]
-    places = [term._place(node, point, ca.SX(body.place(f"left_{point}").pose[:3, 3])) for point in POINTS]  # type: ignore[arg-type]
+    places = []
+    for link, local in (body.place(f"left_{point}") for point in POINTS):
+        pose = node.pose(body.link_names[link])
+        place = pose[:3, :3] @ ca.SX(local[:3, 3]) + pose[:3, 3]
+        places.append(ca.vertcat(place[2], place[1]))
     made = ca.Function("rows", [symbols], [rows.expression, *places, ca.jacobian(rows.expression, symbols)])
     rng = np.random.default_rng(1)
     for _ in range(50):

@@ -8,7 +8,7 @@ import pytest
 import torsor
 from torsor import human, library
 from torsor.human.body.drawing import landmarks
-from torsor.human.tasks.things import load_thing, seat_thing
+from torsor.human.gait.timelines import load_thing, seat_thing
 from torsor.mechanism import Visual, flexible_links
 from torsor.mechanism.flexible import Modes
 from torsor.view.live.postures import Posture

@@ -22,21 +22,17 @@ from torsor.human.comparison.table import CurveLikeness, LikenessTable
 from torsor.human.contact.contact_forces import GroundReaction, ground_reaction
 from torsor.human.contact.schedule import Step, Walk, froude_number, leg_length, similar_step, walking_limit
 from torsor.human.contact.support import Carried, Foot, Rails, Sitting, Stance, Standing, Support
-from torsor.human.gait.curves import Energy
+from torsor.human.gait.curves import CurveSpread, Energy, QuantitySpread
 from torsor.human.gait.figures import animate
 from torsor.human.gait.near_optimal import NearOptimalWalks, near_optimal_walks
 from torsor.human.gait.opensim import OpensimFiles, ground_forces, opensim_moments, opensim_motion, write_opensim
 from torsor.human.gait.printed import PrintedGait, printed_differences, printed_gait
 from torsor.human.gait.references import REFERENCES, Likeness, Reference, likeness
-from torsor.human.gait.running import running
-from torsor.human.gait.spread import CurveSpread, QuantitySpread
 from torsor.human.gait.stride import Stride, fatigued, joint_loads
-from torsor.human.gait.walking import bent_start, walking
-from torsor.human.tasks import TASKS
+from torsor.human.gait.walking import bent_start, running, walking
+from torsor.human.tasks import TASKS, lifting, pulling, pushing, reaching, sitting_down, standing_up
 from torsor.human.tasks.figures import plot_task
-from torsor.human.tasks.hand_tasks import LargestLift, largest_lift, lifting, pulling, pushing, reaching
-from torsor.human.tasks.seat_tasks import sitting_down, standing_up
-from torsor.human.tasks.task import Weakness, weaknesses
+from torsor.human.tasks.task import LargestLift, Weakness, largest_lift, weaknesses
 from torsor.human.terms.habits import Habits
 from torsor.human.terms.problem import joint_torques
 

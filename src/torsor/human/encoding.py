@@ -1,14 +1,13 @@
 """Registration of the classes and functions of ``torsor.human`` that files of motion problems may name."""
 
 from torsor.human.body import loads, person, strength, trunk_strength
-from torsor.human.contact import contact_forces, free_walk, run, schedule, stairs, support
+from torsor.human.contact import contact_forces, schedule, support
 from torsor.human.gait import printed_constraints, walking
 from torsor.human.tasks import task
-from torsor.human.tasks.seat_tasks import SittingDown
-from torsor.human.terms import feet, forces, habits, objectives, places, problem, tendons
+from torsor.human.terms import forces, habits, objectives, places, problem
 from torsor.motion.encoding import encodable
 
 encodable("human", loads, person, strength, trunk_strength)
-encodable("human", contact_forces, free_walk, run, schedule, stairs, support)
-encodable("human", printed_constraints, walking, task, SittingDown)
-encodable("human", feet, forces, habits, objectives, places, problem, tendons)
+encodable("human", contact_forces, schedule, support)
+encodable("human", printed_constraints, walking, task)
+encodable("human", forces, habits, objectives, places, problem)

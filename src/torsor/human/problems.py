@@ -1,7 +1,7 @@
 """Problems of the human by name: each is declared here once, for Python, sweeps, TOML files and the command line."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,18 +14,17 @@ from torsor.human.body.percentiles import POPULATIONS
 from torsor.human.body.person import described_person
 from torsor.human.contact.schedule import Step
 from torsor.human.contact.support import Rails
-from torsor.human.gait.running import running
 from torsor.human.gait.settings import FREE_OBJECTIVES, OBJECTIVES, VERSIONS
 from torsor.human.gait.stride import Stride, peaks
-from torsor.human.gait.walking import walking
-from torsor.human.tasks.hand_tasks import lifting, pulling, pushing, reaching
-from torsor.human.tasks.seat_tasks import sitting_down, standing_up
+from torsor.human.gait.walking import running, walking
+from torsor.human.tasks import lifting, pulling, pushing, reaching, sitting_down, standing_up
 from torsor.library.anthropometry import BODY_TABLES
 from torsor.motion import MotionProblem, MotionResult
 from torsor.motion.declaration import Argument, NamedProblem, defaults_of
 from torsor.motion.problems import POINTS
 from torsor.robot.robot import Robot
 
+Make = Callable[..., MotionProblem]
 STEEPEST = math.radians(45.0)  # the range of walking's argument ``slope``
 _NAMED = "NAME=NUMBER"
 _POSITIVE, _NOT_NEGATIVE = {"above": 0.0}, {"least": 0.0}
@@ -40,36 +39,25 @@ PERSON = (
     Argument("mass_percentile", float, "mass that this part of people has at most", "%", "PERCENT"),
     Argument("population", str, "of the percentiles (default: CDC below 20 years, else NHANES)", choices=POPULATIONS),
     Argument("lengths", dict, "lengths of segments (m), as thigh=0.45 left_shank=0.41", "m", "NAME=M"),
-    Argument(
-        "strength", dict, "joints that are weaker or stronger, with factors: knee_flexion=0.8 left=0.5", "1", _NAMED
-    ),
+    Argument("strength", dict, "joints that are weaker or stronger, as knee_flexion=0.8 left=0.5", "1", _NAMED),
     Argument("largest_torque", dict, "strengths of joints (N m), as elbow_flexion=60", "N m", "NAME=NM"),
 )
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
-SPEED = Argument(
-    "speed", float, "speed; without --length, and for one step, the best step length is found", "m/s", "M/S"
-)
+_BEST = "speed; without --length, and for one step, the best step length is found"
+SPEED = Argument("speed", float, _BEST, "m/s", "M/S")
 LENGTH = Argument("length", float, "length of a step; of a walk free with --speed alone", "m", "M")
 WIDTH = Argument("width", float, "width of a step", "m", "M")
 PLANAR = Argument("planar", bool, "freeze lateral motion")
 FRICTION = Argument("friction", float, "coefficient of friction of the ground", "1", "NUMBER")
 FROZEN = Argument("frozen", dict, "joints that do not move, with their angles in degrees", "rad", _NAMED, degrees=True)
 
-
-def _words(names: Iterable[str]) -> str:
-    """Return names as words of a command line."""
-    return ", ".join(name.replace(" ", "_") for name in names)
-
-
-OBJECTIVE = Argument(
-    "objective",
-    dict,
-    f"weights of {_words(OBJECTIVES)} (default: effort=1); with --version free, of "
-    f"{_words(FREE_OBJECTIVES)}; of a run: energy, effort, accelerations",
-    "1",
-    _NAMED,
+_AIMS, _FREE_AIMS = (", ".join(name.replace(" ", "_") for name in names) for names in (OBJECTIVES, FREE_OBJECTIVES))
+_WEIGHTS = (
+    f"weights of {_AIMS} (default: effort=1); with --version free, of {_FREE_AIMS}; "
+    "of a run: energy, effort, accelerations"
 )
+OBJECTIVE = Argument("objective", dict, _WEIGHTS, "1", _NAMED)
 _VERSIONS = (
     "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
     "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
@@ -81,38 +69,20 @@ _RISE = (
     "stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
     "the version is free"
 )
+_SLOPE = Argument(
+    "slope", float, "slope, positive uphill", "rad", "DEGREES", degrees=True,
+    bounds={"above": -STEEPEST, "below": STEEPEST},
+)  # fmt: skip
+_RANGES = Argument(
+    "ranges", tuple, "ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
+    "rad", "NAME=LEAST:MOST", option="range", degrees=True,
+)  # fmt: skip
 _WALK = (
-    SPEED,
-    LENGTH,
-    WIDTH,
-    Argument(
-        "slope",
-        float,
-        "slope, positive uphill",
-        "rad",
-        "DEGREES",
-        degrees=True,
-        bounds={"above": -STEEPEST, "below": STEEPEST},
-    ),
-    Argument("rise", float, _RISE, "m", "M"),
-    Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE),
-    BOX,
-    FRICTION,
+    SPEED, LENGTH, WIDTH, _SLOPE, Argument("rise", float, _RISE, "m", "M"),
+    Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE), BOX, FRICTION,
     Argument("version", str, _VERSIONS, choices=tuple(VERSIONS)),
-    Argument("steps", int, "2: left and right may differ", choices=(1, 2)),
-    PLANAR,
-    FROZEN,
-    Argument(
-        "ranges",
-        tuple,
-        "ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
-        "rad",
-        "NAME=LEAST:MOST",
-        option="range",
-        degrees=True,
-    ),
-    OBJECTIVE,
-)
+    Argument("steps", int, "2: left and right may differ", choices=(1, 2)), PLANAR, FROZEN, _RANGES, OBJECTIVE,
+)  # fmt: skip
 _TENDONS = Argument("tendons", bool, "muscles of ankle and knee act through tendons")
 _TURN = Argument("turn", float, "direction of the box at the start, to the left", "degrees", "DEGREES")
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
@@ -170,24 +140,14 @@ def lift(body: Robot, box: float = 10.0, **own: Any) -> MotionProblem:
     return lifting(body, Box(box), **own)
 
 
-def push(body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
-    """Return ``torsor.human.pushing`` of a handle at a height (m) with a force (N)."""
-    return pushing(body, push_force, handle, **own)
+def exert(function: Make, body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.pushing`` or ``pulling`` of a handle at a height (m) with a force (N)."""
+    return function(body, push_force, handle, **own)
 
 
-def pull(body: Robot, push_force: float = 100.0, handle: float = 1.0, **own: Any) -> MotionProblem:
-    """Return ``torsor.human.pulling`` of a handle at a height (m) with a force (N)."""
-    return pulling(body, push_force, handle, **own)
-
-
-def stand_up(body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
-    """Return ``torsor.human.standing_up``, with armrests at a height (m)."""
-    return standing_up(body, rails=None if armrests is None else Rails(height=armrests), **own)
-
-
-def sit_down(body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
-    """Return ``torsor.human.sitting_down``, with armrests at a height (m)."""
-    return sitting_down(body, rails=None if armrests is None else Rails(height=armrests), **own)
+def use_seat(function: Make, body: Robot, armrests: float | None = None, **own: Any) -> MotionProblem:
+    """Return ``torsor.human.standing_up`` or ``sitting_down``, with armrests at a height (m)."""
+    return function(body, rails=None if armrests is None else Rails(height=armrests), **own)
 
 
 # Figures of a stride, and their units.
@@ -230,19 +190,13 @@ def back_figures(result: MotionResult) -> dict[str, Any]:
     }
 
 
-def _of_person(make: Callable[..., MotionProblem], body: Robot | None = None, **given: Any) -> MotionProblem:
+def _of_person(make: Make, body: Robot | None = None, **given: Any) -> MotionProblem:
     """Return the problem of a body, or of a person who is described."""
     person = {each.name: given.pop(each.name) for each in PERSON if each.name in given}
     return make(body_of(**person) if body is None else body, **given)
 
 
-def _named(
-    name: str,
-    make: Callable[..., MotionProblem],
-    function: Callable[..., MotionProblem],
-    *arguments: Argument,
-    **report: Any,
-) -> NamedProblem:
+def _named(name: str, make: Make, function: Make, *arguments: Argument, **report: Any) -> NamedProblem:
     """Return a declared problem; defaults are those of ``make``, the person, and the function of Python."""
     defaults = defaults_of(function) | defaults_of(described_person) | defaults_of(make)
     return NamedProblem(name, partial(_of_person, make), PERSON + arguments, defaults=defaults, **report)
@@ -255,10 +209,10 @@ PROBLEMS: dict[str, NamedProblem] = {
         _named("walk", walk, walking, *_WALK, figures=_STRIDE, report=stride_figures),
         _named("run", run, running, SPEED, LENGTH, WIDTH, FRICTION, PLANAR, FROZEN, OBJECTIVE, _TENDONS),
         _named("lift", lift, lifting, BOX, _TURN, DURATION, POINTS, figures=_BACK, report=back_figures),
-        _named("push", push, pushing, *_HANDLED),
-        _named("pull", pull, pulling, *_HANDLED),
+        _named("push", partial(exert, pushing), pushing, *_HANDLED),
+        _named("pull", partial(exert, pulling), pulling, *_HANDLED),
         _named("reach", reaching, reaching, _TARGET, _HAND, DURATION, POINTS),
-        _named("stand-up", stand_up, standing_up, *_SEATED),
-        _named("sit-down", sit_down, sitting_down, *_SEATED),
+        _named("stand-up", partial(use_seat, standing_up), standing_up, *_SEATED),
+        _named("sit-down", partial(use_seat, sitting_down), sitting_down, *_SEATED),
     )
 }

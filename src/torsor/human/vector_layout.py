@@ -36,12 +36,6 @@ class VectorLayout:
             packed[:, self.slices[name]] = part.reshape(count, size) if part.size == count * size else part
         return packed
 
-    def stack(self, **parts: ca.SX) -> ca.SX:
-        """Return one column (size x 1) of symbolic parts, each with as many entries as its size."""
-        for name, size in self.sizes.items():
-            assert parts[name].numel() == size, f"{name} has {parts[name].numel()} entries, not {size}"
-        return ca.vertcat(*(parts[name] for name in self.sizes))
-
     def unpack(self, vector: Any) -> dict[str, Any]:
         """Return the parts of rows (..., size), or of a symbolic column (size x 1)."""
         if isinstance(vector, ca.SX):

@@ -58,7 +58,7 @@ class Choices:
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
     """Return the initial state on closed loops; ModelError if q is not closed, or v opens them with none prescribed."""
-    gap = np.abs(robot.closed.closure.scaled_error(q))
+    gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)
         found, allowed = f"q0 does not close the loops{given}: closure error {gap.max():.2g}", f"{OPEN:g} of its size"

@@ -15,7 +15,7 @@ from torsor.cli.predictions.prediction import ERGONOMICS, MOVIES, Option, Predic
 from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensim
 from torsor.human.comparison.given import given_references
 from torsor.human.comparison.recorded import SUFFIXES
-from torsor.human.contact.free_walk import FreeWalk
+from torsor.human.contact.schedule import FreeWalk
 from torsor.human.gait.near_optimal import MAX_STARTS
 from torsor.human.gait.stride import peaks_table
 from torsor.human.problems import PERSON, PROBLEMS, body_of

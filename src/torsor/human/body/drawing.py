@@ -33,10 +33,7 @@ def load_size(load: Backpack | Box) -> Array:
 
 
 def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the pose (..., 4, 4) of the middle of a load, from the poses (..., L, 4, 4) of all links of the body.
-
-    Its axes point across, up and forward.
-    """
+    """Return the pose (..., 4, 4) of a load (across, up, forward) from those (..., L, 4, 4) of the body's links."""
     found = np.zeros((*poses.shape[:-3], 4, 4))
     found[..., 3, 3] = 1.0
     if isinstance(load, Backpack):
@@ -44,21 +41,14 @@ def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
         found[..., :3, :3] = trunk[..., :3]
         found[..., :3, 3] = trunk @ np.array([0.0, load.height, -load.behind, 1.0])
         return found
-    right, left = (_at(body, poses, f"{side}_knuckles") for side in ("right", "left"))
-    across = _unit(left - right)
-    forward = _unit(np.cross(across, [0.0, 1.0, 0.0]))
+    places = [body.place(f"{side}_knuckles") for side in SIDES]
+    right, left = (poses[..., each.link, :3, :] @ each.pose[:, 3] for each in places)
+    across = (left - right) / np.linalg.norm(left - right, axis=-1, keepdims=True)
+    forward = np.cross(across, [0.0, 1.0, 0.0])
+    forward = forward / np.linalg.norm(forward, axis=-1, keepdims=True)
     found[..., :3, :3] = np.stack([across, np.cross(forward, across), forward], axis=-1)
     found[..., :3, 3] = (right + left) / 2
     return found
-
-
-def _at(body: Robot, poses: Array, name: str) -> Array:
-    place = body.place(name)
-    return np.asarray(poses[..., place.link, :3, :] @ place.pose[:, 3])
-
-
-def _unit(vectors: Array) -> Array:
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
 COLOURS = {"right": "#c1403d", "left": "#2f6db3", "": "#4a4a4a"}
@@ -158,17 +148,12 @@ def skeleton(axes: Any, points: dict[str, Array], view: str, shift: float = 0.0,
 
     x, y = flat(("head", "vertex"))
     size = float(np.linalg.norm(points["vertex"] - points["head"])) / 2
-    middle = float(x.mean()), float(y.mean())
-    axes.add_patch(
-        Circle(middle, size, facecolor=COLOURS[""], edgecolor="white", zorder=order(("head", "vertex")) + 0.02)
-    )
+    middle, above = (float(x.mean()), float(y.mean())), order(("head", "vertex")) + 0.02
+    axes.add_patch(Circle(middle, size, facecolor=COLOURS[""], edgecolor="white", zorder=above))
 
 
 def draw(
-    body: Robot,
-    q: ArrayLike | None = None,
-    path: str | Path | None = None,
-    load: Backpack | Box | None = None,
+    body: Robot, q: ArrayLike | None = None, path: str | Path | None = None, load: Backpack | Box | None = None
 ) -> "Figure":
     """Return a figure of a body (``library.human``) in a posture q (55,), from the front, the right side and the top.
 

@@ -69,7 +69,7 @@ class Fatigue:
         loads, dt = _loads(load), positive(dt, "fatigue", "dt")
         rates = np.where(loads > 0, self.recovery, self.rest * self.recovery)
         decays, limits = np.exp(-rates * dt).tolist(), (1 - self.tiring * loads / rates).tolist()
-        found, c = np.empty(len(loads)), _capacity(capacity)
+        found, c = np.empty(len(loads)), number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
         for k, (each, decay, limit) in enumerate(zip(loads.tolist(), decays, limits, strict=True)):
             after = limit + (c - limit) * decay
             c = after if min(c, after) >= each else self._after_overload(c, each, dt)
@@ -92,7 +92,8 @@ class Fatigue:
     def rested(self, seconds: float, capacity: float) -> float:
         """Return the fraction of strength after a rest (s) that begins with a fraction ``capacity``."""
         seconds = number(seconds, "fatigue", "rest", least=0.0, finite=False)
-        return 1 - (1 - _capacity(capacity)) * math.exp(-self.rest * self.recovery * seconds)
+        capacity = number(capacity, "fatigue", "capacity", above=0.0, most=1.0)
+        return 1 - (1 - capacity) * math.exp(-self.rest * self.recovery * seconds)
 
     def endurance(self, load: float) -> float:
         """Return the time (s) for which a rested joint sustains a constant load (a fraction of its strength)."""
@@ -106,10 +107,6 @@ def _loads(load: ArrayLike) -> Array:
     if found is None or np.ndim(load) != 1 or (found < 0).any():
         raise ModelError(argument="load", value=load, where="fatigue", allowed="(K,) numbers, 0 or more")
     return found
-
-
-def _capacity(value: float) -> float:
-    return number(value, "fatigue", "capacity", above=0.0, most=1.0)
 
 
 class JointLoads(NamedTuple):

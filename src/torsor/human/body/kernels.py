@@ -6,7 +6,7 @@ therefore compiles nothing.
 
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +20,10 @@ from torsor.robot.robot import Robot
 UNBOUND: dict[str, Any] = dict.fromkeys(("upper", "velocity_limit", "effort_limit"), np.inf) | {"lower": -np.inf}
 
 
-class SharedModel(NamedTuple):
-    """A parametric body (``model``), and the values of its parameters (``numbers``)."""
-
-    model: Parametric[Robot]
-    numbers: dict[str, Number]
-
-
 def checked_body(body: Robot | None, where: str) -> Robot:
     """Return the body, the default one for None; raise ModelError if it is no ``library.human`` or has no weight."""
-    body = instance_of(
-        library.human() if body is None else body, Robot, where, "body", allowed="a torsor.library.human()"
-    )
+    body = library.human() if body is None else body
+    instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     if body.coordinate_names != _default().robot.coordinate_names:
         allowed, fix = "a body with the coordinates of torsor.library.human()", "freeze coordinates, do not remove them"
         raise ModelError(f"robot {body.name!r}", value=body.name, where=where, allowed=allowed, fix=fix)
@@ -41,17 +33,14 @@ def checked_body(body: Robot | None, where: str) -> Robot:
     return body
 
 
-def shared_model(body: Robot) -> SharedModel:
-    """Return the parametric body that the kernels are compiled for, and the parameters of this body.
-
-    A body that differs in more than these parameters gets kernels of its own.
-    """
+def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
+    """Return the parametric body of the kernels (an own one if it differs in more), and the body's parameters."""
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _has_same_dynamics(model.at(own), body):
             break
     numbers = {name: Number(value, value, value) for name, value in zip(model.names, own.tolist(), strict=True)}
-    return SharedModel(model, numbers)
+    return model, numbers
 
 
 @cache

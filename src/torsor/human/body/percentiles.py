@@ -7,7 +7,7 @@ percentiles, stature and the logarithm of the mass are linear in the standard no
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -188,12 +188,9 @@ def size_of_percentile(
             allowed = f"children and youths of {YOUNGEST:g} to {OLDEST:g} years"
             fix = "`population='NHANES'` for adults"
             raise ModelError(found, value=age, argument="age", where=where, allowed=allowed, fix=fix)
-        charts = growth_curves(years, sex)
-        deviates = [
-            DEVIATE(_percentile(each, CHILDREN, name) / 100) for each, name in ((stature, "stature"), (mass, "mass"))
-        ]
-        cm, kg = (chart.at(z) for chart, z in zip(charts, deviates, strict=True))
-        return cm / 100, kg
+        tall, heavy = growth_curves(years, sex)
+        deviates = [_deviate(each, CHILDREN, name) for each, name in ((stature, "stature"), (mass, "mass"))]
+        return tall.at(deviates[0]) / 100, heavy.at(deviates[1])
     group, levels = _adults(sex, years, population)
     cm = _between(stature, levels, group.stature, "stature")
     return cm / 100, math.exp(_between(mass, levels, [math.log(each) for each in group.mass], "mass"))
@@ -212,18 +209,18 @@ def _adults(sex: str, years: float | None, population: str) -> tuple[Sizes, tupl
     return _ADULTS[sex][0 if years is None else int(np.searchsorted(DECADES, years, side="right"))], _CIVIL
 
 
-def _percentile(value: float, bounds: tuple[float, float], name: str) -> float:
-    """Return a percentile (%) that the table of a population has."""
+def _deviate(value: float, bounds: tuple[float, float], name: str) -> float:
+    """Return the normal deviate of a percentile (%) that the table of a population has."""
     found = number(value, "percentiles", f"percentile of the {name} (%)", above=0.0, below=100.0)
     if not bounds[0] <= found <= bounds[1]:
         allowed = f"{bounds[0]:g} to {bounds[1]:g}, where the table of this population ends"
         fix = f"give the size, or for adults `population={ANSUR!r}` (soldiers, {_SOLDIERS[0]} to {_SOLDIERS[-1]} %)"
         raise ModelError(f"percentile of the {name} is {found:g} %", where="percentiles", allowed=allowed, fix=fix)
-    return found
+    return DEVIATE(found / 100)
 
 
-def _between(value: float, levels: tuple[int, ...], row: tuple[float, ...] | list[float], name: str) -> float:
+def _between(value: float, levels: tuple[int, ...], row: Sequence[float], name: str) -> float:
     """Return the measure at a percentile, linear in the normal deviate between those of the table."""
     known = levels[: len(row)]
-    z = DEVIATE(_percentile(value, (known[0], known[-1]), name) / 100)
+    z = _deviate(value, (known[0], known[-1]), name)
     return float(np.interp(z, [DEVIATE(each / 100) for each in known], row))

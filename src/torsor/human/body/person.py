@@ -6,7 +6,6 @@ Who is outside of the tables is named. Strengths of other ages than young are ``
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from torsor.library.anthropometry import AGES as JENSEN_AGES
 from torsor.library.anthropometry import BODY_TABLES, OLDEST, YOUNGEST
 from torsor.library.anthropometry import Body as Segments
 from torsor.library.human import human
-from torsor.mechanism import Joint, Link
+from torsor.mechanism import Frame, Joint
 from torsor.mechanism.edit import rebuilt
 from torsor.robot.robot import Robot
 
@@ -96,19 +95,23 @@ def resized(body: Robot, factors: Mapping[str, float]) -> Robot:
     for name, mask in offset_factors(body).items():
         own = np.array([known[_sided(name, joint.name)] for joint in body.joints])
         scales += (own[:, None] - 1.0) * mask
-    joints = [
-        replace(joint, placement=_moved(joint.placement, joint.placement[:3, 3] * scale))
-        for joint, scale in zip(body.joints, scales, strict=True)
-    ]
-    joints[0] = _standing(body, joints, known)
-    links = [_scaled(link, known.get(_sided(segment_of(link.name), link.name), 1.0)) for link in body.links]
-    frames = [
-        replace(
-            frame, pose=_moved(frame.pose, frame.pose[:3, 3] * known.get(_sided(segment_of(frame.link), frame.link), 1))
-        )
-        for frame in body.frames
-    ]
-    return rebuilt(body, [body.base, *links], joints, frames)
+    joints, links, frames = list[Joint](), [body.base], list[Frame]()
+    for joint, scale in zip(body.joints, scales, strict=True):
+        joints.append(replace(joint, placement=_moved(joint.placement, joint.placement[:3, 3] * scale)))
+    for link in body.links:
+        x = known.get(_sided(segment_of(link.name), link.name), 1.0)
+        links.append(link if x == 1.0 else replace(link, com=link.com * x, inertia=link.inertia * x**2))
+    for frame in body.frames:
+        x = known.get(_sided(segment_of(frame.link), frame.link), 1.0)
+        frames.append(replace(frame, pose=_moved(frame.pose, frame.pose[:3, 3] * x)))
+    # Hips stand at the height of thigh, shank and ankle, of the longer leg.
+    placed, legs = {joint.name: joint.placement for joint in joints}, list[float]()
+    for side in SIDES:
+        bones = sum(-float(placed[f"{side}_{name}"][1, 3]) for name in ("knee_flexion", "ankle_flexion"))
+        legs.append(bones - known[f"{side}_foot"] * float(body.place(f"{side}_heel").pose[1, 3]))
+    x, _, z = joints[0].placement[:3, 3].tolist()
+    joints[0] = replace(joints[0], placement=_moved(joints[0].placement, np.array([x, max(legs), z])))
+    return rebuilt(body, links, joints, frames)
 
 
 def segment_lengths(body: Robot) -> dict[str, float]:
@@ -190,22 +193,6 @@ def _moved(pose: Array, origin: Array) -> Array:
     changed = pose.copy()
     changed[:3, 3] = origin
     return changed
-
-
-def _scaled(link: Link, factor: float) -> Link:
-    return link if factor == 1.0 else replace(link, com=link.com * factor, inertia=link.inertia * factor**2)
-
-
-def _standing(body: Robot, joints: list[Joint], factors: Mapping[str, float]) -> Joint:
-    """Return the first joint, at the height of hips that stand: thigh, shank and the height of the ankle."""
-    by_name = {joint.name: joint for joint in joints}
-    legs = []
-    for side in SIDES:
-        bones = sum(-float(by_name[f"{side}_{name}"].placement[1, 3]) for name in ("knee_flexion", "ankle_flexion"))
-        legs.append(bones - factors[f"{side}_foot"] * float(body.place(f"{side}_heel").pose[1, 3]))
-    origin = joints[0].placement[:3, 3].copy()
-    origin[1] = max(legs)
-    return replace(joints[0], placement=_moved(joints[0].placement, origin))
 
 
 GRAVITY = 9.81  # m/s^2, of the products m g h by which strengths are scaled
@@ -319,18 +306,15 @@ class Person:
         self.warn_outside_of_tables("person")
         if self.lengths:
             body = with_lengths(body, self.lengths, "person")
-            self._warn_of_other_height(body)
+            height = _height(body, self.sex)
+            if abs(height / self.height - 1) > TALLER:
+                found = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
+                fix = "give the height that belongs to the lengths, or the length of the trunk as well"
+                warn(found, where="person", fix=fix)
         own, group = strength_factors(self.strength, body.coordinate_names, "person"), age_group(self.age)
         joints = body.coordinate_names[len(GLOBAL) :]
         factors = {name: own.get(name, 1.0) * age_ratio(name, self.sex, group) for name in joints}
         return with_strength(body, factors, self.largest_torque, "person")
-
-    def _warn_of_other_height(self, body: Robot) -> None:
-        height = _height(body, self.sex)
-        if abs(height / self.height - 1) > TALLER:
-            found = f"with the given lengths the body is {height:.3g} m tall, not {self.height:.4g} m"
-            fix = "give the height that belongs to the lengths, or the length of the trunk as well"
-            warn(found, where="person", fix=fix)
 
     def warn_outside_of_tables(self, where: str) -> None:
         """Warn of a person for whom the tables of segments and strengths were not made.
@@ -342,30 +326,24 @@ class Person:
             >>> str(found[0].message).split(";")[0]
             'lift: the height is 1.2 m'
         """
-        limits, people = self._limits()
-        values = {"height": (self.height, "m"), "body mass index": (self.mass / self.height**2, "kg/m^2")}
-        values["mass"] = self.mass, "kg"
-        found = [
-            f"the {name} is {values[name][0]:.3g} {values[name][1]}"
-            for name, (least, most) in limits.items()
-            if not least <= values[name][0] <= most
-        ]
-        if found:
-            ranges = " and ".join(f"{low:.3g} to {high:.3g} {values[name][1]}" for name, (low, high) in limits.items())
+        if self.age is None or self.age >= ADULT:
+            people = "adults of {}, for whom the tables were measured"
+            limits = {"height": STATURES, "body mass index": BODY_MASS_INDICES}
+        else:
+            small, large = (size_of_percentile(each, each, self.sex, self.age) for each in (RARE, 100 - RARE))
+            limits = {"height": (small[0], large[0]), "mass": (small[1], large[1])}
+            whom = "boys" if self.sex == "male" else "girls"
+            people = f"{{}}, as {100 - 2 * RARE:g} % of the {whom} of {self.age:g} years"
+        values = {"height": self.height, "body mass index": self.mass / self.height**2, "mass": self.mass}
+        units = {"height": "m", "body mass index": "kg/m^2", "mass": "kg"}
+        outside = [name for name, (least, most) in limits.items() if not least <= values[name] <= most]
+        if outside:
+            found = " and ".join(f"the {name} is {values[name]:.3g} {units[name]}" for name in outside)
+            ranges = " and ".join(f"{low:.3g} to {high:.3g} {units[name]}" for name, (low, high) in limits.items())
             fix = "take the results as a trend, or give segments and strengths of your own"
             if self.age is None and self.height < STATURES[0]:
                 fix = "of a child, give the age; otherwise " + fix
-            warn(" and ".join(found), where=where, allowed=people.format(ranges), fix=fix)
-
-    def _limits(self) -> tuple[dict[str, tuple[float, float]], str]:
-        """Return the ranges in which the tables were measured, and of whom."""
-        if self.age is None or self.age >= ADULT:
-            people = "adults of {}, for whom the tables were measured"
-            return {"height": STATURES, "body mass index": BODY_MASS_INDICES}, people
-        small, large = (size_of_percentile(each, each, self.sex, self.age) for each in (RARE, 100 - RARE))
-        limits = {"height": (small[0], large[0]), "mass": (small[1], large[1])}
-        whom = "boys" if self.sex == "male" else "girls"
-        return limits, f"{{}}, as {100 - 2 * RARE:g} % of the {whom} of {self.age:g} years"
+            warn(found, where=where, allowed=people.format(ranges), fix=fix)
 
 
 def person_of(body: Robot, carried: float = 0.0) -> Person:
@@ -457,22 +435,19 @@ def described_person(
         Traceback (most recent call last):
         torsor.ModelError: person: height is 1.8 and stature_percentile is 95; allowed: one of them
     """
-    for own, percentile, names in (
-        (height, stature_percentile, ("height", "stature_percentile")),
-        (mass, mass_percentile, ("mass", "mass_percentile")),
-    ):
-        if own is not None and percentile is not None:
-            found = f"{names[0]} is {own!r} and {names[1]} is {percentile!r}"
+    given = {"height": height, "mass": mass}
+    percentiles = {"height": ("stature_percentile", stature_percentile), "mass": ("mass_percentile", mass_percentile)}
+    for name, (other, percentile) in percentiles.items():
+        if given[name] is not None and percentile is not None:
+            found = f"{name} is {given[name]!r} and {other} is {percentile!r}"
             raise ModelError(found, where="person", allowed="one of them")
     if population is not None and height is not None and mass is not None:
-        found = f"is {population!r}, and height and mass are given"
-        allowed = "a population with percentiles"
+        found, allowed = f"is {population!r}, and height and mass are given", "a population with percentiles"
         raise ModelError(found, value=population, argument="population", where="person", allowed=allowed)
     usual = HEIGHT, MASS
-    if any(each is not None for each in (age, population, stature_percentile, mass_percentile)):
+    is_known = any(each is not None for each in (age, population, stature_percentile, mass_percentile))
+    if is_known and (height is None or mass is None):
         tall, heavy = (MEDIAN if each is None else each for each in (stature_percentile, mass_percentile))
-        if height is None or mass is None:
-            usual = size_of_percentile(tall, heavy, sex, age, population)
-    given: dict[str, Any] = {"lengths": lengths, "strength": strength, "largest_torque": largest_torque}
+        usual = size_of_percentile(tall, heavy, sex, age, population)
     size = (usual[0] if height is None else height), (usual[1] if mass is None else mass)
-    return Person(*size, sex, age, **{name: value for name, value in given.items() if value is not None})
+    return Person(*size, sex, age, *({} if each is None else each for each in (lengths, strength, largest_torque)))

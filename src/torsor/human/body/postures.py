@@ -6,7 +6,7 @@ The positions of ``landmark`` follow from the placements of the joints: nothing 
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -87,8 +87,7 @@ def crouching(body: Robot, height: float, ahead: float, lean: float) -> dict[str
     return legs | both(arms)
 
 
-@dataclass(frozen=True)
-class _Sizes:
+class _Sizes(NamedTuple):
     """Heights of hips and ankles, lengths of thigh and shank, distance of the ankles in front of the heels (m)."""
 
     hip: float

@@ -32,17 +32,7 @@ from numpy.typing import ArrayLike
 
 from torsor import library
 from torsor.base.arrays import Array
-from torsor.base.checks import (
-    arrays,
-    common_shape,
-    indices_of,
-    instance_of,
-    number,
-    one_of,
-    positive,
-    real_array,
-    table,
-)
+from torsor.base.checks import arrays, common_shape, indices_of, instance_of, number, one_of, positive, table
 from torsor.base.errors import ModelError, listing
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.robot.robot import Robot
@@ -111,10 +101,8 @@ def with_strength(
     """
     instance_of(body, Robot, where, "body", allowed="a torsor.library.human()")
     own = dict(zip(body.coordinate_names, body.effort_limit.tolist(), strict=True))
-    limits = dict(own)
-    for name, factor in strength_factors(factors or {}, body.coordinate_names, where).items():
-        limits[name] *= factor
-    limits |= largest_torques(torques, body.coordinate_names, where)
+    scaled = {name: own[name] * x for name, x in strength_factors(factors or {}, tuple(own), where).items()}
+    limits = own | scaled | largest_torques(torques, tuple(own), where)
     joints = [
         joint if limits[joint.name] == own[joint.name] else replace(joint, effort_limit=limits[joint.name])
         for joint in body.joints
@@ -137,7 +125,7 @@ def with_strength(
 # simulations of Falisse et al., J. R. Soc. Interface 16 (2019) 20190402.
 
 DAMPING, TOE_STIFFNESS, TOE_DAMPING = 0.1, 25.0, 1.9  # N m s/rad, N m/rad, N m s/rad
-LEG = ("hip_flexion", "knee_flexion", "ankle_flexion")
+CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")  # those with elastic torques, too
 
 
 def leg_torques(hip: Any, knee: Any, ankle: Any) -> tuple[Any, Any, Any]:
@@ -154,8 +142,8 @@ def torques_by_coordinate(names: tuple[str, ...], q: Any, v: Any) -> list[Any]:
     """Return the passive torque of each coordinate after the six global ones; q and v are indexed by coordinate."""
     found = {name: -DAMPING * v[k] for k, name in enumerate(names) if k >= len(GLOBAL)}
     for side in SIDES:
-        angles = (q[names.index(f"{side}_{joint}")] for joint in LEG)
-        for joint, torque in zip(LEG, leg_torques(*angles), strict=True):
+        angles = (q[names.index(f"{side}_{joint}")] for joint in CURVED_JOINTS)
+        for joint, torque in zip(CURVED_JOINTS, leg_torques(*angles), strict=True):
             found[f"{side}_{joint}"] = found[f"{side}_{joint}"] + torque
         toe = names.index(f"{side}_toe_extension")
         found[names[toe]] = -TOE_STIFFNESS * q[toe] - TOE_DAMPING * v[toe]
@@ -181,7 +169,6 @@ def passive_torques(body: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     return np.stack([*[np.zeros(q.shape[:-1])] * len(GLOBAL), *found], axis=-1)
 
 
-CURVED_JOINTS = ("hip_flexion", "knee_flexion", "ankle_flexion")
 SEXES, AGES = ("male", "female"), ("young", "middle", "old")
 OLDEST = 120.0  # years
 GRAVITY, HEIGHT, MASS = 9.81, 1.741, 73.0  # m/s^2 in the law; m and kg of the default body
@@ -384,12 +371,9 @@ def joint_strength(
     """
     instance_of(body, Robot, "joint strength", "body", allowed="a torsor.library.human()")
     (index,) = indices_of(name, body.coordinate_names, f"robot {body.name!r}")
-    angle, velocity = real_array(q, name, "q"), real_array(v, name, "v")
+    angle, velocity = arrays(q, (), name, "q"), arrays(v, (), name, "v")
     common_shape(name, q=angle.shape, v=velocity.shape)
     angle, velocity = np.broadcast_arrays(angle, velocity)
-    for value, what in ((angle, "q"), (velocity, "v")):
-        if not np.isfinite(value).all():
-            raise ModelError("is not finite", argument=what, where=name, allowed="finite numbers")
     if name.endswith(CURVED_JOINTS):
         lower, upper = (curves or StrengthCurves()).of(body, name).limits(angle, velocity)
         return np.asarray(lower), np.asarray(upper)

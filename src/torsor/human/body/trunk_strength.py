@@ -60,15 +60,11 @@ class TrunkStrength:
         number(self.deviations, "trunk strength", "deviations", least=-3.0, most=3.0)
 
     @property
-    def _unit(self) -> float:
-        """The strength (N m) of the coefficient 1."""
-        factor = (1.0 if self.person.sex == "male" else WOMEN) * self.person.factor(SPINE[0])
-        return self.person.weight_times_height * factor * (1 + VARIATION * self.deviations)
-
-    @property
     def coefficients(self) -> Array:
         """Extension upright, its slope (1/rad) and flexion (N m): the numbers of ``extension`` and ``flexion`` (3,)."""
-        return self._unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MAX_FLEXION, FORWARD])
+        factor = (1.0 if self.person.sex == "male" else WOMEN) * self.person.factor(SPINE[0])
+        unit = self.person.weight_times_height * factor * (1 + VARIATION * self.deviations)
+        return unit * np.array([UPRIGHT, (FLEXED - UPRIGHT) / MAX_FLEXION, FORWARD])
 
     def extend(self, flexion: Any) -> Any:
         """Return the largest moment (N m) that extends the trunk, at a flexion of the spine (rad)."""

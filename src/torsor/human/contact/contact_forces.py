@@ -5,7 +5,7 @@ joint torques are those of inverse dynamics without the ground, minus the effect
 """
 
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -46,10 +46,7 @@ class Wrench(NamedTuple):
 
 
 def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
-    """Return the wrench of the ground from the forces of the six global coordinates (three slides, yaw, tilt, list).
-
-    ``origin`` (3 x 1) is the position of the pelvis.
-    """
+    """Return the ground's wrench from the forces of the six global coordinates; ``origin`` (3 x 1) is the pelvis."""
     yaw, tilt = q[3], q[4]
     aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # the axis of tilt
     ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
@@ -228,14 +225,9 @@ class ContactForces:
     """
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = GROUND.unpack(node.data("ground", GROUND.size))
+        given, (f, n) = self._begin(node, "ground", GROUND)
         self.box: ca.SX = given["box"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
         right, seat = given["right_fraction"], given["seat_fraction"]
-        f, n = required(node.tau, node.q, node.position("pelvis"))
         places = {side: _horizontal(given[side]) for side in SIDES}
         middle = right * places["right"] + (1 - right) * places["left"]
         middle = middle + seat * (given["seat_point"] - middle)
@@ -249,6 +241,14 @@ class ContactForces:
         self.level = Wrench(f, n - ca.cross(ca.vertcat(0, middle[1], 0), f))
         leans = {"right": given["leans"][:2], "left": given["leans"][2:]}
         self.directions = {side: f + f[1] * _horizontal(leans[side]) for side in SIDES}
+
+    def _begin(self, node: Node, name: str, layout: VectorLayout) -> tuple[dict[str, ca.SX], Wrench]:
+        """Return the data of a node, and the whole wrench of the ground."""
+        given: dict[str, ca.SX] = layout.unpack(node.data(name, layout.size))
+        self.node, self.names = node, node.robot.coordinate_names
+        self.weight, self.friction = given["weight"], given["friction"]
+        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
+        return given, required(node.tau, node.q, node.position("pelvis"))
 
     @cached_property
     def moving(self) -> list[int]:
@@ -274,10 +274,7 @@ class ContactForces:
         return ca.vertcat(*found[len(GLOBAL) :])
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot, and of a rail at the hand of that side.
-
-        It is zero while the foot neither slips nor is lifted, and the hand does not slip.
-        """
+        """Return the power of the ground at a foot, and of a rail at its hand: zero unless they slip or are lifted."""
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
         total: ca.SX = (1 - toes) * foot + toes * tip
@@ -288,6 +285,9 @@ class ContactForces:
         child = f"{side}_{REACTIONS[joint]}"
         R = self.node.pose(child)[:3, :3]
         return R @ self.node.wrenches()[self.node.robot.link_names.index(child), 3:].T - self.feet[side].f
+
+
+Contact = TypeVar("Contact", bound=ContactForces)
 
 
 def _power(node: Node, link: str, wrench: Wrench) -> ca.SX:
@@ -330,14 +330,8 @@ class SharedContact(ContactForces):
     """The contact of two feet whose shares of the ground's wrench are profiles of the problem."""
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = SHARED.unpack(node.data("shared ground", SHARED.size))
-        self.mass: ca.SX = given["mass"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
-        self.soles = {side: given[f"{side}_box"] for side in SIDES}
-        f, n = required(node.tau, node.q, node.position("pelvis"))
+        given, (f, n) = self._begin(node, "shared ground", SHARED)
+        self.mass, self.soles = given["mass"], {side: given[f"{side}_box"] for side in SIDES}
         heels = {side: _heel(node, side) for side in SIDES}
         part = given["left_fraction"] + node.profile(FRACTION)
         apart = heels["left"] - heels["right"] + given["left"] - given["right"]
@@ -379,20 +373,14 @@ def _heel(node: Node, side: str) -> ca.SX:
 
 def heel_shift(node: Node, side: str) -> ca.SX:
     """Return the place of a heel as a vector (3 x 1)."""
-    at = _heel(node, side)
-    return ca.vertcat(at[0], 0, at[1])
-
-
-def shared_data(**parts: Array) -> Array:
-    """Return the data (K, ``SHARED.size``) of nodes."""
-    return SHARED.pack(len(parts["left_fraction"]), **{name: np.asarray(each) for name, each in parts.items()})
+    return _horizontal(_heel(node, side))
 
 
 # The contact of a run: the right foot carries all of the ground's force, the left foot swings; or nothing touches.
 #
 # A running step begins with the touch-down of the right foot, and ends with that of the left foot after a flight.
 # Places are relative to the right heel. In flight nothing acts on the feet, and the six global coordinates need no
-# force, which constraints of the problem demand at nodes (``terms.flight``); what is left over between the nodes acts
+# force, which constraints of the problem demand at nodes (``Flight``); what is left over between the nodes acts
 # on no joint.
 
 # Data of a node: whether only the toes of a foot are in contact, the sole of the right foot from its heel (m: its right
@@ -404,17 +392,9 @@ class OneFootContact(SharedContact):
     """The contact of the right foot alone; ``force`` and ``moment`` are what the six global coordinates need."""
 
     def __init__(self, node: Node):
-        self.node, self.names = node, node.robot.coordinate_names
-        given = ONE_FOOT.unpack(node.data("shared ground", ONE_FOOT.size))
-        self.mass: ca.SX = given["mass"]
-        self.weight: ca.SX = given["weight"]
-        self.friction: ca.SX = given["friction"]
-        self.presses: ca.SX = given["presses"]
-        self.sole: ca.SX = given["sole"]
-        self.toes = {side: given["toes"][k] for k, side in enumerate(SIDES)}
-        f, n = required(node.tau, node.q, node.position("pelvis"))
-        nothing = ca.SX.zeros(3, 1)
-        self.force, self.moment = f, n
+        given, (f, n) = self._begin(node, "shared ground", ONE_FOOT)
+        self.mass, self.presses, self.sole = given["mass"], given["presses"], given["sole"]
+        self.force, self.moment, nothing = f, n, ca.SX.zeros(3, 1)
         self.feet = {"right": Wrench(self.presses * f, self.presses * n), "left": Wrench(nothing, nothing)}
         self.directions = {"right": f}
 
@@ -435,3 +415,10 @@ def contact_forces(node: Node) -> ContactForces:
     if FRACTION in node.model.names:
         return SharedContact(held)
     return OneFootContact(node) if WIDTH in node.shared else ContactForces(held)
+
+
+def contact_as(kind: type[Contact], node: Node) -> Contact:
+    """Return the contact forces of a node that are of a kind."""
+    contact = contact_forces(node)
+    assert isinstance(contact, kind)
+    return contact

@@ -283,10 +283,7 @@ NO_SIDE = (0.0, 0.0, 1.0)  # a side that every point is inside of
 
 
 def support_points(body: Robot, support: Support, s: float) -> Array:
-    """Return the points (P, 2) of the soles (x, z) (m) that are in contact at a time s.
-
-    A heel, a ball or a tip of the toes in stance is the whole width of the sole there.
-    """
+    """Return the points (P, 2) (x, z) (m) of the soles in contact at a time s: their whole width at each landmark."""
     half, found = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:
         if not stance.first - TOUCHING <= s <= stance.last + TOUCHING:

@@ -3,6 +3,7 @@
 If the walk or run is one step, the second step of the stride is its mirror image; if it is two, the sides may differ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,10 +19,8 @@ from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.comparison.given import CURVES, Given, given_references
 from torsor.human.comparison.table import LikenessTable
-from torsor.human.contact.free_walk import solved_step
-from torsor.human.contact.run import RunningStep
-from torsor.human.contact.schedule import Step, Walk
-from torsor.human.gait.references import REFERENCES, Reference
+from torsor.human.contact.schedule import RunningStep, Step, Walk, solved_step
+from torsor.human.gait.references import REFERENCES, UNITS, Reference, in_words
 from torsor.human.terms.problem import REACTION_JOINTS, Samples, pressure, sampled, sampled_at, walk_of
 from torsor.motion import MotionResult
 from torsor.robot.robot import Robot
@@ -31,7 +30,7 @@ from torsor.robot.robot import Robot
 # The power of the joints and of the ground equals the rate of kinetic and potential energy. It is smooth between knots
 # of the splines and changes of contact, and is integrated there by Gauss quadrature.
 
-PARTS, ORDER = 6, 6  # parts of each smooth interval, since powers change sign in it, and Gauss points of each part
+PIECES, ORDER = 6, 6  # pieces of each smooth interval, since powers change sign in it, and Gauss points of each piece
 
 
 class Work(NamedTuple):
@@ -102,7 +101,7 @@ def energy(result: MotionResult) -> Energy:
     knots = np.concatenate([spline.inner for spline in phase_layout.splines])
     ends = np.unique(np.concatenate([contacts, knots, [1.0]]).round(12))
     x, w = np.polynomial.legendre.leggauss(ORDER)
-    grid = np.concatenate([np.linspace(a, b, PARTS + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
+    grid = np.concatenate([np.linspace(a, b, PIECES + 1)[:-1] for a, b in pairwise(ends)] + [[1.0]])
     half, clock = np.diff(grid) / 2, phase_layout.phase.timing
     s = (((grid[:-1] + grid[1:]) / 2)[:, None] + half[:, None] * x).ravel()
     weights = T * (half[:, None] * w).ravel() * clock.numeric(s, result.x[list(phase_layout.ticks)], 1)
@@ -295,11 +294,7 @@ class StrideCurves:
         return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
 
     def references(self, references: Any = None) -> Given:
-        """Return what ``likeness`` and ``plot`` compare with, as a list of ``Reference``, and notes about it.
-
-        The built-in references are people who walk on level ground: without others, a run and a climb are compared
-        with none.
-        """
+        """Return what is compared with, and notes; the built-in references are for walks on level ground only."""
         if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
@@ -319,3 +314,94 @@ class StrideCurves:
         """
         found = self.references(references)
         return LikenessTable([(each, self.curve(each)) for each in found.references], found.notes)
+
+
+# How far several walks are apart: least and most of each curve at every per cent of the stride, and of the step.
+
+PERCENTS = 101  # instants of a spread: every per cent of the stride, both ends included
+PARTS = ("best", "least", "most")
+WORK, ENERGY = "positive_work", "metabolic_energy"
+QUANTITIES = {
+    "step_length": "m", "step_width": "m", "double_support": "% of the stride", WORK: "J/(kg m)", ENERGY: "J/(kg m)",
+}  # fmt: skip
+
+
+class CurveSpread(NamedTuple):
+    """A curve of the ``best`` of several walks, with the ``least`` and the ``most`` of all of them: each (101,).
+
+    They are at every per cent of the stride, in the ``unit`` of the ``kind`` (angle, moment, power, force).
+
+    Example:
+        >>> knee = CurveSpread("knee_flexion", "angle", np.zeros(101), np.full(101, -2.0), np.full(101, 1.0))
+        >>> knee.widest, knee.unit, knee.title
+        (3.0, 'degrees', 'knee flexion')
+    """
+
+    curve: str
+    kind: str
+    best: Array
+    least: Array
+    most: Array
+
+    @property
+    def unit(self) -> str:
+        """The unit of the curve."""
+        return UNITS[self.kind]
+
+    @property
+    def title(self) -> str:
+        """The curve in words."""
+        return in_words(self.curve, self.kind)
+
+    @property
+    def width(self) -> Array:
+        """The distance (101,) from the least to the most."""
+        return self.most - self.least
+
+    @property
+    def widest(self) -> float:
+        """The largest distance from the least to the most."""
+        return float(self.width.max())
+
+
+class QuantitySpread(NamedTuple):
+    """A number of the ``best`` of several walks, with the ``least`` and the ``most`` of all of them."""
+
+    name: str
+    best: float
+    least: float
+    most: float
+
+    @property
+    def unit(self) -> str:
+        """The unit of the number."""
+        return QUANTITIES[self.name]
+
+
+def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
+    """Return the spread of each curve that ``Stride.likeness`` knows, by name; the first stride is the best."""
+    found, at = dict[str, CurveSpread](), np.linspace(0.0, 1.0, PERCENTS)
+    for own in zip(*(stride.as_reference() for stride in strides), strict=True):
+        values, name = np.array([each.at(at) for each in own]), own[0].curve
+        found[name] = CurveSpread(name, own[0].kind, values[0], values.min(axis=0), values.max(axis=0))
+    return found
+
+
+def quantities(stride: StrideCurves) -> dict[str, float]:
+    """Return length and width of the step (m), double support (%), positive work and metabolic energy (J/(kg m))."""
+    step = stride.step
+    found = {
+        "step_length": float(step.nominal.length),
+        "step_width": float(step.nominal.width),
+        **({} if stride.is_run else {"double_support": 100 * step.toe_off}),
+        WORK: stride.energy.cost_of_transport,
+    }
+    energy = [part.value for part in stride.result.parts if part.title == "energy"]
+    return found | ({ENERGY: energy[0]} if energy else {})
+
+
+def quantity_spreads(strides: Sequence[StrideCurves]) -> dict[str, QuantitySpread]:
+    """Return the spread of each number of ``quantities``, by name; the first stride is the best."""
+    found = [quantities(stride) for stride in strides]
+    every = {name: [each[name] for each in found] for name in found[0]}
+    return {name: QuantitySpread(name, own[0], min(own), max(own)) for name, own in every.items()}

@@ -1,6 +1,6 @@
 """The figure of a stride (curves beside those of people, postures), and animations (the extra ``plot``)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,10 @@ from torsor.base.checks import positive, whole_number
 from torsor.base.figures import label_of_title, new_figure, saved
 from torsor.human.body.drawing import ARROW, LONG, VIEWS, landmarks, skeleton
 from torsor.human.comparison.table import DIGITS, LikenessTable
-from torsor.human.contact.schedule import Walk, described
-from torsor.human.contact.stairs import Stairs, stairs_of
+from torsor.human.contact.schedule import Walk, described, stairs_of
 from torsor.human.contact.support import Sitting
-from torsor.human.gait.curves import COUNT, StrideCurves
+from torsor.human.gait.curves import COUNT, CurveSpread, StrideCurves
 from torsor.human.gait.references import REFERENCES, SOURCES, Reference
-from torsor.human.gait.spread import CurveSpread
 from torsor.human.tasks.figures import draw_seat
 from torsor.human.terms.forces import Grounded
 from torsor.human.terms.problem import REACTION_JOINTS, load_of, presses, pressure, who
@@ -31,54 +29,24 @@ if TYPE_CHECKING:
 
 
 FIRST, LAST = -3, 6  # numbers of the treads that are drawn
+TOE_OFF = {"color": "0.75", "linewidth": 0.9, "zorder": 0}
 LINE = {"color": "0.4", "linewidth": 1.2, "zorder": 0}
-
-
-def draw_stairs(axes: Any, stairs: Stairs, view: str, shift: float = 0.0, lift: float = 0.0) -> None:
-    """Draw stairs into a panel, "side" or "front", moved to the right and up (m)."""
-    corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
-    if view == "side":
-        axes.plot(*corners.T, **LINE)
-        return
-    for height in np.unique(corners[:, 1]):
-        axes.plot([-2.0, 2.0], [height, height], **LINE)
 
 
 UP = np.array([0.0, 1.0, 0.0])
 MARKS = 0.2  # distance of the marks on the ground (m)
 
 
-def _frames(
-    result: MotionResult | StrideCurves, rate: float
-) -> tuple[Robot, Array, Callable[[int, str], list[tuple[Array, Array]]]]:
-    """Return a body, postures (K, 55), and a function that returns the arrows (m) of the ground's forces."""
-    if isinstance(result, StrideCurves):
-        stride = result
-    else:
-        term = next((each for each in result.problem.terms if isinstance(each, Grounded)), None)
-        if term is None or not isinstance(term.support, Walk):
-            times = np.linspace(0.0, result.T, max(2, round(result.T * rate)))
-            q = result.at(times).q
-            if term is None:
-                return result.robot, q, lambda k, view: []
-            return term.body, q, _arrows(presses(result, times / result.T), term.body)
-        stride = StrideCurves(result)
+def _frames(result: MotionResult | StrideCurves, term: Grounded | None, rate: float) -> tuple[Robot, Array, Array]:
+    """Return a body, postures (K, 55), and points and forces (K, P, 6) of ground, seat and rails."""
+    if isinstance(result, MotionResult) and (term is None or not isinstance(term.support, Walk)):
+        times = np.linspace(0.0, result.T, max(2, round(result.T * rate)))
+        pressed = np.zeros((len(times), 0, 6)) if term is None else presses(result, times / result.T)
+        return result.robot if term is None else term.body, result.at(times).q, pressed
+    stride = StrideCurves(result) if isinstance(result, MotionResult) else result
     kept = np.linspace(0, COUNT - 1, round(stride.duration * rate), endpoint=False).round().astype(int)
     pressed = np.concatenate([pressure(stride.samples, stride.body), stride.samples.forces], axis=-1)
-    return stride.body, stride.samples.q[kept], _arrows(pressed[kept], stride.body)
-
-
-def _arrows(pressed: Array, body: Robot) -> Callable[[int, str], list[tuple[Array, Array]]]:
-    """Return a function of the frame and the view: the starts of arrows, and the arrows (m), of ``feet_and_seat``."""
-    weight = body.mass * float(np.linalg.norm(body.gravity))
-
-    def arrows(k: int, view: str) -> list[tuple[Array, Array]]:
-        (across, right), (along, up), *_ = VIEWS[view]
-        own = pressed[k][np.isfinite(pressed[k]).all(axis=-1)]
-        signs, places = np.array([right, up]), [across, along]
-        return [(signs * each[:3][places], LONG / weight * signs * each[3:][places]) for each in own]
-
-    return arrows
+    return stride.body, stride.samples.q[kept], pressed[kept]
 
 
 def animate(
@@ -100,10 +68,10 @@ def animate(
     positive(slower, "animate", "slower")
     figure = new_figure(8.0, 5.2, tidy=False)
     figure.subplots_adjust(0.02, 0.02, 0.98, 0.93)
-    body, q, arrows = _frames(result, rate * slower)
-    solved = result.result if isinstance(result, StrideCurves) else result
-    points = landmarks(body, q, load_of(solved.problem))
-    term = next((each for each in solved.problem.terms if isinstance(each, Grounded)), None)
+    problem = (result.result if isinstance(result, StrideCurves) else result).problem
+    term = next((each for each in problem.terms if isinstance(each, Grounded)), None)
+    body, q, pressed = _frames(result, term, rate * slower)
+    points, weight = landmarks(body, q, load_of(problem)), body.mass * float(norm(body.gravity))
     seat = term.support if term is not None and isinstance(term.support, Sitting) else None
     panels = figure.subplots(1, 2, width_ratios=[1.5, 1.0])
     stairs = None if term is None else stairs_of(term.support, term.body)
@@ -125,13 +93,17 @@ def animate(
             if seat is not None and view == "side":
                 draw_seat(axes, seat, shift)
             skeleton(axes, here, view, shift, scale=0.9)
-            for at, way in arrows(k, view):
+            (across, right), (along, up), *_ = VIEWS[view]
+            for each in pressed[k][np.isfinite(pressed[k]).all(axis=-1)]:
+                at, force = (np.array([right, up]) * part[[across, along]] for part in (each[:3], each[3:]))
                 foot = at + np.array([shift, lift[k]])
-                axes.annotate("", foot + way, foot, arrowprops=ARROW, zorder=9)
-            if stairs is not None:
-                draw_stairs(axes, stairs, view, shift, lift[k])
+                axes.annotate("", foot + LONG / weight * force, foot, arrowprops=ARROW, zorder=9)
+            corners = np.zeros((1, 2)) if stairs is None else stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
+            if stairs is not None and view == "side":
+                axes.plot(*corners.T, **LINE)
                 continue
-            axes.plot([-2.0, 2.0], [0.0, 0.0], color="0.4", linewidth=1.2, zorder=0)
+            for height in np.unique(corners[:, 1]):
+                axes.plot([-2.0, 2.0], [height, height], **LINE)
             if view == "side":  # marks on the ground show the progress
                 marks = MARKS * np.arange(np.ceil((-1.0 - shift) / MARKS), np.floor((1.0 - shift) / MARKS) + 1) + shift
                 axes.plot(marks, np.full(len(marks), -0.02), "|", color="0.4", markersize=6)
@@ -159,10 +131,7 @@ def plot(
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
 ) -> "Figure":
-    """Return a figure: curves with the bands of people, joint reactions, and postures.
-
-    ``spreads`` are blue bands: the least and the most of near-optimal walks.
-    """
+    """Return a figure: curves with bands of people, joint reactions, postures; ``spreads`` of near-optimal walks."""
     figure = new_figure(14.0, 2.45 * ROWS + 4.0)
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
@@ -175,24 +144,19 @@ def plot(
             at = np.linspace(0.0, 100.0, len(spread.best))
             axes.fill_between(at, spread.least, spread.most, color=OWN, alpha=0.3, linewidth=0)
         _compare(axes, stride, name, [each for each in given if each.curve == name], colours)
-    reaction = "joint reactions (without muscles)", "body weights"
-    later = iter(places[len(SHOWN) :])
-    _joints(figure.add_subplot(next(later)), stride, lambda joint: norm(stride.reaction(joint), axis=1), *reaction)
-    _pressure(figure.add_subplot(next(later)), stride)
-    _energy(figure.add_subplot(next(later)), stride)
+    for place, panel in zip(places[len(SHOWN) :], (_joints, _pressure, _energy), strict=False):
+        panel(figure.add_subplot(place), stride)
     for axes in figure.axes[-COLUMNS:]:
         axes.set_xlabel("% of stride", fontsize=9)
     _legend(figure.add_subplot(grid[ROWS - 1, 2:]), stride, given, colours)
     _postures(figure.add_subplot(grid[ROWS, :]), stride)
-    step = stride.step
     result = stride.result
-    what = f"{who(result.problem)}: {stride.side} stride at {described(step)}"
+    what = f"{who(result.problem)}: {stride.side} stride at {described(stride.step)}"
     aims = " + ".join(part.title for part in result.problem.costs)
     how = f"minimise {aims}; {result.solver}: {result.status}"
     own = "blue: predicted" if spreads is None else "blue: the best walk, light blue: all near-optimal walks"
-    people = "" if not given else "; dashed and shaded: people, mean and standard deviation"
-    people = f"{own}{people}; vertical line: toe-off"
-    figure.suptitle(label_of_title(f"{what}\n{how}\n{people}"))
+    people = "; dashed and shaded: people, mean and standard deviation" if given else ""
+    figure.suptitle(label_of_title(f"{what}\n{how}\n{own}{people}; vertical line: toe-off"))
     return saved(figure, path, dpi=80)
 
 
@@ -224,7 +188,7 @@ def _compare(
             axes.fill_between(at, each.mean - each.sd, each.mean + each.sd, color=colour, alpha=0.2, linewidth=0)
     own = references[0] if references else REFERENCES[name]
     axes.plot(100 * stride.s, stride.curve(own), color=OWN, linewidth=2.0)
-    _off(axes, stride)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     title = TITLES.get(name, name.replace("_", " "))
     if references:
         found = LikenessTable([(own, stride.curve(own))])[name]
@@ -250,73 +214,52 @@ def _legend(axes: Any, stride: StrideCurves, references: Sequence[Reference], co
     axes.legend(fontsize=8, frameon=False, loc="center left", ncols=1 if len(colours) < MAX_SOURCES else 2)
 
 
-def _off(axes: Any, stride: StrideCurves) -> None:
-    """Mark the toe-off of the own foot."""
-    axes.axvline(100 * stride.step.duty_factor, color="0.75", linewidth=0.9, zorder=0)
-
-
-def _joints(axes: Any, stride: StrideCurves, curve: Callable[[str], Array], title: str, unit: str) -> None:
+def _joints(axes: Any, stride: StrideCurves) -> None:
     for joint in REACTION_JOINTS:
-        axes.plot(100 * stride.s, curve(joint), label=joint, linewidth=1.6)
-    _off(axes, stride)
-    _style(axes, title, unit)
+        axes.plot(100 * stride.s, norm(stride.reaction(joint), axis=1), label=joint, linewidth=1.6)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
+    _style(axes, "joint reactions (without muscles)", "body weights")
     axes.legend(fontsize=8, frameon=False)
 
 
 def _pressure(axes: Any, stride: StrideCurves) -> None:
-    """Draw the distance of the centre of pressure in front of the own heel."""
     axes.plot(100 * stride.s, stride.pressure[:, 0, 1], color=OWN, linewidth=1.8)
-    _off(axes, stride)
+    axes.axvline(100 * stride.step.duty_factor, **TOE_OFF)
     _style(axes, "centre of pressure in front of the heel", "m")
 
 
 def _energy(axes: Any, stride: StrideCurves) -> None:
-    for name, curve, colour in (("kinetic", stride.kinetic, "C4"), ("potential", stride.potential, "C5")):
-        axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, color=colour, label=name, linewidth=1.6)
-    both = stride.kinetic + stride.potential
-    axes.plot(100 * stride.s, (both - both.mean()) / stride.body.mass, color="0.2", label="both", linewidth=1.2)
-    cost = stride.energy.cost_of_transport
-    _style(axes, f"energy; work {cost:.2f} J/(kg m)", "J/kg, about the mean")
+    parts = ("kinetic", stride.kinetic, "C4", 1.6), ("potential", stride.potential, "C5", 1.6)
+    for name, curve, colour, width in (*parts, ("both", stride.kinetic + stride.potential, "0.2", 1.2)):
+        axes.plot(100 * stride.s, (curve - curve.mean()) / stride.body.mass, color=colour, label=name, linewidth=width)
+    _style(axes, f"energy; work {stride.energy.cost_of_transport:.2f} J/(kg m)", "J/kg, about the mean")
     axes.legend(fontsize=8, frameon=False)
 
 
 def _postures(axes: Any, stride: StrideCurves) -> None:
-    """Draw postures of the stride from the right side, with the ground's forces."""
-    places = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
-    forces, load, stairs = stride.forces, load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
-    points, pressed = landmarks(stride.body, stride.samples.q[places], load), pressure(stride.samples, stride.body)
-    if stairs is not None:
-        _on_stairs(axes, stairs, points, pressed[places], forces[places])
-        return
-    for k, place in enumerate(places):
-        here = {name: each[k] for name, each in points.items()}
-        shift = APART * k - float(here["pelvis"][2])
+    """Draw postures of the stride from the right side, with the ground's forces; on stairs, each with its piece."""
+    kept = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
+    load, stairs = load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
+    points, forces = landmarks(stride.body, stride.samples.q[kept], load), stride.forces[kept]
+    pressed = pressure(stride.samples, stride.body)[kept]
+    for k, percent in enumerate(100 * stride.s[kept]):
+        ahead = float(points["pelvis"][k, 2])
+        shift, lift = APART * k - ahead, 0.0 if stairs is None else -stairs.rise / stairs.length * ahead
+        here = {name: each[k] + lift * UP for name, each in points.items()}
         skeleton(axes, here, "side", shift, scale=0.6)
-        for foot in range(2):
-            if np.isfinite(pressed[place, foot]).all():
-                at = np.array([pressed[place, foot, 2] + shift, 0.0])
-                way = LONG * forces[place, foot, [2, 1]]
-                axes.annotate("", at + way, at, arrowprops=ARROW, zorder=9)
-        axes.text(APART * k, -0.13, f"{100 * stride.s[place]:.0f} %", ha="center", fontsize=8)
-    axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
-    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.2, 1.85))
-    axes.axis("off")
-
-
-def _on_stairs(axes: Any, stairs: Stairs, points: dict[str, Array], pressed: Array, forces: Array) -> None:
-    """Draw postures on their stairs from the right side, each with its own piece of them, and the forces."""
-    for k in range(len(forces)):
-        here = {name: each[k] for name, each in points.items()}
-        shift = APART * k - float(here["pelvis"][2])
-        lift = -stairs.rise / stairs.length * float(here["pelvis"][2])
-        skeleton(axes, {name: at + np.array([0.0, lift, 0.0]) for name, at in here.items()}, "side", shift, scale=0.6)
-        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
-        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
-        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
-        axes.plot(*np.array(ends).T, **LINE)
         for at, force in zip(pressed[k], forces[k], strict=True):
             if np.isfinite(at).all():
                 foot = np.array([at[2] + shift, at[1] + lift])
                 axes.annotate("", foot + LONG * force[[2, 1]], foot, arrowprops=ARROW, zorder=9)
-    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=(-0.45, 1.95))
+        if stairs is None:
+            axes.text(APART * k, -0.13, f"{percent:.0f} %", ha="center", fontsize=8)
+            continue
+        corners = stairs.profile(FIRST, LAST) + np.array([shift, lift])
+        near = corners[abs(corners[:, 0] - APART * k) < APART / 2]
+        ends = [[APART * (k - 0.48), near[0, 1]], *near, [APART * (k + 0.48), near[-1, 1]]]
+        axes.plot(*np.array(ends).T, **LINE)
+    if stairs is None:
+        axes.axhline(0.0, color="0.4", linewidth=1.0, zorder=0)
+    heights = (-0.2, 1.85) if stairs is None else (-0.45, 1.95)
+    axes.set(aspect="equal", xlim=(-0.6, APART * (POSTURES - 1) + 0.6), ylim=heights)
     axes.axis("off")

@@ -10,27 +10,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Group
 from rich.markup import escape
-from rich.table import Table
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.checks import number, one_of, whole_number
+from torsor.base.documents import plain
 from torsor.base.errors import ModelError
 from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column
 from torsor.human.body.coordinates import SIDES
+from torsor.human.comparison.table import DIGITS
+from torsor.human.gait.curves import PARTS, PERCENTS, CurveSpread, QuantitySpread, curve_spreads, quantity_spreads
 from torsor.human.gait.figures import plot
-from torsor.human.gait.spread import (
-    CurveSpread,
-    QuantitySpread,
-    curve_columns,
-    curve_spreads,
-    curve_table,
-    plain_spreads,
-    quantity_spreads,
-    quantity_table,
-)
 from torsor.human.gait.stride import Stride
 from torsor.human.gait.walking import bent_start
 from torsor.human.terms.problem import walk_of
@@ -42,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_STARTS = 1000
 WHERE = "near-optimal walks"
+SETTINGS = ("starts", "seed", "within", "side")  # fields of files
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +66,7 @@ class NearOptimalWalks(MotionMultistart):
     @property
     def near_optimal(self) -> tuple[MotionResult, ...]:
         """The near-optimal results, the best first."""
-        return tuple(each for each in self.results if self._is_near(each))
-
-    def _is_near(self, result: MotionResult) -> bool:
-        return result.is_feasible and self.above(result) <= self.within
+        return tuple(each for each in self.results if each.is_feasible and self.above(each) <= self.within)
 
     def above(self, result: MotionResult) -> float:
         """Return how far the objective of a result is above the best one, as a fraction of that."""
@@ -114,23 +105,29 @@ class NearOptimalWalks(MotionMultistart):
         """Return the results in a .npz file; ``problem`` is needed if the file does not include it."""
         with reading_archive(Path(path), cls.kind) as found:
             solutions, seeds = files.several_of_archive(found, problem, load_problem)
-            own = {name: found.settings[name] for name in ("starts", "seed", "within", "side")}
+            own = {name: found.settings[name] for name in SETTINGS}
             return cls(tuple(map(MotionResult.of, solutions)), seeds, **own)
 
     def _archive(self) -> Archive:
         found = files.archive_of_several(self.results, self.seeds)
-        own = {"starts": self.starts, "seed": self.seed, "within": self.within, "side": self.side}
-        return Archive(self.kind, found.arrays, own, found.units)
+        return Archive(self.kind, found.arrays, {name: getattr(self, name) for name in SETTINGS}, found.units)
 
     def _columns(self) -> list[Column]:
-        return curve_columns(self.curves)
+        spreads = ((each, part) for each in self.curves.values() for part in PARTS)
+        columns = [Column(f"{each.title} {part}", each.unit, getattr(each, part)) for each, part in spreads]
+        return [Column("share of the stride", "1", np.linspace(0.0, 1.0, PERCENTS)), *columns]
 
     def _content(self) -> dict[str, Any]:
-        found = files.content(self.results, self.labels, "start")
+        found, near = files.content(self.results, self.labels, "start"), self.near_optimal
         for row, result in zip(found["results"], self.results, strict=True):
-            row["is_near_optimal"] = self._is_near(result)
-        own = {"starts": self.starts, "seed": self.seed, "within": self.within, "side": self.side}
-        return found | own | plain_spreads(self.curves, self.quantities)
+            row["is_near_optimal"] = result in near
+        own = {name: getattr(self, name) for name in SETTINGS}
+        for kind, spreads in (("quantities", self.quantities), ("curves", self.curves)):
+            own[kind] = {
+                name: {part: plain(getattr(each, part)) for part in PARTS} | {"unit": each.unit}
+                for name, each in spreads.items()
+            }
+        return found | own
 
     def to_json(self) -> str:
         """Return ``to_dict`` as JSON."""
@@ -162,21 +159,26 @@ class NearOptimalWalks(MotionMultistart):
     def __rich__(self) -> Any:
         count = len(self.near_optimal)
         spread = f"spread over {count} near-optimal walks" if count > 1 else "one near-optimal walk: no spread is known"
-        return Group(
-            self._starts(),
-            quantity_table(self.quantities, f"Step and energy, {spread}"),
-            curve_table(self.curves, f"Curves: distance from least to most, {spread}"),
-        )
-
-    def _starts(self) -> Table:
-        table = titled_table(self._title(), "start", "objective", "above", "step (m)", "iterations", "status")
-        table.columns[0].no_wrap = True
+        starts = titled_table(self._title(), "start", "objective", "above", "step (m)", "iterations", "status")
         for label, result in zip(self.labels, self.results, strict=True):
-            cells = f"{result.objective:.4f}", f"{100 * self.above(result):.2f} %", f"{_length(result):.3f}"
+            length = Stride(result).step.nominal.length
+            cells = f"{result.objective:.4f}", f"{100 * self.above(result):.2f} %", f"{length:.3f}"
             if not result.is_feasible:
                 cells = "violates constraints", "", ""
-            table.add_row(label, *cells, str(result.iterations), escape(result.status))
-        return table
+            starts.add_row(label, *cells, str(result.iterations), escape(result.status))
+        numbers = titled_table(f"Step and energy, {spread}", "quantity", "best", "least", "most", "unit")
+        for name, own in self.quantities.items():
+            digits = 1 if "%" in own.unit else 3
+            values = (f"{getattr(own, part):.{digits}f}" for part in PARTS)
+            numbers.add_row(name.replace("_", " "), *values, own.unit)
+        title = f"Curves: distance from least to most, {spread}"
+        curves = titled_table(title, "curve", "largest", "at %", "mean", "range", "unit")
+        for each in self.curves.values():
+            sizes = each.widest, float(each.width.mean()), float(np.ptp(each.best))
+            largest, mean, whole = (f"{size:.{DIGITS[each.kind]}f}" for size in sizes)
+            curves.add_row(each.title, largest, str(int(np.argmax(each.width))), mean, whole, each.unit)
+        starts.columns[0].no_wrap = curves.columns[0].no_wrap = True
+        return Group(starts, numbers, curves)
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return the figure of the best stride with bands of the near-optimal walks; ``path`` saves it.
@@ -233,7 +235,3 @@ def near_optimal_walks(
         error.result, error.violation = found.best, found.best.max_violation
         raise error
     return NearOptimalWalks(results, tuple(found.seeds[k] for k in order), starts, seed, within, side)
-
-
-def _length(result: MotionResult) -> float:
-    return float(Stride(result).step.nominal.length)

@@ -33,7 +33,7 @@ SHOULDER = ("clavicle_elevation", "clavicle_protraction", "shoulder_flexion", "s
 SPINE = tuple(f"spine{k}_{way}" for k in range(1, 5) for way in ("flexion", "lateral", "axial"))
 CENTERED = 1.0  # N: below it, a centre of pressure is a quotient of small numbers
 # From the pelvis's origin, between the anterior superior iliac spines, to the midpoint of the hips, unscaled (m).
-MIDDLE_OF_HIPS = (-0.056276, -0.07849, 0.0)  # Rajagopal et al. 2016
+MIDDLE_OF_HIPS = np.array([-0.056276, -0.07849, 0.0])  # Rajagopal et al. 2016
 
 
 def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> MotionTable:
@@ -55,10 +55,16 @@ def opensim_motion(stride: StrideCurves, model: OsimModel | None = None) -> Moti
     columns |= dict(zip(("pelvis_tilt", "pelvis_list", "pelvis_rotation"), _zxy(turns), strict=True))
     place = np.stack([at.q[:, names.index(name)] for name in ("tx", "ty", "tz")], axis=1)
     place += sum(body.joint(name).placement[:3, 3] for name in ("tx", "ty", "tz", "yaw", "tilt", "list"))
-    place = place @ rotation(HUMAN, OPENSIM, "stride").T - turns @ _middle_of_hips(model)
+    joints = () if model is None else model.joints.values()
+    hips = [joint.parent_place[:3] for joint in joints if joint.child in ("femur_r", "femur_l")] or [MIDDLE_OF_HIPS]
+    place = place @ rotation(HUMAN, OPENSIM, "stride").T - turns @ np.mean(hips, axis=0)
     columns |= {f"pelvis_t{axis}": column for axis, column in zip("xyz", place.T, strict=True)}
-    for side in SIDES:
-        columns |= _side(body, at.q, side)
+    for side, letter in LETTERS.items():
+        columns |= {f"{name}_{letter}": at.q[:, names.index(f"{side}_{name}")] for name in HIP}
+        columns |= {f"{other}_{letter}": at.q[:, names.index(f"{side}_{own}")] for own, other in HINGES.items()}
+        flex, add, turn = _zxy(_turned(body, at.q, [f"{side}_{name}" for name in SHOULDER]))
+        sign = 1.0 if side == "right" else -1.0  # adduction and rotation are about reversed axes on the left
+        columns |= {f"arm_flex_{letter}": flex, f"arm_add_{letter}": sign * add, f"arm_rot_{letter}": sign * turn}
     spine = ("lumbar_extension", "lumbar_bending", "lumbar_rotation")
     columns |= dict(zip(spine, _zxy(_turned(body, at.q, SPINE)), strict=True))
     times = stride.s * stride.duration
@@ -161,17 +167,6 @@ def _samples(stride: StrideCurves) -> Samples:
     return stride.samples if stride.side == "right" else StrideCurves(stride.result, "right").samples
 
 
-def _side(body: Robot, q: Array, side: str) -> dict[str, Array]:
-    """Return the angles (K,) of a leg and an arm, by the names of OpenSim."""
-    letter, names = LETTERS[side], body.coordinate_names
-    sign = 1.0 if side == "right" else -1.0  # adduction and rotation are about reversed axes on the left
-    found = {f"{name}_{letter}": q[:, names.index(f"{side}_{name}")] for name in HIP}
-    for own, other in HINGES.items():
-        found[f"{other}_{letter}"] = q[:, names.index(f"{side}_{own}")]
-    flex, add, turn = _zxy(_turned(body, q, [f"{side}_{name}" for name in SHOULDER]))
-    return found | {f"arm_flex_{letter}": flex, f"arm_add_{letter}": sign * add, f"arm_rot_{letter}": sign * turn}
-
-
 def _turned(body: Robot, q: Array, names: tuple[str, ...] | list[str]) -> Array:
     """Return the rotation (K, 3, 3) of successive hinges, in the axes of OpenSim."""
     found = np.broadcast_to(np.eye(3), (len(q), 3, 3))
@@ -191,10 +186,3 @@ def _zxy(R: Array) -> tuple[Array, Array, Array]:
         np.arcsin(np.clip(R[:, 2, 1], -1.0, 1.0)),
         np.arctan2(-R[:, 2, 0], R[:, 2, 2]),
     )
-
-
-def _middle_of_hips(model: OsimModel | None) -> Array:
-    if model is None:
-        return np.array(MIDDLE_OF_HIPS)
-    hips = [joint.parent_place[:3] for joint in model.joints.values() if joint.child in ("femur_r", "femur_l")]
-    return np.mean(hips, axis=0) if hips else np.array(MIDDLE_OF_HIPS)

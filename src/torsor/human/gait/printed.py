@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
 
 from torsor.base.archive import Archive, reading_archive, register_result
 from torsor.base.documents import plain
@@ -59,18 +58,17 @@ def stages_of(found: Mapping[str, Any]) -> tuple[Stage, ...]:
 
 
 def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
-    x, multipliers, bounds, log = (found[prefix + name] for name in ("x", "multipliers", "bound_multipliers", "log"))
-    figures, status = found[f"{prefix}figures"], str(found[f"{prefix}status"])
-    check_array(figures, (len(FIGURES),), "figures")
-    for name, array, shape in (
-        ("x", x, (x.size,)),
-        ("multipliers", multipliers, (multipliers.size,)),
-        ("bound_multipliers", bounds, (x.size,)),
-        ("log", log, (len(log), len(Iteration._fields))),
+    names = ("x", "multipliers", "bound_multipliers", "log", "figures")
+    x, multipliers, bounds, log, figures = (found[prefix + name] for name in names)
+    shapes = (x.size,), (multipliers.size,), (x.size,), (len(log), len(Iteration._fields)), (len(FIGURES),)
+    for name, shape in zip(names, shapes, strict=True):
+        check_array(found[prefix + name], shape, prefix + name)
+    status = str(found[f"{prefix}status"])
+    if (
+        not np.isfinite(figures[[0, 1, 3]]).all()
+        or not 0 <= figures[3] <= MAX_ITERATIONS
+        or (np.abs(log[:, 0]) > MAX_ITERATIONS).any()
     ):
-        check_array(array, shape, prefix + name)
-    counts = np.append(np.abs(log[:, 0]), figures[3])
-    if not np.isfinite(figures[[0, 1, 3]]).all() or figures[3] < 0 or (counts > MAX_ITERATIONS).any():
         raise ValueError(f"{prefix}figures are not those of a search")
     if len(status) > LONGEST or not status.isprintable():
         raise ValueError("a status that is too long or not printable")
@@ -233,43 +231,32 @@ class PrintedGait(Result):
         figure.suptitle(label_of_title(f"{who_}: the printed gait (Barman 2020), {self.nearest.solver}"))
         return saved(figure, path)
 
-    def __rich__(self) -> Any:
-        return Group(self._stages(), self._conflict(), differences_table())
-
     def report(self, width: int = 110) -> str:
         """Return the tables as text: bands and effort, the conflict, the differences of the versions."""
         return as_text(self, width=width)
 
-    def _stages(self) -> Table:
+    def __rich__(self) -> Any:
         title = "Eq. 5.4 within bands, all other equations as printed"
-        table = titled_table(title, "heights (mm)", "velocities (mm/s)", "effort", "search")
+        stages = titled_table(title, "heights (mm)", "velocities (mm/s)", "effort", "search")
         for each in self.stages:
             effort = f"{each.outcome.objective:.3f}" if each.is_feasible else ""
-            table.add_row(f"{1e3 * each.slack:g}", f"{1e3 * each.slip:g}", effort, _status(each))
-        table.caption = f"Least violation found: {self.least_violation:g}; Barman 2020 accepts {TOLERANCE:g} (m, m/s)."
-        table.caption_justify = "left"
-        return table
-
-    def _conflict(self) -> Table:
+            stages.add_row(f"{1e3 * each.slack:g}", f"{1e3 * each.slip:g}", effort, _status(each))
+        stages.caption = f"Least violation found: {self.least_violation:g}; Barman 2020 accepts {TOLERANCE:g} (m, m/s)."
+        stages.caption_justify = "left"
         title = "Equations that act against eq. 5.4 in the nearest walk"
-        table = titled_table(title, "equation", "sum of |dJ/d(bound)|, relative to 5.4")
+        conflict = titled_table(title, "equation", "sum of |dJ/d(bound)|, relative to 5.4")
         for name, value in self.conflict.items():
-            table.add_row(name, f"{value:.2g}")
-        return table
+            conflict.add_row(name, f"{value:.2g}")
+        head = ("equation", "as printed", 'version "nearest"', 'version "thesis"', "reading")
+        differences = titled_table("Barman 2020, chapter V", *head)
+        for column in differences.columns:
+            column.justify = "left"
+        for difference in printed_differences():
+            differences.add_row(*difference)
+        return Group(stages, conflict, differences)
 
 
 register_result("printed_gait", PrintedGait, "a printed gait")
-
-
-def differences_table() -> Table:
-    """Return the table of ``printed_differences`` for the terminal."""
-    title = "Barman 2020, chapter V"
-    table = titled_table(title, "equation", "as printed", 'version "nearest"', 'version "thesis"', "reading")
-    for column in table.columns:
-        column.justify = "left"
-    for each in printed_differences():
-        table.add_row(*each)
-    return table
 
 
 def _status(stage: Stage) -> str:

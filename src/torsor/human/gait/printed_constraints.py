@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import casadi as ca
 import numpy as np
@@ -18,9 +18,9 @@ from torsor.human.body.coordinates import SIDES
 from torsor.human.contact.contact_forces import contact_forces
 from torsor.human.contact.support import MAX_SIDES, support_sides
 from torsor.human.gait.settings import WalkSettings
-from torsor.human.terms.feet import Stands, contacts
 from torsor.human.terms.forces import ARM, Grounded, Torques
 from torsor.human.terms.habits import hand_clearance
+from torsor.human.terms.places import Stands, contacts
 from torsor.human.terms.problem import HumanProblem
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import ExpressionConstraint, MotionError, MotionResult, Node, Positions
@@ -57,10 +57,7 @@ class InSupport(Grounded, Constraint):
 
 
 def pendulums(node: Node) -> ca.SX:
-    """Return the product of the forward components of the left arm and the right leg, in dm^2 (Barman 2020, eq. 5.6).
-
-    The arm is the vector from shoulder to wrist, the leg that from hip to ankle.
-    """
+    """Return the product of the forward parts (dm) of left arm, shoulder to wrist, and right leg, hip to ankle."""
     arm = node.position("left_hand") - node.position("left_upper_arm")
     leg = node.position("right_foot") - node.position("right_thigh")
     return 100 * arm[2] * leg[2]
@@ -98,16 +95,14 @@ class PrintedWalk(HumanProblem):
     @property
     def bands(self) -> tuple[float, float]:
         """The bands of eq. 5.4: heights (m) and velocities (m/s) of points in contact."""
-        first = next(each for each in self.conditions if isinstance(each, Stands) and _is_contact(each))
+        first = next(filter(_is_contact, self.conditions))
         assert first.slip is not None
         return first.slack, first.slip
 
     def with_bands(self, slack: float, slip: float) -> Self:
         """Return the problem with other bands of eq. 5.4."""
-        changed = [
-            replace(each, slack=slack, slip=slip) if isinstance(each, Stands) and _is_contact(each) else each
-            for each in self.conditions
-        ]
+        bands: dict[str, Any] = {"slack": slack, "slip": slip}
+        changed = [replace(each, **bands) if _is_contact(each) else each for each in self.conditions]
         return replace(self, constraints=changed)
 
     def approach(self, seconds: float = math.inf, progress: bool | None = None) -> Iterator[Stage]:
@@ -156,10 +151,14 @@ class PrintedWalk(HumanProblem):
             f"with eqs. 5.8 and 5.10; the least violation is {nearest.slip:g} m, m/s (Barman 2020: {TOLERANCE:g})"
         )
         fix = "`version='nearest'`, or bands `slack=`, `slip=` that are not 0"
-        status = "infeasible: 5.4 with 5.8 and 5.10 conflict"
-        empty = np.zeros(self.program.m), np.zeros(self.program.n)
-        outcome = replace(nearest.outcome, status=status, is_solved=False, violation=nearest.slip)
-        outcome = replace(outcome, multipliers=empty[0], bound_multipliers=empty[1])
+        outcome = replace(
+            nearest.outcome,
+            status="infeasible: 5.4 with 5.8 and 5.10 conflict",
+            is_solved=False,
+            violation=nearest.slip,
+            multipliers=np.zeros(self.program.m),
+            bound_multipliers=np.zeros(self.program.n),
+        )
         result = MotionResult(self, outcome, "condensed", settings.tolerance)
         if not settings.check:
             return result
@@ -168,7 +167,7 @@ class PrintedWalk(HumanProblem):
         raise error
 
 
-def _is_contact(term: Constraint | Ends) -> bool:
+def _is_contact(term: Constraint | Ends) -> TypeGuard[Stands]:
     """Whether a term is eq. 5.4 of points in contact; the same class at one moment is eq. 5.10."""
     return isinstance(term, Stands) and term.at is None
 

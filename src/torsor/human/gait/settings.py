@@ -15,9 +15,7 @@ from torsor.human.body.loads import Backpack, Box
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import LEGS, SPEED
-from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.contact.schedule import Walk, check_step, warn_of_running
-from torsor.human.contact.stairs import check_stairs
+from torsor.human.contact.schedule import FreeWalk, Walk, check_stairs, check_step, warn_of_running
 from torsor.human.contact.support import Rails
 from torsor.human.terms.forces import Driven, Effort, JointReactions, Slipping, Unbalance
 from torsor.human.terms.habits import Habits, Posture
@@ -43,7 +41,6 @@ MAX_POINTS = 100  # control points of a step: a search takes minutes with 30
 FEWEST = 8  # control points of a free step: it has a knot at each change of contact
 HARMONICS = 2  # of the clock: four variables, as many as events between heel strikes
 BEGUN = 1e-6  # s of a second step at its first node, which differs from the last node of the first step
-BOTH_SIDES = "`steps=2`, or the same on the other side"
 
 
 @dataclass(frozen=True)
@@ -133,18 +130,23 @@ class WalkSettings:
     body: Robot
     walk: Walk
     version: Version
-    load: Backpack | Box | None
-    slope: float
+    load: Backpack | Box | None = None
+    slope: float = 0.0
     frozen: Mapping[str, float] | None
     strength: Mapping[str, float] | None
-    curves: StrengthCurves | None
+    curves: StrengthCurves | None = None
     planar: bool
     objective: Mapping[str, float] | None
-    given_habits: Habits | None
+    given_habits: Habits | None = None
     friction: float
     ranges: Mapping[str, tuple[float, float]] | None = None
 
-    def check(self, objectives: Sequence[str]) -> None:
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives that may have weights."""
+        return tuple(FREE_OBJECTIVES if self.version.is_free else OBJECTIVES)
+
+    def check(self) -> None:
         """Raise ModelError for settings that are invalid, with the fix."""
         instance_of(self.habits, Habits, self.where, "habits")
         self._check_printed()
@@ -165,22 +167,18 @@ class WalkSettings:
         for name, factor in factors.items():
             positive(factor, self.where, f"strength of {name}")
         for name, weight in self.weights.items():
-            one_of(name, objectives, self.where, "objective")
+            one_of(name, self.objectives, self.where, "objective")
             number(weight, self.where, f"weight of {name!r}", least=0.0)
         if not any(self.weights.values()):
             raise ModelError("no weight is above 0", where=self.where, allowed="a weight of one of the objectives")
         held, _ = self.held, self.narrowed  # they raise for invalid angles and ranges
         if self.walk.steps == 1:
             strengths = dict(zip(joints, self.body.effort_limit[len(GLOBAL) :].tolist(), strict=True))
-            self._check_symmetry(
-                {"frozen": held, "strength": factors, "effort_limit": strengths} | {"ranges": self.narrowed}
-            )
-        self._warn_of_speed()
-
-    def _warn_of_speed(self) -> None:
-        """Warn of a speed at which people run; raise ModelError for steps that nobody can take."""
-        check_step(self.walk.step, self.body, self.where)
-        warn_of_running(self.body, self.walk.step.bounds("speed")[0])
+            tables = {"frozen": held, "strength": factors, "effort_limit": strengths, "ranges": self.narrowed}
+            self._check_symmetry(tables)
+        check_step(self.walk.step, self.body, self.where, leaps=self.where == "run")
+        if self.where == "walk":
+            warn_of_running(self.body, self.walk.step.bounds("speed")[0])
 
     def _check_printed(self) -> None:
         """Raise ModelError for settings that the printed problem does not have."""
@@ -201,32 +199,31 @@ class WalkSettings:
 
     def _check_free(self) -> None:
         """Raise ModelError for free steps of other versions, and for what free steps cannot have."""
-        if self.walk.step.is_free and not self.version.is_free:
+        step, points = self.walk.step, self.version.points
+        if step.is_free and not self.version.is_free:
             found = "a step with a free length, width, speed or timing"
             raise ModelError(found, where=self.where, fix='`version="free"`, or numbers')
-        if self.walk.step.rise:
-            self._check_stairs()
+        if step.rise and not self.version.is_free:
+            found = f"stairs (rise is {step.rise:g} m) with a version that has habits of level walking"
+            raise ModelError(found, where="walk", fix='`version="free"`')
+        if step.rise and self.slope:
+            found = f"rise is {step.rise:g} m and slope is {self.slope:g} rad"
+            raise ModelError(found, where="walk", allowed="one of them")
+        if step.rise:
+            check_stairs(step, self.body)
         if self.walk.rails is not None:
             self._check_rails(self.walk.rails)
-        step, given = self.walk.step, {"`steps=2`": self.walk.steps == 2}
-        given[f"`points={self.version.points}`"] = self.version.points < FEWEST
-        is_planar = self.planar and bool(self.weights.get("balance"))
-        given["the objective 'balance', a lateral margin, and `planar=True`"] = is_planar
-        given["a free speed and a given length"] = np.ptp(step.bounds("speed")) > 0 and step.length != "free"
+        is_lateral = self.planar and bool(self.weights.get("balance"))
+        given = {
+            "`steps=2`": self.walk.steps == 2,
+            f"`points={points}`": points < FEWEST,
+            "the objective 'balance', a lateral margin, and `planar=True`": is_lateral,
+            "a free speed and a given length": np.ptp(step.bounds("speed")) > 0 and step.length != "free",
+        }
         for name, is_given in given.items():
             if self.version.is_free and is_given:
                 fix = f"leave it out, or choose another version (points: {FEWEST} or more)"
                 raise ModelError(f"{name} with the version 'free'", where=self.where, fix=fix)
-
-    def _check_stairs(self) -> None:
-        """Raise ModelError for stairs that a body cannot climb, and for what cannot be together with them."""
-        if not self.version.is_free:
-            found = f"stairs (rise is {self.walk.step.rise:g} m) with a version that has habits of level walking"
-            raise ModelError(found, where="walk", fix='`version="free"`')
-        if self.slope:
-            found = f"rise is {self.walk.step.rise:g} m and slope is {self.slope:g} rad"
-            raise ModelError(found, where="walk", allowed="one of them")
-        check_stairs(self.walk.step, self.body)
 
     def _check_rails(self, rails: Rails) -> None:
         """Raise ModelError for rails that the hands cannot hold."""
@@ -251,22 +248,24 @@ class WalkSettings:
     def _check_symmetry(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise ModelError if the sides differ, since the second step is the mirror image of the first."""
         links = {link.name: link for link in self.loaded.links}
+        places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
         for name, link in links.items():
             other = links[other_side(name)]
             mirrored = np.vstack([other.com * FLIP, other.inertia * np.outer(FLIP, FLIP), [other.mass] * 3])
             if not np.allclose(mirrored, np.vstack([link.com, link.inertia, [link.mass] * 3]), rtol=1e-6, atol=1e-9):
-                found = f"link {name} is not the mirror image of {other.name}"
-                raise ModelError(found, where=self.where, fix=BOTH_SIDES)
-        places = {joint.name: joint.placement[:3, 3] for joint in self.body.joints}
+                raise self._one_sided(f"link {name} is not the mirror image of {other.name}")
         for name, place in places.items():
             if not np.allclose(places[other_side(name)] * FLIP, place, rtol=1e-6, atol=1e-9):
-                found = f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
-                raise ModelError(found, where=self.where, fix=BOTH_SIDES)
+                raise self._one_sided(
+                    f"the place of joint {name} is not the mirror image of that of {other_side(name)}"
+                )
         for what, values in tables.items():
             for name in values:
                 if values.get(name) != values.get(other_side(name)):
-                    found = f"{what}: {name} differs from {other_side(name)}"
-                    raise ModelError(found, where=self.where, fix=BOTH_SIDES)
+                    raise self._one_sided(f"{what}: {name} differs from {other_side(name)}")
+
+    def _one_sided(self, found: str) -> ModelError:
+        return ModelError(found, where=self.where, fix="`steps=2`, or the same on the other side")
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -307,7 +306,8 @@ class WalkSettings:
                 k = names.index(name)
                 ends = max(low, float(self.body.lower[k])), min(high, float(self.body.upper[k]))
                 if name in self.held or ends[0] > ends[1]:
-                    what = "it is frozen" if name in self.held else f"its range is {_span(self.body, k)}"
+                    span = f"{self.body.lower[k]:.3g} to {self.body.upper[k]:.3g}"
+                    what = "it is frozen" if name in self.held else f"its range is {span}"
                     fix = "leave it out, or choose other numbers (rad; m)"
                     raise ModelError(f"range of {name}: {low:g} to {high:g}", where="walk", allowed=what, fix=fix)
                 found[name] = ends
@@ -332,11 +332,6 @@ class WalkSettings:
         return {"body": self.loaded, "support": self.walk, "friction": self.friction, "strength": strength}
 
 
-def _span(body: Robot, k: int) -> str:
-    """Return the range of a coordinate in words."""
-    return f"{body.lower[k]:.3g} to {body.upper[k]:.3g}"
-
-
 # The objectives of walking by name, and the terms of a weighted sum of them.
 #
 # One rule makes them comparable before any weight is chosen: each is made dimensionless by quantities of the body alone
@@ -344,13 +339,9 @@ def _span(body: Robot, k: int) -> str:
 # steps it is that for each metre of the way. A weight of 1 for each is the rule without a preference.
 
 OBJECTIVES: Mapping[str, Any] = {
-    "effort": Effort,
-    "balance": Unbalance,
-    "reaction": JointReactions,  # the older name of "joint loads"
-    "joint loads": JointReactions,
-    "heat": Heat,
-    "strength": RelativeStrength,
-}
+    "effort": Effort, "balance": Unbalance, "reaction": JointReactions,  # the older name of "joint loads"
+    "joint loads": JointReactions, "heat": Heat, "strength": RelativeStrength,
+}  # fmt: skip
 FREE_OBJECTIVES: Mapping[str, Any] = {
     "energy": MetabolicEnergy, "effort": MuscleEffort, "accelerations": Accelerations, "heat": Heat,
     "strength": RelativeStrength, "balance": Instability, "joint loads": JointReactions,
@@ -369,20 +360,13 @@ def weighted_terms(settings: WalkSettings) -> list[Cost]:
             costs.append(kind(weight=weights[name], **settings.ground, **more, name=name))
     if settings.version.is_clean:
         costs.append(Slipping(**settings.ground, name="slipping"))
-    effort = weights.get("effort", 0.0)
-    return [*costs, *(_with_effort(settings, effort) if effort else ())]
-
-
-def _with_effort(settings: WalkSettings, weight: float) -> list[Cost]:
-    """Return the terms that belong to the effort: the posture of habits, or with free steps the excitation.
-
-    With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
-    periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
-    """
-    if settings.version.is_free:
-        own = weight * ACTIVATION**2
-        return [Rates(of="torques", only=ACTIVE, per=SPEED, weight=own, name="effort of activation")]
-    scale = settings.habits.posture
-    if not scale:
-        return []
-    return [Posture(weight=weight, body=settings.loaded, moving=settings.moving, scale=scale, name="posture")]
+    effort, posture = weights.get("effort", 0.0), settings.habits.posture
+    if effort and settings.version.is_free:
+        # With a = torque / strength and activation dynamics of first order, the excitation is u = a + t_a da/dt. Over a
+        # periodic motion the mean of u^2 is that of a^2 plus t_a^2 times that of (da/dt)^2: effort has these two parts.
+        own = effort * ACTIVATION**2
+        costs.append(Rates(of="torques", only=ACTIVE, per=SPEED, weight=own, name="effort of activation"))
+    elif effort and posture:
+        body, moving = settings.loaded, settings.moving
+        costs.append(Posture(weight=effort, body=body, moving=moving, scale=posture, name="posture"))
+    return costs

@@ -15,7 +15,7 @@ from torsor.base.errors import ModelError
 from torsor.base.result import Result
 from torsor.base.summary import Summary, as_text, titled_table
 from torsor.base.tables import Column, columns_of
-from torsor.human.body.coordinates import GLOBAL, SIDES, is_odd
+from torsor.human.body.coordinates import GLOBAL, is_odd, other_side
 from torsor.human.body.fatigue import Fatigue, JointLoads
 from torsor.human.body.strength import CURVED_JOINTS, joint_strength
 from torsor.human.contact.contact_forces import ground_reaction
@@ -94,16 +94,12 @@ def joint_loads(result: MotionResult) -> JointLoads:
     means = {name: (each[1:] + each[:-1]) / 2 for name, each in ends.items()}
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:
-        means = {name: np.concatenate([sign * means[each] for each, sign in _stride(name)]) for name in means}
+        # In the mirror image, trunk and pelvis have the load of the same coordinate, and limbs that of the other side.
+        steps = dict(means)
+        for name in means:
+            first, sign = name.replace("left_", "right_", 1), -1.0 if is_odd(name) else 1.0
+            means[name] = np.concatenate([steps[first], sign * steps[other_side(first)]])
     return JointLoads(seconds, means)
-
-
-def _stride(name: str) -> list[tuple[str, float]]:
-    """Return which coordinate gives the load of a coordinate in the step and in its mirror image, and its sign."""
-    side, _, joint = name.partition("_")
-    if side in SIDES:
-        return [(f"{each}_{joint}", 1.0) for each in SIDES]
-    return [(name, 1.0), (name, -1.0 if is_odd(name) else 1.0)]
 
 
 def fatigued(
@@ -216,13 +212,13 @@ class Stride(Result, StrideCurves):
     def _columns(self) -> list[Column]:
         names = ("medial", "up", "forward")
         columns = [Column("time", "s", self.s * self.duration), Column("share of the stride", "1", self.s)]
-        columns += [Column(f"angle {name}", "degrees", self.angle(name)) for name in MOVED]
-        columns += [Column(f"moment {name}", "N m/kg", self.moment(name)) for name in MOMENTS]
-        columns += [Column(f"power {name}", "W/kg", self.power(name)) for name in REACTION_JOINTS]
-        limbs = [name for name in MOVED if name not in GLOBAL]  # the pelvis has no sides
-        columns += [Column(f"angle other {name}", "degrees", self.angle(name, other=True)) for name in limbs]
-        columns += [Column(f"moment other {name}", "N m/kg", self.moment(name, other=True)) for name in MOMENTS]
-        columns += [Column(f"power other {name}", "W/kg", self.power(name, other=True)) for name in REACTION_JOINTS]
+        for which, other in (("", False), ("other ", True)):
+            moved = [name for name in MOVED if not other or name not in GLOBAL]  # the pelvis has no sides
+            columns += [Column(f"angle {which}{name}", "degrees", self.angle(name, other=other)) for name in moved]
+            columns += [Column(f"moment {which}{name}", "N m/kg", self.moment(name, other=other)) for name in MOMENTS]
+            columns += [
+                Column(f"power {which}{name}", "W/kg", self.power(name, other=other)) for name in REACTION_JOINTS
+            ]
         for k, foot in enumerate(("own", "other")):
             columns += columns_of(f"force {foot} foot", names, ["body weights"] * 3, self.forces[:, k])
             columns += columns_of(f"pressure {foot} foot", ("x", "z"), ["m"] * 2, self.pressure[:, k])
@@ -249,8 +245,23 @@ class Stride(Result, StrideCurves):
         return as_text(self, width=width)
 
     def __rich__(self) -> Any:
-        people = [each for each in [self.likeness()] if each]
-        return Group(_objective(self), peaks_table(self), _energy(self), *people)
+        result, found, total = self.result, self.energy, self.result.objective
+        parts = titled_table(f"Objective of the solved {result.problem.name}", "part", "value", "of the whole")
+        for part in result.parts:
+            parts.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
+        parts.add_section()
+        parts.add_row("objective", f"{total:.6f}", "")
+        work = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
+        for name, each in found.work.items():
+            work.add_row(name.replace("_", " "), f"{each.positive:.2f}", f"{each.negative:.2f}", f"{each.total:.2f}")
+        work.add_section()
+        work.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
+        work.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
+        work.add_row("change of energy", "", "", f"{found.change:.2f}")
+        work.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
+        work.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
+        people = self.likeness()
+        return Group(parts, peaks_table(self), work, *([people] if people else []))
 
     def plot(self, path: str | Path | None = None, references: Any = None) -> "Figure":
         """Return a figure (matplotlib, the extra ``plot``) of curves and those of people; ``path`` saves it.
@@ -296,17 +307,6 @@ def _vertical(stride: StrideCurves) -> dict[str, float]:
     return {name: float(each) for name, each in ends.items()}
 
 
-def _objective(stride: StrideCurves) -> Table:
-    """Return the parts of the objective; the effort is that of the torques alone."""
-    total = stride.result.objective
-    table = titled_table(f"Objective of the solved {stride.result.problem.name}", "part", "value", "of the whole")
-    for part in stride.result.parts:
-        table.add_row(part.title, f"{part.weighted:.6f}", f"{100 * part.weighted / total:.1f} %" if total else "")
-    table.add_section()
-    table.add_row("objective", f"{total:.6f}", "")
-    return table
-
-
 def peaks_table(stride: StrideCurves) -> Table:
     """Return the table of the ``peaks`` of a stride."""
     found, step = peaks(stride), stride.step
@@ -331,19 +331,4 @@ def peaks_table(stride: StrideCurves) -> Table:
         table.add_row("vertical force: valley; peaks", vertical["valley"], both, "% of weight")
     for name, value in found["reactions"].items():
         table.add_row(f"{name} reaction", "", f"{100 * value:.1f}", "% of weight")
-    return table
-
-
-def _energy(stride: StrideCurves) -> Table:
-    found = stride.energy
-    table = titled_table(f"Work over {found.distance:g} m (J)", "joint", "positive", "negative", "sum")
-    for name, work in found.work.items():
-        cells = (f"{each:.2f}" for each in (work.positive, work.negative, work.total))
-        table.add_row(name.replace("_", " "), *cells)
-    table.add_section()
-    table.add_row("all joints", f"{found.positive:.2f}", f"{found.negative:.2f}", f"{found.joints:.2f}")
-    table.add_row("ground, at slipping or rolling feet", "", "", f"{found.ground:.2f}")
-    table.add_row("change of energy", "", "", f"{found.change:.2f}")
-    table.add_row("residual of the balance", "", "", f"{found.residual:.1e}")
-    table.add_row("positive work, J/(kg m)", "", "", f"{found.cost_of_transport:.3f}")
     return table

@@ -7,42 +7,34 @@ divisions, as n_z - x f_y >= 0. ``bent_start`` returns other initial guesses.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Unpack
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import number, whole_number
+from torsor.base.checks import instance_of, number, whole_number
+from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import GLOBAL, SIDES, mirror
 from torsor.human.body.kernels import checked_body, shared_model
 from torsor.human.body.loads import Backpack, Box
+from torsor.human.body.person import person_of
 from torsor.human.body.postures import landmark
 from torsor.human.body.strength import StrengthCurves
 from torsor.human.contact.contact_forces import SPEED, WIDTH
-from torsor.human.contact.free_walk import FreeWalk
-from torsor.human.contact.schedule import BARMAN, IN_SOLES, Step, Walk
+from torsor.human.contact.schedule import BARMAN, IN_SOLES, FreeWalk, Run, RunningStep, Step, Walk
 from torsor.human.contact.support import Rails, smoothstep
 from torsor.human.gait.printed_constraints import PrintedWalk, printed_constraints
-from torsor.human.gait.settings import (
-    FREE_OBJECTIVES,
-    OBJECTIVES,
-    Version,
-    VersionChanges,
-    WalkSettings,
-    changed_version,
-    weighted_terms,
-)
-from torsor.human.terms.feet import BothPress, Clears, SharedBalance, Stands, contacts, sharing_bounds, stair_clearance
+from torsor.human.gait.settings import HARMONICS, Version, VersionChanges, WalkSettings, changed_version, weighted_terms
+from torsor.human.terms import places
 from torsor.human.terms.forces import Balance, Strengths, Torques
 from torsor.human.terms.habits import Habits
-from torsor.human.terms.objectives import MuscleTorques
-from torsor.human.terms.places import rail_constraints
+from torsor.human.terms.objectives import EXTENSORS, MetabolicEnergy, MuscleTorques, SprungEnergy, Tendons, pull
 from torsor.human.terms.problem import HumanProblem, walk_of
-from torsor.motion import MotionProblem, Number, Periodic, Positions, Symmetric
-from torsor.motion.starts import fit
+from torsor.motion import MotionProblem, Number, Periodic, Phase, Positions, Symmetric
 from torsor.motion.terms.ends import Ends
 from torsor.motion.terms.term import Constraint
+from torsor.motion.transcription.splines import Spline
 from torsor.robot.robot import Robot
 
 # The problem of climbing stairs: its initial guess is a climb, so that the search need not find the way over edges.
@@ -59,23 +51,13 @@ class StairProblem(HumanProblem):
 
     def guess(self) -> Array:
         """Return the variables of a climb: hips move along the stairs, and legs follow the feet on level soles."""
-        x, program, (term, walk) = super().guess(), self.program, walk_of(self)
-        course, s = climb(term.body, walk.step.nominal, SAMPLES), np.linspace(0.0, 1.0, SAMPLES)
-        names = self.model.names
-        values = np.full((SAMPLES, len(names)), np.nan)
-        for name, curve in course.items():
-            if name in names:
-                values[:, names.index(name)] = curve
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, values)
-        return np.clip(x, program.lower, program.upper)
+        term, walk = walk_of(self)
+        course, unknown = climb(term.body, walk.step.nominal, SAMPLES), np.full(SAMPLES, np.nan)
+        return self.fitted(np.stack([course.get(name, unknown) for name in self.model.names], axis=1))
 
 
 def climb(body: Robot, step: Step, count: int) -> dict[str, Array]:
-    """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1.
-
-    The trailing foot rolls over its ball. Downstairs the leading foot lands with its heel up.
-    """
+    """Return {coordinate: positions (count,)} of a climb in the sagittal plane, over one step from s = 0 to 1."""
     s = np.linspace(0.0, 1.0, count)
     hip, knee, ankle, ball, heel = (landmark(body, f"right_{at}") for at in ("thigh", "shank", "foot", "ball", "heel"))
     thigh, shank = float(hip[1] - knee[1]), float(knee[1] - ankle[1])
@@ -192,17 +174,20 @@ def walking(
         friction=friction,
         ranges=ranges,
     )
-    settings.check(tuple(FREE_OBJECTIVES if chosen.is_free else OBJECTIVES))
+    settings.check()
     constraints = _constraints(settings)
     model, numbers = shared_model(settings.loaded)
-    order = _relaxation_order(settings, constraints)
+    # Groups of constraints in the order in which they may be relaxed.
+    limits = ["torques"] if curves is None else ["torques", "strength curves"]
+    feet = [each.title for each in constraints if isinstance(each, places.Stands | places.Clears)]
+    printed = [each.title for each in constraints if isinstance(each, places.Stands) and each.at is None]
     kind = PrintedWalk if chosen.is_printed else StairProblem if settings.walk.step.rise else HumanProblem
     return kind(
         model,
         settings.version.phase(settings.walk),
         weighted_terms(settings),
         constraints,
-        relaxation_order=order,
+        relaxation_order=(printed,) if chosen.is_printed else (limits, ["balance"], feet),
         frozen=settings.held,
         numbers=numbers,
         name="walk",
@@ -213,76 +198,52 @@ def walking(
 
 def _walk(step: Step | None, steps: int, version: Version, rails: Rails | None) -> Walk:
     """Return the walk of a step; without one, that of the version."""
-    if not version.is_free:
-        path = IN_SOLES if version.is_clean else BARMAN
-        return Walk(Step() if step is None else step, steps, path, rails=rails)
-    return FreeWalk(Step(length="free", width="free", timing="free") if step is None else step, steps, rails=rails)
-
-
-def _relaxation_order(settings: WalkSettings, constraints: list[Constraint | Ends]) -> tuple[list[str], ...]:
-    """Return groups of constraints in the order in which they may be relaxed."""
-    if settings.version.is_printed:
-        return ([each.title for each in constraints if isinstance(each, Stands) and each.at is None],)
-    feet = [each.title for each in constraints if isinstance(each, Stands | Clears)]
-    return (["torques"] if settings.curves is None else ["torques", "strength curves"], ["balance"], feet)
+    if version.is_free:
+        free = Step(length="free", width="free", timing="free")
+        return FreeWalk(free if step is None else step, steps, rails=rails)
+    return Walk(Step() if step is None else step, steps, IN_SOLES if version.is_clean else BARMAN, rails=rails)
 
 
 def _constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    version, habits, body = settings.version, settings.habits, settings.loaded
+    version, walk, ground, moving = settings.version, settings.walk, settings.ground, settings.moving
     if version.is_printed:
-        return [
-            repetition(settings.moving, settings.walk, version.order, "5.8 symmetry"),
-            *printed_constraints(settings),
-        ]
+        return [repetition(moving, walk, version.order, "5.8 symmetry"), *printed_constraints(settings)]
+    (lower, upper), lateral, rails = settings.bounds(), not settings.planar, walk.rails
+    order, forces, feet = max(version.order, walk.steps), list[Constraint](), dict[str, Any]()
+    if settings.curves is not None:
+        forces.append(Strengths(curves=settings.curves, **ground, name="strength curves"))
     if version.is_free:
-        return _free_constraints(settings)
-    lower, upper = settings.bounds()
+        # The lowest ground: the left foot swings from a tread to another one.
+        order, feet = version.order, {"is_relative": True, "floor": {"left": -abs(walk.step.rise)}}
+        forces = [
+            MuscleTorques(moving=moving, **ground, name="torques"),
+            *forces,
+            places.SharedBalance(variables=step_variables(walk.step), lateral=lateral, **ground, name="balance"),
+            places.BothPress(**ground, name="both feet press"),
+            *places.sharing_bounds(walk.step.toe_off),
+        ]
+    else:
+        limits, balance = (
+            Torques(moving=moving, **ground, name="torques"),
+            Balance(lateral=lateral, **ground, name="balance"),
+        )
+        forces = [limits, *forces, balance]
     return [
-        repetition(settings.moving, settings.walk, max(version.order, settings.walk.steps)),
+        repetition(moving, walk, order),
         Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-        Torques(moving=settings.moving, **settings.ground, name="torques"),
-        *_curves(settings),
-        Balance(lateral=not settings.planar, **settings.ground, name="balance"),
-        *contacts(body, settings.walk, version.slack, version.slip, "yz" if settings.planar else "xyz"),
+        *forces,
+        *places.contacts(settings.loaded, walk, version.slack, version.slip, "xyz" if lateral else "yz", **feet),
         *_swing(settings),
-        *habits.constraints(body, settings.box, clear=not settings.planar),
+        # The hand of the side that swings is on its rail.
+        *([] if rails is None else places.rail_constraints(ground, rails, sides=("left",), is_released=True)),
+        *settings.habits.constraints(settings.loaded, settings.box, clear=lateral),
     ]
 
 
-def _free_constraints(settings: WalkSettings) -> list[Constraint | Ends]:
-    """Return the constraints of a step whose lengths and times may be free."""
-    version, habits, body, step = settings.version, settings.habits, settings.loaded, settings.walk.step
-    lower, upper = settings.bounds()
-    ends = {SPEED: step.bounds("speed"), WIDTH: step.bounds("width")}
-    nominal = {SPEED: step.nominal.speed, WIDTH: step.nominal.width}
-    variables = {name: Number(nominal[name], *ends[name]) for name in ends}
-    axes = "yz" if settings.planar else "xyz"
-    floor = {"right": 0.0, "left": -abs(step.rise)}  # the lowest ground: the left foot swings from a tread to another
-    return [
-        repetition(settings.moving, settings.walk, version.order),
-        Positions(lower=lower, upper=upper, hull=True, name="ranges"),
-        MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
-        *_curves(settings),
-        SharedBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
-        BothPress(**settings.ground, name="both feet press"),
-        *sharing_bounds(step.toe_off),
-        *contacts(body, settings.walk, version.slack, version.slip, axes, is_relative=True, floor=floor),
-        *_swing(settings),
-        *_rails(settings),
-        *habits.constraints(body, settings.box, clear=not settings.planar),
-    ]
-
-
-def _rails(settings: WalkSettings) -> list[Constraint]:
-    """Return the constraints of the left hand, whose foot swings, on its rail."""
-    rails = settings.walk.rails
-    return [] if rails is None else rail_constraints(settings.ground, rails, sides=("left",), is_released=True)
-
-
-def _curves(settings: WalkSettings) -> list[Constraint]:
-    """Return the limits by strength curves, if there are any."""
-    curves = settings.curves
-    return [] if curves is None else [Strengths(curves=curves, **settings.ground, name="strength curves")]
+def step_variables(step: Step) -> dict[str, Number]:
+    """Return speed and width of a step as variables of a problem."""
+    nominal = step.nominal
+    return {SPEED: Number(nominal.speed, *step.bounds("speed")), WIDTH: Number(nominal.width, *step.bounds("width"))}
 
 
 def repetition(names: tuple[str, ...], walk: Walk, order: int, name: str = "symmetry") -> Ends:
@@ -314,13 +275,15 @@ def _swing(settings: WalkSettings) -> list[Constraint]:
             at = walk.whole_s(index, step.knee)
             found.append(Positions(only=[knee], lower=low, upper=high, at=at, name=f"knee bent in swing{which}"))
         if step.rise:
-            found += stair_clearance(settings.loaded, step, side, habits.clearance, settings.version.slack, SWING)
+            found += places.stair_clearance(
+                settings.loaded, step, side, habits.clearance, settings.version.slack, SWING
+            )
         elif habits.clearance:
             during = walk.whole_s(index, step.toe_off + SWING), walk.whole_s(index, 1.0 - SWING)
             clear: dict[str, Any] = {"body": settings.loaded, "side": side, "height": habits.clearance}
             for point in ("heel", "ball", "toe"):
                 name = f"{side} {point} clears in swing{which}"
-                found.append(Clears(**clear, point=point, during=during, name=name))
+                found.append(places.Clears(**clear, point=point, during=during, name=name))
         if habits.drop is not None and "list" in settings.moving:
             angle, name = math.radians(habits.drop), f"hip drops in swing{which}"
             during = walk.whole_s(index, step.toe_off), walk.whole_s(index, step.heel_off)
@@ -349,3 +312,153 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
             if name not in GLOBAL:
                 x[columns[columns >= 0]] += offset * rng.normal()
     return np.clip(x, program.lower, program.upper)
+
+
+# Running: one step of a human with a flight, predicted from its speed alone by least energy and effort.
+#
+# The step is the stance of the right foot and a flight; the next step is its mirror image. In flight the six global
+# coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with free
+# steps, with the same objective (docs/running.md).
+
+SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
+RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)
+FEWEST_POINTS = 10  # control points: the splines have a knot at each change of contact
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(WalkSettings):
+    """The arguments of ``running`` with defaults filled in."""
+
+    where: ClassVar[str] = "run"
+    tendons: bool = False
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Names of the objectives that may have weights."""
+        return ("energy", "effort", "accelerations")
+
+    @property
+    def run(self) -> Run:
+        """The support."""
+        assert isinstance(self.walk, Run)
+        return self.walk
+
+    def phase(self) -> Phase:
+        """Return the motion phase: the pelvis has finer splines in flight, so that no force is left over there."""
+        step, points = self.run.step, self.version.points
+        lengths, speed, pelvis = step.bounds("length"), step.bounds("speed")[0], self.run.pelvis(points)
+        nodes = self.run.nodes(points)
+        own = {name: pelvis for name in GLOBAL if name in self.moving}
+        if self.tendons:
+            own |= {pull(name): Spline(3, nodes[2:-2]) for name in EXTENSORS}
+        return Phase(
+            (lengths[0] / speed, lengths[1] / speed),
+            knots=self.run.knots(points).tolist(),
+            nodes=nodes,
+            own=own,
+            quadrature="trapezoid",
+            clock=HARMONICS if step.timing == "free" else 0,
+        )
+
+
+def running(
+    speed: float = 3.0,
+    body: Robot | None = None,
+    *,
+    length: Any = "free",
+    width: Any = "free",
+    timing: str = "free",
+    load: Backpack | Box | None = None,
+    slope: float = 0.0,
+    frozen: Mapping[str, float] | None = None,
+    strength: Mapping[str, float] | None = None,
+    planar: bool = False,
+    objective: Mapping[str, float] | None = None,
+    friction: float = 0.8,
+    tendons: bool = False,
+    points: int | None = None,
+) -> MotionProblem:
+    """Return the problem of one step of running at a ``speed`` (m/s), from 2 to 4.5 m/s.
+
+    ``length`` and ``width`` (m) of the step and the ``timing`` of its contacts are results, unless lengths are given as
+    numbers or as bounds (least, most), or ``timing="given"``: then the foot is on the ground for 68 % of the step.
+    ``body``, ``frozen``, ``strength``, ``planar`` and ``friction`` are those of ``walking``. ``objective`` has weights
+    of "energy", "effort" and "accelerations", all 1 by default, as in walking with free steps. With ``tendons``,
+    muscles of ankle and knee act through springs (Geyer and Herr 2010), which store energy. ``points`` is the number of
+    control points of each joint (13). Level ground and no ``load`` only: a ``slope`` other than 0 is refused.
+
+    ``Stride(running().solve())`` has the curves.
+
+    Example:
+        >>> problem = running(3.0)
+        >>> problem.program.n, problem.phases.nodes.size, problem.phases.bounds[0].__round__(3)
+        (524, 33, 0.167)
+    """
+    number(speed, "run", "speed")
+    if not SLOWEST <= speed <= FASTEST:
+        fix = 'walk: torsor.human.walking(version="free")' if speed < SLOWEST else "run slower"
+        allowed = f"{SLOWEST:g} to {FASTEST:g} m/s"
+        raise ModelError(f"is {speed:g} m/s", argument="speed", where="run", allowed=allowed, fix=fix)
+    if load is not None:
+        found = f"is {load!r}: running takes no load yet"
+        raise ModelError(found, value=load, argument="load", where="run", fix="leave load out, or walk with it")
+    if number(slope, "run", "slope"):
+        found = f"is {math.degrees(slope):.3g} degrees: running takes level ground only"
+        raise ModelError(found, argument="slope", where="run", fix="leave slope out, or walk on it")
+    instance_of(tendons, bool, "run", "tendons")
+    settings = RunSettings(
+        body=checked_body(body, "run"),
+        walk=Run(RunningStep(length=length, width=width, speed=float(speed), timing=timing)),
+        version=RUN_VERSION if points is None else replace(RUN_VERSION, points=points),
+        frozen=frozen,
+        strength=strength,
+        planar=planar,
+        objective=objective,
+        friction=friction,
+        tendons=tendons,
+    )
+    if settings.version.points < FEWEST_POINTS:
+        raise ModelError(
+            f"is {points}", argument="points", value=points, where="run", allowed=f"{FEWEST_POINTS} or more"
+        )
+    settings.check()
+    costs, (model, numbers) = weighted_terms(settings), shared_model(settings.loaded)
+    if tendons:  # the energy is that of the muscles alone
+        own: dict[str, Any] = {"moving": settings.moving, "person": person_of(settings.body), **settings.ground}
+        for k, each in enumerate(costs):
+            if isinstance(each, MetabolicEnergy):
+                costs[k] = SprungEnergy(weight=each.weight, name=each.name, **own)
+    return HumanProblem(
+        model,
+        settings.phase(),
+        costs,
+        _run_constraints(settings),
+        relaxation_order=(["torques"], ["balance"]),
+        frozen=settings.held,
+        numbers=numbers,
+        name="run",
+        settings={"solver": "condensed", "tolerance": 1e-4, "iterations": 600},
+    )
+
+
+def _run_constraints(settings: RunSettings) -> list[Constraint | Ends]:
+    version, habits, body, run = settings.version, settings.habits, settings.loaded, settings.run
+    lower, upper = habits.bounds(body, list(settings.moving), 0.0, False)
+    variables = step_variables(run.step)
+    swing: dict[str, Any] = {"side": "left", "height": habits.clearance, "during": (SWING, 1 - SWING)}
+    found: list[Constraint | Ends] = [
+        repetition(settings.moving, run, version.order),
+        Positions(lower=lower, upper=upper, hull=True, name="ranges"),
+        MuscleTorques(moving=settings.moving, **settings.ground, name="torques"),
+        places.OneFootBalance(variables=variables, lateral=not settings.planar, **settings.ground, name="balance"),
+        places.Flight(**settings.ground, at=run.flight(version.points).tolist(), name="flight"),
+        *places.contacts(body, run, version.slack, version.slip, "yz" if settings.planar else "xyz", is_relative=True),
+        *(
+            places.Clears(body=body, point=each, name=f"left {each} clears", **swing)
+            for each in ("heel", "ball", "toe")
+        ),
+        *habits.constraints(body, None, clear=not settings.planar),
+    ]
+    if settings.tendons:
+        found.append(Tendons(person=person_of(settings.body), **settings.ground, name="tendons"))
+    return found

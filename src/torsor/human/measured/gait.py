@@ -17,6 +17,7 @@ from torsor.base.checks import instance_of, number, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.figures import label_of_title, new_figure, saved, styled
 from torsor.base.html_report import image, in_motion, terminal_table, write_html
+from torsor.base.summary import titled_table
 from torsor.base.tables import Column, write_table
 from torsor.base.time_series import Instants, SampledInstants, Series
 from torsor.human.body.coordinates import SIDES
@@ -28,7 +29,6 @@ from torsor.human.recordings import Finding, GroundForces, Markers, MotionTable,
 from torsor.human.recordings import smooth as smoothed
 from torsor.human.recordings.axes import HUMAN, OPENSIM
 from torsor.human.recordings.recording import LOADED, at_times, checked_markers, runs
-from torsor.motion.results.report import titled_table
 from torsor.robot.robot import Robot
 from torsor.simulation import Trajectory
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from torsor.human.tasks.hand_tasks import lifting, pulling, pushing, reaching
-from torsor.human.tasks.seat_tasks import sitting_down, standing_up
+from torsor.human.tasks.task import lifting, pulling, pushing, reaching, sitting_down, standing_up
 from torsor.motion import MotionProblem
 
+__all__ = ["TASKS", "lifting", "pulling", "pushing", "reaching", "sitting_down", "standing_up"]
 TASKS: Mapping[str, Callable[..., MotionProblem]] = {
     "lift": lifting, "push": pushing, "pull": pulling, "reach": reaching, "stand-up": standing_up,
     "sit-down": sitting_down,

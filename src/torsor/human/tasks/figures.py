@@ -11,7 +11,7 @@ from torsor.base.figures import Bound, Quantity, draw_panel, label_of_title, new
 from torsor.human.body.coordinates import GLOBAL, SIDES
 from torsor.human.body.drawing import ARROW, LONG, landmarks, skeleton
 from torsor.human.body.trunk_strength import SPINE
-from torsor.human.contact.support import Rails, Sitting
+from torsor.human.contact.support import Sitting
 from torsor.human.terms.forces import TrunkTorques
 from torsor.human.terms.problem import grounded_term, hand_forces_of, joint_torques, load_of, presses, who
 from torsor.motion import MotionResult
@@ -29,14 +29,9 @@ def draw_seat(axes: Any, seat: Sitting, shift: float) -> None:
     front, back = shift - seat.back + SEAT / 2, shift - seat.back - SEAT / 2
     axes.fill([back, front, front, back], [seat.height] * 2 + [seat.height - 0.05] * 2, color="0.75", zorder=0)
     axes.plot([back + 0.03] * 2, [0.0, seat.height - 0.05], color="0.75", linewidth=2.0, zorder=0)
-    if seat.rails is not None:
-        draw_rails(axes, seat.rails, shift)
-
-
-def draw_rails(axes: Any, rails: Rails, shift: float) -> None:
-    """Draw an armrest below the hands, seen from the right, moved aside by a shift (m)."""
-    front = shift + rails.ahead + 0.05
-    axes.plot([front - REST, front], [rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
+    if seat.rails is not None:  # an armrest below the hands
+        front = shift + seat.rails.ahead + 0.05
+        axes.plot([front - REST, front], [seat.rails.height - 0.02] * 2, color="0.6", linewidth=3.0, zorder=0)
 
 
 SAME = 1e-3  # largest difference of the torques of both sides that a figure does not show, relative
@@ -62,9 +57,8 @@ def plot_task(result: MotionResult, path: str | Path | None = None) -> "Figure":
     bounds = (Bound(0.0, result.T, -limits, limits),)
     quantity = Quantity("", list(names)[:TORQUES], ["N m"] * len(shown), torques[:, shown], bounds, fits=False)
     draw_panel(lower, quantity, result.times)
-    styled(
-        lower, "torques with ground and seat: the largest fractions of the strength (dotted where it is near)", "N m"
-    )
+    title = "torques with ground and seat: the largest fractions of the strength (dotted where it is near)"
+    styled(lower, title, "N m")
     lower.set(xlabel="time (s)", xlim=(0.0, result.T))
     how = f"{result.solver}: {result.status}, T = {result.T:.3g} s"
     figure.suptitle(label_of_title(f"{who(result.problem)}: {result.problem.name}, least effort; {how}"))

@@ -4,6 +4,7 @@ They use the body, ground, strengths and compiled kernels of walking. The ground
 their midpoint at x = 0; x points to the left, z forward. Clavicles, wrists, neck, head and the upper spine are frozen.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,34 +13,34 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import instance_of, positive
-from torsor.human.body.coordinates import frozen_joints, is_odd
-from torsor.human.body.kernels import shared_model
-from torsor.human.body.loads import Box, HandForces
+from torsor.base.checks import frozen_array, instance_of, number, one_of, positive
+from torsor.base.errors import ModelError
+from torsor.human.body.coordinates import SIDES, frozen_joints, is_odd
+from torsor.human.body.kernels import checked_body, shared_model
+from torsor.human.body.loads import STRONGEST, Box, HandForces
 from torsor.human.body.person import person_of
+from torsor.human.body.postures import BUTTOCKS, both, crouching, hips_apart, landmark, sitting, standing
 from torsor.human.body.trunk_strength import SPINE, TrunkStrength
-from torsor.human.contact.support import Standing
-from torsor.human.terms.feet import contacts
-from torsor.human.terms.forces import (
-    Balance,
-    Effort,
-    HandBalance,
-    HandEffort,
-    HandTorques,
-    HandTrunk,
-    LegPeaks,
-    LimbTorques,
-    Torques,
-    TrunkTorques,
-)
+from torsor.human.contact.support import Rails, Seat, Sitting, Standing, smoothstep
+from torsor.human.terms.forces import Balance, Effort, LegPeaks, LimbTorques, Torques, TrunkTorques
 from torsor.human.terms.habits import Habits, Posture
-from torsor.human.terms.places import rail_constraints
+from torsor.human.terms.places import (
+    BoxAt,
+    BoxClears,
+    BoxFacing,
+    BoxGripped,
+    BoxLevel,
+    ChestLean,
+    Placed,
+    check_reach,
+    contacts,
+    rail_constraints,
+)
 from torsor.human.terms.problem import HumanProblem
-from torsor.motion import MotionError, MotionProblem, MotionResult, Phase, Positions
+from torsor.motion import End, MotionError, MotionProblem, MotionResult, Phase, Positions, Start
 from torsor.motion.results.solution import time_of
-from torsor.motion.starts import fit
 from torsor.motion.terms.ends import Ends
-from torsor.motion.terms.term import Constraint, Cost
+from torsor.motion.terms.term import Constraint
 from torsor.robot.robot import Robot
 
 NAMED = 4  # joints that a message names at most
@@ -79,31 +80,21 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
     program, x = result.problem.program, result.x
     terms, values = _strengths(result), program.value(x)[1]
     outside = np.maximum(program.row_lower - values, values - program.row_upper) * program.scales
-    found: dict[str, Weakness] = {}
+    names, found = result.robot.coordinate_names, dict[str, Weakness]()
     for row, relative, excess in zip(program.rows, values * program.scales, outside, strict=True):
         term = terms.get(row.title)
         if term is None or excess <= SLIGHT:
             continue
         joint, time = row.label.split()[0], time_of(program, x, row) or 0.0
-        strength = _strength(term, joint, float(relative), _posture(result, time))
+        if isinstance(term, TrunkTorques):
+            flexion = sum(float(np.interp(time, result.times, result.q[:, names.index(name)])) for name in SPINE)
+            strength = float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
+        else:
+            own = term.body.effort_limit[term.body.coordinate_names.index(joint)]
+            strength = float(own) * term.strength.get(joint, 1.0)
         each = Weakness(joint, abs(float(relative)) * strength, strength, time)
         found[joint] = max(found.get(joint, each), each, key=lambda one: one.ratio)
     return sorted(found.values(), key=lambda each: -each.ratio)
-
-
-def _posture(result: MotionResult, time: float) -> dict[str, float]:
-    """Return the positions of all coordinates at a time."""
-    q = [float(np.interp(time, result.times, column)) for column in result.q.T]
-    return dict(zip(result.robot.coordinate_names, q, strict=True))
-
-
-def _strength(term: Torques | TrunkTorques, joint: str, relative: float, posture: dict[str, float]) -> float:
-    """Return the strength (N m) that a relative torque, which is out of its bounds, is a multiple of."""
-    if isinstance(term, TrunkTorques):
-        flexion = sum(posture[name] for name in SPINE)
-        return float(term.trunk.extend(flexion) if relative < 0 else term.trunk.flex(flexion))
-    names = term.body.coordinate_names
-    return float(term.body.effort_limit[names.index(joint)]) * term.strength.get(joint, 1.0)
 
 
 def explained(error: MotionError) -> MotionError | None:
@@ -113,13 +104,10 @@ def explained(error: MotionError) -> MotionError | None:
     if result is None or not weak or not set(error.conflict) <= _strengths(result).keys():
         return None
     more = f"; {len(weak) - NAMED} more joints are too weak" if len(weak) > NAMED else ""
-    found = (
-        f"no motion near the start satisfies {', '.join(error.conflict)}: in the nearest one that was found "
-        f"{', '.join(map(str, weak[:NAMED]))}{more}"
-    )
+    near = f"in the nearest one that was found {', '.join(map(str, weak[:NAMED]))}{more}"
     name = result.problem.name
     fix = f"{FIX}; human.largest_lift finds the largest load" if name == "lift" else FIX
-    made = MotionError(found, where=name, fix=fix)
+    made = MotionError(f"no motion near the start satisfies {', '.join(error.conflict)}: {near}", where=name, fix=fix)
     made.result, made.conflict, made.violation = result, error.conflict, error.violation
     return made
 
@@ -160,12 +148,9 @@ class Task(HumanProblem):
 
     def guess(self) -> Array:
         """Return the variables of the straight line between the postures."""
-        x, program = super().guess(), self.program
         ends = np.array([[each.get(name, 0.0) for name in self.model.names] for each in (self.first, self.last)])
-        s = np.linspace(0.0, 1.0, 41)
-        for phase_layout in program.layout.phases:
-            fit(phase_layout, x, s, (1 - s)[:, None] * ends[0] + s[:, None] * ends[1])
-        return np.clip(x, program.lower, program.upper)
+        s = np.linspace(0.0, 1.0, 41)[:, None]
+        return self.fitted((1 - s) * ends[0] + s * ends[1])
 
     def solve(self, solver: str | None = None, **settings: Any) -> MotionResult:
         """Return the motion that a solver finds, as ``MotionProblem.solve`` does.
@@ -247,14 +232,20 @@ class TaskSettings:
         """
         body = self.body if body is None else body
         ground: dict[str, Any] = {"body": body, "support": support, "friction": FRICTION}
+        driven = ground | {"moving": self.moving}
+        if hands is not None:
+            ground, driven = (each | {"hands": hands, "seconds": self.duration} for each in (ground, driven))
+            trunk = self.mean_trunk if trunk is None else trunk
+        torques: list[Constraint] = [(Torques if trunk is None else LimbTorques)(**driven, name="torques")]
+        if trunk is not None:
+            torques.append(TrunkTorques(trunk=trunk, **ground, name="trunk strength"))
         model, numbers = shared_model(body)
         lower, upper = Habits(ranges).bounds(body, list(self.moving), 0.0, False)
-        effort, balance, torques = self._forces(ground, trunk, hands)
         constraints: list[Constraint | Ends] = [
             *ends,
             Positions(lower=lower, upper=upper, hull=True, name="ranges"),
             *torques,
-            balance,
+            Balance(**ground, name="balance"),
             *contacts(body, support, SLACK, SLIP),
             *([] if support.rails is None else rail_constraints(ground, support.rails, on_rails)),
             *aims,
@@ -264,7 +255,7 @@ class TaskSettings:
             model,
             Phase(self.duration, points=self.points, nodes=self.nodes, quadrature="trapezoid"),
             [
-                effort,
+                Effort(**driven, name="effort"),
                 Posture(body=body, moving=self.moving, scale=posture, name="posture"),
                 *([LegPeaks(**ground, weight=peak, name="peak moments")] if peak else []),
             ],
@@ -279,24 +270,353 @@ class TaskSettings:
             last=guess[1],
         )
 
-    def _forces(
-        self, ground: dict[str, Any], trunk: TrunkStrength | None, hands: HandForces | None
-    ) -> tuple[Cost, Constraint, list[Constraint]]:
-        """Return effort, balance and limits of torques, with the strength of the trunk and forces on the hands."""
-        driven = {**ground, "moving": self.moving}
-        if hands is not None:
-            acting: dict[str, Any] = {"hands": hands, "seconds": self.duration}
-            trunk = self.mean_trunk if trunk is None else trunk
-            return (
-                HandEffort(**driven, **acting, name="effort"),
-                HandBalance(**ground, **acting, name="balance"),
-                [
-                    HandTorques(**driven, **acting, name="torques"),
-                    HandTrunk(trunk=trunk, **ground, **acting, name="trunk strength"),
-                ],
-            )
-        limits: list[Constraint] = [Torques(**driven, name="torques")]
-        if trunk is not None:
-            back = TrunkTorques(trunk=trunk, **ground, name="trunk strength")
-            limits = [LimbTorques(**driven, name="torques"), back]
-        return Effort(**driven, name="effort"), Balance(**ground, name="balance"), limits
+
+# Tasks of the hands: lifting a box, the largest lift, pushing and pulling a handle, reaching a point.
+
+TWISTED = 90.0  # largest angle of a box beside the body (degrees)
+HEAVIEST = 300.0  # kg: more than anybody lifts
+
+
+def lifting(
+    body: Robot | None = None,
+    box: Box | None = None,
+    from_: tuple[float, float] = (0.3, 0.45),
+    to: tuple[float, float] = (1.0, 0.4),
+    duration: float = 1.2,
+    *,
+    depth: float = 0.3,
+    lean: float = 50.0,
+    width: float | None = None,
+    turn: float = 0.0,
+    symmetric: bool = True,
+    frozen: Mapping[str, float] | None = None,
+    trunk: TrunkStrength | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of lifting a box (10 kg by default) with both hands, from rest to rest.
+
+    ``from_`` and ``to`` are the height of its centre, where the hands hold it, and the distance ahead of the heels (m).
+    The box stays level, and clear of shanks, thighs and trunk by half its ``depth`` (m). ``lean`` (degrees) is the
+    largest forward lean of the chest: a small one bends the legs, a large one the back. The hands carry the weight of
+    the box from start to end: the lift-off from the ground is not modelled. The posture at the start is free. ``width``
+    (m) is the distance of the heels, by default that of the hips. ``symmetric`` keeps trunk and pelvis in the sagittal
+    plane; ``frozen`` has {coordinate: angle (rad)} of joints that do not move. ``turn`` (degrees) is the direction in
+    which the box is at the start, to the left of straight ahead: the trunk twists, and ``symmetric`` does not apply.
+
+    ``trunk`` is the strength of the back by the flexion of the spine, by default the mean one of people of the same
+    height, mass and sex; it replaces the ``effort_limit`` of the spine's flexions. A lift that nobody of this strength
+    can do ends with a ``MotionError`` that names it.
+
+    Example:
+        >>> problem = lifting(box=Box(15.0), from_=(0.4, 0.45))
+        >>> problem.name, len(problem.model.names), round(problem.held["links.left_hand.mass"], 3)
+        ('lift', 30, 7.945)
+    """
+    angle = math.radians(number(turn, "lift", "turn", least=-TWISTED, most=TWISTED))
+    symmetric = instance_of(symmetric, bool, "lift", "symmetric") and not angle
+    task = TaskSettings("lift", checked_body(body, "lift"), duration, points, nodes, symmetric, frozen)
+    box = instance_of(Box(10.0) if box is None else box, Box, "lift", "box", allowed="a torsor.human.Box")
+    number(box.mass, "lift", "mass of the box", most=HEAVIEST)
+    places = [frozen_array(each, (2,), "lift", what).tolist() for each, what in ((from_, "from_"), (to, "to"))]
+    lean = math.radians(number(lean, "lift", "lean", above=0.0, most=90.0))
+    trunk = task.mean_trunk if trunk is None else trunk
+    instance_of(trunk, TrunkStrength, "lift", "trunk", allowed="a torsor.human.TrunkStrength")
+    loaded = box.on(task.body)
+    held: dict[str, Any] = {"body": loaded, "box": box}
+    (low, near), (high, far) = places
+    first, last = held | {"at": 0.0, "name": "box at the start"}, held | {"at": 1.0, "name": "box at the end"}
+    aims: list[Constraint] = [BoxAt(**first, height=low, ahead=near), BoxAt(**last, height=high, ahead=far)]
+    if angle:
+        start = (near * math.sin(angle), low, near * math.cos(angle))
+        aims = [BoxFacing(**first, place=start, turn=angle), BoxFacing(**last, place=(0.0, high, far))]
+    aims += [
+        (BoxGripped if angle else BoxLevel)(**held, name="box level"),
+        BoxClears(**held, depth=positive(depth, "lift", "depth"), name="box clear of the body"),
+        ChestLean(most=lean, name="lean of the chest"),
+    ]
+    guess = crouching(task.body, low, near, lean), crouching(task.body, high, far, lean)
+    support = Standing(hips_apart(task.body) if width is None else width)
+    ends = [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    return task.problem(support, aims, ends, guess, body=loaded, load=box, trunk=trunk)
+
+
+ITERATIONS = 120  # of one lift: a feasible motion is found sooner, an infeasible one is given up
+
+
+class LargestLift(NamedTuple):
+    """The largest ``mass`` (kg) that was lifted, its motion, and the least ``too_heavy`` mass (kg) that was not."""
+
+    mass: float
+    result: MotionResult
+    too_heavy: float
+
+
+def largest_lift(body: Robot | None = None, *, within: float = 1.0, first: float = 10.0, **lift: Any) -> LargestLift:
+    """Return the largest box that a person can lift, to ``within`` kg, and its motion.
+
+    ``first`` (kg) is the mass that is tried first; further arguments are those of ``lifting`` without the box. Each
+    mass is a motion problem of its own, solved for a feasible motion: it takes some seconds, and longer where there is
+    none. A heavier box may be possible in a motion that is far from those found.
+
+    Example:
+        >>> largest_lift(within=-1.0)
+        Traceback (most recent call last):
+        torsor.ModelError: largest lift: within (kg) is -1.0; allowed: a finite number, above 0
+    """
+    within = positive(within, "largest lift", "within (kg)")
+    mass, least, most, best = positive(first, "largest lift", "first (kg)"), 0.0, HEAVIEST, None
+    if "box" in lift:
+        raise ModelError("box is given", where="largest lift", allowed="arguments of lifting without the box")
+    while best is None or most - least > within:
+        problem = lifting(body, Box(mass), **lift)
+        found = problem.solve(start=best, check=False, iterations=ITERATIONS)
+        if best is not None and not found.is_feasible:  # a lighter lift may be a bad start
+            found = problem.solve(check=False, iterations=ITERATIONS)
+        if found.is_feasible:
+            best, least = found, mass
+        else:
+            most = mass
+        if best is None and most < within:
+            fix = "another place of the box, more time, or a stronger person"
+            raise ModelError(f"not even {most:.3g} kg can be lifted", where="largest lift", fix=fix)
+        mass = min(2 * mass, (least + HEAVIEST) / 2) if most == HEAVIEST else (least + most) / 2
+    return LargestLift(least, best, most)
+
+
+LEAN = 0.5  # forward lean of the chest in the initial guess, for hips at half of their height (rad)
+RISE = 0.7  # fraction of the duration in which the force rises
+
+
+def pushing(
+    body: Robot | None = None,
+    force: float | HandForces = 100.0,
+    height: float = 1.0,
+    ahead: float = 0.55,
+    duration: float = 1.5,
+    *,
+    grip: float = 0.4,
+    trunk: TrunkStrength | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of pushing a handle forward with both hands, on flat feet side by side, from rest to rest.
+
+    ``force`` (N) rises from 0 to this value in 70 % of the duration and then stays; ``HandForces`` give any other
+    course and direction. The hands hold the handle at a ``height`` and a distance ``ahead`` of the heels, ``grip``
+    apart (m), all the time: the body leans into it. People who push harder place one foot ahead, which these tasks do
+    not.
+
+    Example:
+        >>> problem = pushing(force=80.0)
+        >>> problem.name, [each.title for each in problem.conditions][-1]
+        ('push', 'left hand at the handle')
+    """
+    task = TaskSettings("push", checked_body(body, "push"), duration, points, nodes, True, frozen)
+    return _exerting(task, -1.0, force, height, ahead, grip, trunk)
+
+
+def pulling(
+    body: Robot | None = None,
+    force: float | HandForces = 100.0,
+    height: float = 1.0,
+    ahead: float = 0.55,
+    duration: float = 1.5,
+    *,
+    grip: float = 0.4,
+    trunk: TrunkStrength | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of pulling a handle backward with both hands; the arguments are those of ``pushing``.
+
+    Example:
+        >>> pulling(force=80.0).name
+        'pull'
+    """
+    task = TaskSettings("pull", checked_body(body, "pull"), duration, points, nodes, True, frozen)
+    return _exerting(task, 1.0, force, height, ahead, grip, trunk)
+
+
+def _exerting(
+    task: TaskSettings,
+    sign: float,
+    force: float | HandForces,
+    height: float,
+    ahead: float,
+    grip: float,
+    trunk: TrunkStrength | None,
+) -> MotionProblem:
+    """Return the problem of exerting a force; ``sign`` is that of the handle's forward force on the hands."""
+    name, body = task.name, task.body
+    y, z = positive(height, name, "height"), number(ahead, name, "ahead", least=0.0)
+    half = positive(grip, name, "grip") / 2
+    shoulder, knuckles, heel = (landmark(body, f"left_{place}")[1] for place in ("upper_arm", "knuckles", "heel"))
+    reach = float(2 * shoulder - knuckles - heel)
+    if math.hypot(y, z) > reach or half > reach:
+        found = f"the handle is {y:.3g} m up, {z:.3g} m ahead and {2 * half:.3g} m wide"
+        allowed = f"within {reach:.3g} m of the heels, as high as the raised hands"
+        raise ModelError(found, where=name, allowed=allowed, fix="give its place in metres")
+    if isinstance(force, HandForces):
+        hands = force
+        if not np.allclose(hands.right * [-1, 1, 1], hands.left):
+            allowed, fix = "forces that are mirror images of each other", "for other forces use reaching(hands=...)"
+            raise ModelError("the forces on both hands differ", where=name, allowed=allowed, fix=fix)
+    else:
+        size = number(force, name, "force", above=0.0, most=STRONGEST)
+        hands = HandForces.ramp((0.0, 0.0, sign * size), RISE * task.duration)
+    if trunk is not None:
+        instance_of(trunk, TrunkStrength, name, "trunk", allowed="a torsor.human.TrunkStrength")
+    aims = [
+        Placed(body=body, frame=f"{side}_knuckles", place=(x, y, z), near=0.005, name=f"{side} hand at the handle")
+        for side, x in zip(SIDES, (-half, half), strict=True)
+    ]
+    guess, ends = crouching(body, y, z, LEAN), [Start(v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    return task.problem(Standing(hips_apart(body)), aims, ends, (guess, guess), hands=hands, trunk=trunk)
+
+
+REACHING_POSTURE = 0.1  # weight of squared deviations from the relaxed posture: reaching costs little torque
+
+
+def reaching(
+    body: Robot | None = None,
+    target: Sequence[float] = (-0.2, 1.1, 0.75),
+    hand: str = "right",
+    duration: float = 1.0,
+    *,
+    hands: HandForces | None = None,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 8,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of reaching a point (x, y, z) (m) with the knuckles of a hand, from standing to rest.
+
+    ``hands`` are forces on the hands (``HandForces``), for example of a tool. Both feet stay flat; the body bends,
+    squats and turns as far as it can and must. ``frozen`` has {coordinate: angle (rad)} of joints that do not move. If
+    the target is out of reach, ``solve`` raises a ``MotionError`` whose ``result`` is the posture that comes nearest.
+
+    Example:
+        >>> problem = reaching(target=(0.3, 0.6, 0.5), hand="left")
+        >>> [each.title for each in problem.conditions][-1]
+        'left hand at the target'
+    """
+    task = TaskSettings("reach", checked_body(body, "reach"), duration, points, nodes, frozen=frozen)
+    if hands is not None:
+        instance_of(hands, HandForces, "reach", "hands", allowed="torsor.human.HandForces")
+    one_of(hand, SIDES, "reach", "hand")
+    x, y, z = frozen_array(target, (3,), "reach", "target").tolist()
+    frame, name = f"{hand}_knuckles", f"{hand} hand at the target"
+    aims = [Placed(body=task.body, frame=frame, place=(x, y, z), at=1.0, name=name)]
+    first = task.posture(standing(task.body))
+    ends = [Start(q=first, v=0.0, a=0.0), End(v=0.0, a=0.0)]
+    other = SIDES[1 - SIDES.index(hand)]
+    ranges = {**RANGES, **{f"{other}_{joint}": range_ for joint, range_ in IDLE.items()}}
+    more: dict[str, Any] = {"posture": REACHING_POSTURE, "relax_aims_first": True, "hands": hands}
+    return task.problem(Standing(hips_apart(task.body)), aims, ends, (first, first), ranges=ranges, **more)
+
+
+# Standing up from a seat, and sitting down.
+
+ARM = ("shoulder_flexion", "shoulder_adduction", "shoulder_rotation", "elbow_flexion", "pronation")
+LAP = {"shoulder_adduction": -0.15, "shoulder_flexion": 0.5, "elbow_flexion": 1.0}  # hands above the thighs (rad)
+
+
+def standing_up(
+    body: Robot | None = None,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    *,
+    off: float = 0.4,
+    share: float = 0.8,
+    peak: float = 1.0,
+    rails: Rails | None = None,
+    symmetric: bool = True,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 12,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of standing up from a seat of a height (m), from rest to rest, with freely swinging arms.
+
+    At the start the body sits upright, with its shanks inclined forward by 18 degrees; at the end it stands upright.
+    Until the fraction ``off`` of the duration the hips stay on the seat. The seat carries the fraction ``share`` of the
+    whole force at the start, and smoothly less until ``off``; its force acts on the pelvis (see ``Sitting``). ``peak``
+    is the weight of the sum of the largest hip and knee extension moment (N m/kg of one leg) beside the effort: with 10
+    and in 2.5 s the legs need little more than in any quasi-static way of standing up, with 0 the effort alone decides,
+    which accepts high peaks for a short time. ``rails`` (``Rails``) are armrests: the hands are on them at first, and
+    their forces are found together with the motion. ``symmetric`` keeps trunk and pelvis in the sagittal plane;
+    ``frozen`` has {coordinate: angle (rad)} of joints that do not move.
+
+    Example:
+        >>> problem = standing_up(seat=0.5)
+        >>> problem.name, problem.stages[0].duration
+        ('stand-up', 1.5)
+    """
+    task = TaskSettings("stand-up", checked_body(body, "stand-up"), duration, points, nodes, symmetric, frozen)
+    return _seat_task(task, Sitting, seat, off, share, peak, rails)
+
+
+def _seat_task(
+    task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
+) -> MotionProblem:
+    """Return the problem of leaving a seat, or of the reverse; the hips are on it for the fraction ``off``."""
+    weight = number(peak, task.name, "peak", least=0.0)
+    legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
+    seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))
+    support = kind(hips_apart(task.body), height=seat, back=-legs["tz"], share=share, off=off, rails=rails)
+    place, given, ranges, held = (0.0, seat + BUTTOCKS, legs["tz"]), seated, {**RANGES, **IDLE}, 1.0
+    if rails is not None:
+        instance_of(rails, Rails, task.name, "rails", allowed="a torsor.human.Rails")
+        shoulder = landmark(task.body, "right_upper_arm") - landmark(task.body, "pelvis") + np.array(place)
+        check_reach(task.body, rails, tuple(shoulder.tolist()), task.name)
+        given = {name: at for name, at in seated.items() if not name.endswith(ARM)}
+        ranges, held = dict(RANGES), rails.until
+    still: dict[str, Any] = {"v": 0.0, "a": 0.0}
+    if kind is Sitting:
+        during, on_rails, guess = (0.0, off), (0.0, held), (seated, upright)
+        ends = [Start(q=given, **still), End(q=upright, **still)]
+    else:
+        during, on_rails, guess = (1.0 - off, 1.0), (1.0 - held, 1.0), (upright, seated)
+        ends = [Start(q=upright, **still), End(q=given, **still)]
+    aims = [Placed(body=task.body, frame="pelvis", place=place, near=0.015, during=during, name="hips on the seat")]
+    return task.problem(support, aims, ends, guess, ranges=ranges, peak=weight, on_rails=on_rails)
+
+
+@dataclass(frozen=True)
+class SittingDown(Sitting):
+    """As ``Sitting`` in the reverse order: the seat carries nothing until 1 - ``off``, then smoothly more."""
+
+    def seated(self, s: Array) -> Seat:
+        """Return the fraction of the force on the seat, and its point of application."""
+        fraction = self.share * smoothstep((s - 1 + self.off) / self.off)
+        return super().seated(s)._replace(fraction=np.asarray(fraction))
+
+
+def sitting_down(
+    body: Robot | None = None,
+    seat: float = 0.45,
+    duration: float = 1.5,
+    *,
+    on: float = 0.6,
+    share: float = 0.8,
+    peak: float = 1.0,
+    rails: Rails | None = None,
+    symmetric: bool = True,
+    frozen: Mapping[str, float] | None = None,
+    points: int = 12,
+    nodes: int = 31,
+) -> MotionProblem:
+    """Return the problem of sitting down on a seat of a height (m), from standing to sitting upright at rest.
+
+    From the fraction ``on`` of the duration the hips are on the seat, which carries smoothly more until it has the
+    fraction ``share`` of the whole force at the end. The hands are on ``rails`` at the end. ``peak`` and the other
+    arguments are those of ``standing_up``.
+
+    Example:
+        >>> sitting_down(seat=0.5).name
+        'sit-down'
+    """
+    task = TaskSettings("sit-down", checked_body(body, "sit-down"), duration, points, nodes, symmetric, frozen)
+    touch = number(on, "sit-down", "on", above=0.0, below=1.0)
+    return _seat_task(task, SittingDown, seat, 1 - touch, share, peak, rails)

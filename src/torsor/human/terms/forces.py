@@ -17,6 +17,7 @@ from torsor.human.contact.contact_forces import (
     REACTIONS,
     SPEED,
     WEIGHT,
+    ContactForces,
     SharedContact,
     contact_forces,
     ground_data,
@@ -30,11 +31,7 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints, without the six global coordinates.
-
-    With free steps these are the torques of inverse dynamics minus the passive ones; other walks have no passive
-    torques.
-    """
+    """Return the torques of the muscles at all joints: with free steps without the passive ones, which others lack."""
     contact = contact_forces(node)
     if not isinstance(contact, SharedContact):
         return contact.torques
@@ -55,31 +52,45 @@ CURVED = tuple(f"{side}_{joint}" for side in SIDES for joint in CURVED_JOINTS)  
 CURVES = VectorLayout({f"{name} {way}": len(Curve._fields) for name in CURVED for way in JointStrength._fields})
 
 
-def hand_data(body: Robot, s: Array) -> dict[str, Array]:
-    """Return where forces act on the hands (K, 3), and the weight (K, 1) that is the unit of the forces of rails."""
-    at, weight = body.place("left_knuckles").pose[:3, 3], body.mass * float(np.linalg.norm(body.gravity))
-    return {KNUCKLES: np.tile(at, (len(s), 1)), WEIGHT: np.full((len(s), 1), weight)}
+def at_least(least: float, rows: Mapping[str, ca.SX]) -> Rows:
+    """Return rows by label that are not below a number."""
+    count = len(rows)
+    return Rows(ca.vertcat(ca.SX(0, 1), *rows.values()), np.full(count, least), np.full(count, np.inf), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Grounded(Term):
     """A term of a ``body`` (``library.human``) on a ``support``, with a coefficient of ``friction``.
 
-    ``strength`` is {coordinate: factor} of the body's own strengths (``effort_limit``), 1 for all others.
+    ``strength`` is {coordinate: factor} of the body's own strengths (``effort_limit``), 1 for all others; ``hands`` are
+    given forces on the hands, in a motion that takes ``seconds``.
     """
 
     body: Robot
     support: Support
     friction: float = 1.0
     strength: Mapping[str, float] = field(default_factory=dict)
+    hands: HandForces | None = None
+    seconds: float = 0.0
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the contact data (K, ``GROUND.size``) at times s (K,)."""
-        hands = {} if self.support.rails is None else hand_data(self.body, s)
+        """Return the contact data at times s (K,), and with forces on the hands these (K, 6) and where they act."""
         if isinstance(self.support, SharedSupport):
-            return {"shared ground": self.support.shared(s, self.body, self.friction), **hands}
-        return {"ground": ground_data(self.body, self.support, self.friction, s), **hands}
+            found = {"shared ground": self.support.shared(s, self.body, self.friction)}
+        else:
+            found = {"ground": ground_data(self.body, self.support, self.friction, s)}
+        if self.hands is not None or self.support.rails is not None:
+            weight = self.body.mass * float(np.linalg.norm(self.body.gravity))
+            found[KNUCKLES] = np.tile(self.body.place("left_knuckles").pose[:3, 3], (len(s), 1))
+            found[WEIGHT] = np.full((len(s), 1), weight)
+        if self.hands is not None:
+            found[FORCES] = self.hands.at(s * self.seconds).reshape(len(s), -1)
+        return found
+
+    def contact(self, node: Node) -> ContactForces:
+        """Return the contact forces of a node, with the given forces on the hands."""
+        return contact_forces(node if self.hands is None else loaded(node))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,7 +113,7 @@ class Effort(Driven, Cost):
 
     def squares(self, node: Node) -> ca.SX:
         """Return torques divided by strengths."""
-        return contact_forces(node).relative_torques
+        return self.contact(node).relative_torques
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,17 +122,14 @@ class Torques(Driven, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return torques divided by strengths."""
-        contact = contact_forces(node)
+        contact = self.contact(node)
         ones, names = np.ones(len(contact.moving)), node.robot.coordinate_names[len(GLOBAL) :]
         return Rows(contact.relative_torques, -ones, ones, tuple(names[k] for k in contact.moving))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curved(Grounded):
-    """A grounded term with the strength curves of hips, knees and ankles, times the factors of ``strength``.
-
-    The curves are data, so that one kernel serves all people.
-    """
+    """A grounded term with the strength curves of hips, knees and ankles as data: one kernel serves all people."""
 
     curves: StrengthCurves
 
@@ -146,23 +154,18 @@ class Curved(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Torques of the muscles of hips, knees and ankles within strength curves, times the factors of ``strength``.
-
-    Rows are the margins to the limits, divided by the peak torque of the direction. The constraint ``Torques`` holds as
-    well.
-    """
+    """Margins of muscle torques of hips, knees and ankles to ``curves`` times ``strength``, relative to peaks."""
 
     def rows(self, node: Node) -> Rows:
         """Return the margins of the joints that move, in both directions."""
-        torques = muscle_torques(node)
-        rows, labels = list[ca.SX](), list[str]()
+        torques, rows = muscle_torques(node), dict[str, ca.SX]()
         for name, joint in self.joints(node).items():
             k = node.robot.coordinate_names.index(name)
             lower, upper = joint.limits(node.q[k], node.v[k])
             torque = torques[k - len(GLOBAL)]
-            rows += [(torque - lower) / joint.extend.peak, (upper - torque) / joint.flex.peak]
-            labels += [f"{name} extends", f"{name} flexes"]
-        return Rows(ca.vertcat(ca.SX(0, 1), *rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+            rows[f"{name} extends"] = (torque - lower) / joint.extend.peak
+            rows[f"{name} flexes"] = (upper - torque) / joint.flex.peak
+        return at_least(0.0, rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,7 +179,7 @@ class Balance(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the sides of the box (in dm), the vertical force and the friction cones, all divided by the weight."""
-        contact = contact_forces(node)
+        contact = self.contact(node)
         (f, n), (left, right, back, front) = contact.level, ca.vertsplit(contact.box)
         moment = ARM * contact.weight
         rows = {"back": (-n[0] - back * f[1]) / moment, "front": (front * f[1] + n[0]) / moment}
@@ -205,10 +208,7 @@ class Slipping(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unbalance(Grounded, Cost):
-    """The integral of the squared moments of the ground's force about the centre of the box of the pressure.
-
-    Moments are divided by the weight times 0.1 m.
-    """
+    """The integral of squared moments about the centre of the pressure's box, divided by the weight times 0.1 m."""
 
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
@@ -248,11 +248,7 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Flexion torques of the spine within the strength of the trunk at its flexion.
-
-    Rows are torques divided by the strength of their direction; the numbers of the strength are data, so that one
-    kernel serves all people.
-    """
+    """Flexion torques of the spine, divided by the strength of the trunk at its flexion, whose numbers are data."""
 
     trunk: TrunkStrength
 
@@ -263,7 +259,7 @@ class TrunkTorques(Grounded, Constraint):
     def rows(self, node: Node) -> Rows:
         """Return torques divided by the strength in extension (least -1) and in flexion (most 1)."""
         names, given = node.robot.coordinate_names, node.data("trunk strength", 3)
-        torques, moving = contact_forces(node).torques, [name for name in SPINE if name in node.model.names]
+        torques, moving = self.contact(node).torques, [name for name in SPINE if name in node.model.names]
         limit = extension([given[0], given[1]], sum(node.q[names.index(name)] for name in SPINE))
         rows, free = list[ca.SX](), np.full(len(moving), np.inf)
         for back in (limit, given[2]):
@@ -271,55 +267,6 @@ class TrunkTorques(Grounded, Constraint):
         ones = np.ones(len(moving))
         labels = (*(f"{name} extends" for name in moving), *(f"{name} flexes" for name in moving))
         return Rows(ca.vertcat(*rows), np.concatenate([-ones, -free]), np.concatenate([free, ones]), labels)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Handled(Grounded):
-    """A term with forces on the ``hands``, in a motion that takes ``seconds``."""
-
-    hands: HandForces
-    seconds: float
-
-    def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the data of the other terms, the forces (K, 6), and where they act on the hands (K, 3)."""
-        forces = self.hands.at(s * self.seconds).reshape(len(s), -1)
-        return {**super().data(s), **hand_data(self.body, s), FORCES: forces}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HandEffort(Handled, Effort):
-    """``Effort`` with forces on the hands."""
-
-    def squares(self, node: Node) -> ca.SX:
-        """Return torques divided by strengths."""
-        return super().squares(loaded(node))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HandTorques(Handled, LimbTorques):
-    """``LimbTorques`` with forces on the hands."""
-
-    def rows(self, node: Node) -> Rows:
-        """Return torques divided by strengths."""
-        return super().rows(loaded(node))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HandTrunk(Handled, TrunkTorques):
-    """``TrunkTorques`` with forces on the hands."""
-
-    def rows(self, node: Node) -> Rows:
-        """Return torques divided by the strength of the trunk."""
-        return super().rows(loaded(node))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HandBalance(Handled, Balance):
-    """``Balance`` with forces on the hands."""
-
-    def rows(self, node: Node) -> Rows:
-        """Return the sides of the box of the pressure, the vertical force and the friction cones."""
-        return super().rows(loaded(node))
 
 
 LEG_JOINTS = ("hip", "knee")
@@ -339,21 +286,17 @@ class _LegsBelow(Grounded, Constraint):
         """Return how far the moments are below their peaks (N m/kg)."""
         contact, names = contact_forces(node), node.robot.coordinate_names
         mass = contact.weight / float(np.linalg.norm(self.body.gravity))
-        rows, labels = list[ca.SX](), list[str]()
+        rows = dict[str, ca.SX]()
         for side in SIDES:
             for joint in LEG_JOINTS:
                 extension = -contact.torques[names.index(f"{side}_{joint}_flexion") - len(GLOBAL)]
-                rows.append(node.shared[_peak(self.title, joint)] - extension / mass)
-                labels.append(f"{side} {joint}")
-        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+                rows[f"{side} {joint}"] = node.shared[_peak(self.title, joint)] - extension / mass
+        return at_least(0.0, rows)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LegPeaks(Grounded, Cost):
-    """The sum of the largest hip and the largest knee extension moment, divided by the mass (N m/kg).
-
-    Yoshioka et al. (2007) use this sum to compare ways of standing up.
-    """
+    """The sum of the largest hip and knee extension moment over the mass (N m/kg), as in Yoshioka et al. (2007)."""
 
     at: float | Sequence[float] | None = 1.0
 

@@ -6,7 +6,7 @@ With the ranges of the joints alone, the walk of least effort is unlike that of 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import casadi as ca
 import numpy as np
@@ -21,6 +21,8 @@ from torsor.human.vector_layout import VectorLayout
 from torsor.motion import ExpressionConstraint, Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
 from torsor.robot.robot import Robot
+
+Entry = TypeVar("Entry")
 
 # Ranges of the joints in walking (degrees; m for tx and ty): narrower than the anatomical ones.
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -64,9 +66,15 @@ RADIUS = 0.17  # least distance of the wrists from the hips (m)
 STEEPER = ("tilt", "hip_flexion", "ankle_flexion")  # coordinates whose ranges are widened by a slope
 
 
+def _of_ending(name: str, table: Mapping[str, Entry]) -> Entry | None:
+    """Return the entry of a coordinate: the one with the longest key that its name ends with."""
+    keys = [key for key in table if name.endswith(key)]
+    return table[max(keys, key=len)] if keys else None
+
+
 def relaxed(name: str) -> Relaxed:
-    """Return the entry of ``RELAXED`` for a coordinate: the one with the longest key that its name ends with."""
-    return next((RELAXED[key] for key in sorted(RELAXED, key=len, reverse=True) if name.endswith(key)), Relaxed(0, 0))
+    """Return the entry of ``RELAXED`` for a coordinate."""
+    return _of_ending(name, RELAXED) or Relaxed(0, 0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,12 +95,13 @@ class Posture(Cost):
         found = [relaxed(name) for name in self.body.coordinate_names if name in self.moving]
         angles, weights, drags, follows = np.array(found).T
         parts = {"angle": np.radians(angles), "weight": self.scale * weights, "drag": self.scale * drags}
-        return {"posture": _posture(len(found)).pack(len(s), **parts, follows=follows)}
+        layout = VectorLayout(dict.fromkeys(Relaxed._fields, len(found)))
+        return {"posture": layout.pack(len(s), **parts, follows=follows)}
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the weighted sum of squared deviations from the relaxed posture."""
         names, total = node.model.names[: node.model.names.moving], ca.SX(0)
-        layout = _posture(len(names))
+        layout = VectorLayout(dict.fromkeys(Relaxed._fields, len(names)))
         given = layout.unpack(node.data("posture", layout.size))
         for k, name in enumerate(names):
             rest, leader = given["angle"][k], "yaw" if name.endswith("axial") else name.replace("elbow", "shoulder")
@@ -101,11 +110,6 @@ class Posture(Cost):
             deviation, rate = node.profile(name) - rest, node.profile(name, 1)
             total += given["weight"][k] * deviation**2 + given["drag"][k] * rate**2
         return total
-
-
-def _posture(count: int) -> VectorLayout:
-    """Return the layout of the relaxed posture of a number of coordinates: the fields of ``Relaxed``."""
-    return VectorLayout(angle=count, weight=count, drag=count, follows=count)
 
 
 @dataclass(frozen=True)
@@ -152,11 +156,8 @@ class Habits:
 
     def range(self, name: str) -> tuple[float, float] | None:
         """Return the range of a coordinate (degrees; m): the one with the longest key that its name ends with."""
-        for key in sorted(self.ranges or {}, key=len, reverse=True):
-            if name.endswith(key):
-                lower, upper = (self.ranges or {})[key]
-                return float(lower), float(upper)
-        return None
+        found = _of_ending(name, self.ranges or {})
+        return None if found is None else (float(found[0]), float(found[1]))
 
     def bounds(
         self, body: Robot, names: list[str], slope: float, holding: bool
@@ -174,7 +175,7 @@ class Habits:
             k = body.coordinate_names.index(name)
             low, high, found = float(body.lower[k]), float(body.upper[k]), self.range(name)
             if holding and self.ranges is not None:
-                found = next((HOLDING[key] for key in HOLDING if name.endswith(key)), found)
+                found = _of_ending(name, HOLDING) or found
             if found is not None:
                 ends = found if name in METRES else (math.radians(found[0]), math.radians(found[1]))
                 more = slope if name.endswith(STEEPER) else 0.0

@@ -5,7 +5,7 @@ The torques are those of the muscles: inverse dynamics with the ground's wrenche
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import casadi as ca
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.checks import indices_of, number, positive
 from torsor.human.body.coordinates import GLOBAL, SIDES
+from torsor.human.body.person import Person
 from torsor.human.body.strength import CURVED_JOINTS, StrengthCurves
-from torsor.human.contact.contact_forces import contact_forces, heel_shift
+from torsor.human.contact.contact_forces import SharedContact, contact_as, contact_forces, heel_shift
 from torsor.human.contact.support import Foot
-from torsor.human.terms.feet import shared_contact
 from torsor.human.terms.forces import Curved, Driven, Grounded, metres, muscle_torques
 from torsor.motion import Node
 from torsor.motion.terms.term import Constraint, Cost, Rows
@@ -82,7 +82,7 @@ class MetabolicEnergy(Driven, Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the power, divided by mass and way."""
-        contact = shared_contact(node)
+        contact = contact_as(SharedContact, node)
         joints = muscle_torques(node)[contact.moving] * self.velocities(node)
         P = joints / contact.mass
         size = smooth_size(P, node.data(POWERS, 2)[0])
@@ -91,7 +91,7 @@ class MetabolicEnergy(Driven, Cost):
 
     def squares(self, node: Node) -> ca.SX:
         """Return the powers of the ground at feet that slip, scaled."""
-        return slipping(node, shared_contact(node).mass, node.data(POWERS, 2)[1])
+        return slipping(node, contact_as(SharedContact, node).mass, node.data(POWERS, 2)[1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -221,14 +221,10 @@ class RelativeStrength(Curved, Driven, Cost):
                 continue
             joint, q, v = joints[names[k]], node.q[k + len(GLOBAL)], node.v[k + len(GLOBAL)]
             for curve, sign in ((joint.extend, -1.0), (joint.flex, 1.0)):
-                relative = _positive(sign * torques[k] / curve.peak)
+                x = sign * torques[k] / curve.peak
+                relative = (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2
                 rows.append(relative / (curve.at_angle(q) * curve.at_speed(sign * v)))
         return ca.vertcat(*rows) / ca.sqrt(metres(node))
-
-
-def _positive(x: ca.SX) -> ca.SX:
-    """Return max(x, 0) smoothed near 0."""
-    return (x + ca.sqrt(x**2 + TORQUE_SMOOTHING**2)) / 2
 
 
 # The margin of stability of a walk, from the extrapolated centre of mass (Hof, Gazendam and Sinke 2005).
@@ -253,11 +249,8 @@ def pendulum_rate(body: Robot) -> float:
 
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
-    """Return the margins (m) to the right side of the right sole and to the left side of the left sole, (2 x 1).
-
-    The left one is large after toe-off, when the left foot carries nothing.
-    """
-    contact = shared_contact(node)
+    """Return the margins (m) to the right side of the right and the left side of the left sole (2 x 1)."""
+    contact = contact_as(SharedContact, node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate
     right = heel_shift(node, "right")[0] + contact.soles["right"][0]
@@ -284,3 +277,97 @@ class Instability(Grounded, Cost):
         given = node.data("pendulum", 2)
         short: ca.SX = ca.log1p(ca.exp(-margins(node, given[0]) / given[1]))
         return short / ca.sqrt(metres(node))
+
+
+# Tendons of the leg in stance: the muscles of ankle and knee act on the bones through springs.
+#
+# A tendon carries the force F of its muscle and stretches by x = e_ref l_slack sqrt(F / F_max), with e_ref = 0.04
+# (Geyer and Herr 2010). With p = F / F_max, the lever arm r, and the angle b = e_ref l_slack / r by which a joint bends
+# at the largest force while its muscle keeps its length,
+#
+#     torque = -r F_max p      power of the muscle = torque (v - b d sqrt(p)/dt)
+#
+# so that a muscle does less work than its joint. The relative forces p are profiles of the motion problem; the torque
+# at each node determines them. sqrt(p) is p (p^2 + d^2)^(-1/4) here, which is smooth and odd. Tendons of the leg in
+# swing, which carry little, are left out.
+
+MASS, HEIGHT = 80.0, 1.80  # kg and m of the person of the table
+STRAIN = 0.04  # of a tendon at the largest force of its muscle
+LINEAR = 0.02  # d: the relative force below which a tendon is linear
+
+
+class Tendon(NamedTuple):
+    """A tendon: the largest ``force`` of its muscle (N), the ``lever`` arm and the ``slack`` length (m)."""
+
+    force: float
+    lever: float
+    slack: float
+
+
+# Extensors in stance: soleus and gastrocnemius, vasti (Geyer and Herr 2010); those of one joint have the same p.
+EXTENSORS = {
+    "right_ankle_flexion": (Tendon(4000.0, 0.05, 0.26), Tendon(1500.0, 0.05, 0.40)),
+    "right_knee_flexion": (Tendon(6000.0, 0.06, 0.23),),
+}
+
+
+def pull(coordinate: str) -> str:
+    """Return the name of the profile of the relative force of a joint's tendons."""
+    return f"pull of {coordinate}"
+
+
+def stretch_slope(p: ca.SX) -> ca.SX:
+    """Return the derivative of the relative stretch p (p^2 + d^2)^(-1/4) by the relative force p."""
+    size = ca.sqrt(p**2 + LINEAR**2)
+    found: ca.SX = (p**2 / 2 + LINEAR**2) / (size**2 * ca.sqrt(size))
+    return found
+
+
+def springs(person: Person) -> Array:
+    """Return largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), by mass and height of a person."""
+    torques = np.array([sum(each.force * each.lever for each in own) for own in EXTENSORS.values()])
+    work = np.array([sum(each.force * STRAIN * each.slack for each in own) for own in EXTENSORS.values()])
+    size = person.mass / MASS * person.height / HEIGHT
+    return np.stack([size * torques, work / torques], axis=1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Sprung(Grounded):
+    """A term with the tendons of a ``person``."""
+
+    person: Person
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the data of the other base class, and the numbers of the tendons (K, 4)."""
+        return {**super().data(s), "tendons": np.tile(springs(self.person).ravel(), (len(s), 1))}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tendons(_Sprung, Constraint):
+    """The relative forces of the tendons follow from the torques of their muscles."""
+
+    def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Return the relative forces, with free ends."""
+        return {pull(name): (None, None) for name in EXTENSORS}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the sums of the torques of tendons and of muscles, divided by the largest ones."""
+        given, torques, names = node.data("tendons", 4), muscle_torques(node), node.robot.coordinate_names
+        muscles = [torques[names.index(name) - len(GLOBAL)] / given[2 * k] for k, name in enumerate(EXTENSORS)]
+        rows = [node.profile(pull(name)) + muscle for name, muscle in zip(EXTENSORS, muscles, strict=True)]
+        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.zeros(len(rows)), tuple(EXTENSORS))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SprungEnergy(_Sprung, MetabolicEnergy):
+    """The metabolic energy of muscles that act through tendons."""
+
+    def velocities(self, node: Node) -> ca.SX:
+        """Return the velocities at which the muscles of the joints that move shorten or lengthen."""
+        given, names = node.data("tendons", 4), node.robot.coordinate_names
+        found = super().velocities(node)
+        for k, name in enumerate(EXTENSORS):
+            place = contact_forces(node).moving.index(names.index(name) - len(GLOBAL))
+            rate = stretch_slope(node.profile(pull(name))) * node.profile(pull(name), 1)
+            found[place] -= given[2 * k + 1] * rate
+        return found

@@ -1,8 +1,9 @@
-"""Constraints on the positions of hands, hips and a box, for lifting, reaching and standing up."""
+"""Constraints on places: feet that stand or stay above the ground, and hands, hips, a box and rails."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
@@ -13,29 +14,361 @@ from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import SIDES
 from torsor.human.body.loads import Box
 from torsor.human.body.postures import landmark
-from torsor.human.contact.contact_forces import RAILS
-from torsor.human.contact.support import Rails
-from torsor.human.terms.feet import SharingBounds
-from torsor.human.terms.forces import Grounded
-from torsor.motion import Node
-from torsor.motion.terms.term import Constraint, Rows
+from torsor.human.contact.contact_forces import (
+    AHEAD,
+    APART,
+    FRACTION,
+    PROFILES,
+    PUSH,
+    RAILS,
+    OneFootContact,
+    SharedContact,
+    contact_as,
+    heel_shift,
+)
+from torsor.human.contact.schedule import Edge, Step, Walk, edges
+from torsor.human.contact.support import FORE, WHOLE, Foot, Rails, Stance, Support
+from torsor.human.terms.forces import ARM, LEAST, Grounded, at_least
+from torsor.human.vector_layout import VectorLayout
+from torsor.motion import Node, Number, Phase
+from torsor.motion.terms.term import TOUCHING, Constraint, Rows
+from torsor.motion.transcription.motion_model import MotionModel
+from torsor.motion.transcription.phase import SLOWEST
 from torsor.robot.robot import Robot
 
+# Constraints of a run: where the foot presses while it stands, and that nothing is left to press in flight.
+
+WRENCH = ("force along x", "force along y", "force along z", "moment about x", "moment about y", "moment about z")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneFootBalance(Grounded, Constraint):
+    """The centre of pressure stays within the sole, the force within the friction cone, and time runs forward.
+
+    In flight, and where it begins and ends, there is no force: all rows are 1 there. ``variables`` are speed and step
+    width. ``lateral=False`` leaves out the lateral sides of the sole.
+    """
+
+    lateral: bool = True
+    variables: Mapping[str, Number] = field(default_factory=dict)
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return speed and step width."""
+        return self.variables
+
+    def rows(self, node: Node) -> Rows:
+        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        contact = contact_as(OneFootContact, node)
+        rows = {
+            name: row / (ARM * contact.weight)
+            for name, row in contact.rows.items()
+            if self.lateral or "sole" not in name
+        }
+        x, y, z = ca.vertsplit(contact.force / contact.weight)
+        rows |= {"vertical force": y, "friction, right": (contact.friction * y) ** 2 - x**2 - z**2}
+        masked = [1 + contact.presses * (row - 1) for row in rows.values()]
+        lower, labels = [0.0] * len(rows), tuple(rows)
+        if node.clock.harmonics:
+            masked, lower, labels = [*masked, node.clock_rate], [*lower, SLOWEST], (*labels, "rate of time")
+        return Rows(ca.vertcat(*masked), np.array(lower), np.full(len(lower), np.inf), labels)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Flight(Grounded, Constraint):
+    """Nothing touches the ground: the six global coordinates need no force, as in free fall."""
+
+    def rows(self, node: Node) -> Rows:
+        """Return the force, divided by the weight, and its moment about the pelvis, divided by the weight times 1 m."""
+        contact = contact_as(OneFootContact, node)
+        about = contact.moment - ca.cross(node.position("pelvis"), contact.force)
+        return Rows(ca.vertcat(contact.force, about) / contact.weight, np.zeros(6), np.zeros(6), WRENCH)
+
+
 AXES = "xyz"
+POINTS = ("heel", "ball", "toe")
+PARTS: dict[tuple[tuple[str, str], ...], str] = {WHOLE: "foot", FORE: "forefoot"}  # parts of a foot by their points
+STANCE = VectorLayout(local=3, place=3)  # data of a point: its position on the link, and its place on the ground
+CLEARANCE = VectorLayout(local=3, height=1)
+
+
+def _local(body: Robot, frame: str) -> tuple[str, Array]:
+    """Return the link of a landmark, and the position (3,) of the landmark on it."""
+    place = body.place(frame)
+    return body.link_names[place.link], place.pose[:3, 3]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stands(Constraint):
+    """Points of a foot stay at their places on the ground: within ``slack`` (m), and slower than ``slip`` (m/s).
+
+    Velocities are bounded along all axes along which a point is fixed; ``slip=None`` leaves them free. Positions are
+    bounded along those of these axes that are among ``axes``: with "y", heights alone. A bound of 0 is an equation.
+    """
+
+    body: Robot
+    stance: Stance
+    slack: float = 0.003
+    slip: float | None = None
+    axes: str = AXES
+    is_relative: bool = False  # to a heel whose place is a variable
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return for each point its position on the link and its place under a flat foot (K, 6)."""
+        side, (x, z), found = self.stance.side, self.stance.heel, dict[str, Array]()
+        for point, _ in self.stance.points:
+            local = _local(self.body, f"{side}_{point}")[1]
+            place = landmark(self.body, f"{side}_{point}") - landmark(self.body, f"{side}_heel")
+            place = place + np.array([x, self.stance.height, z])
+            found[f"{self.title}: {point}"] = STANCE.pack(len(s), local=local, place=place)
+        return found
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distances of the points from their places, then their velocities."""
+        rows, velocities, labels, speeds = list[ca.SX](), list[ca.SX](), list[str](), list[str]()
+        for point, fixed in self.stance.points:
+            link, _ = _local(self.body, f"{self.stance.side}_{point}")
+            given, pose = STANCE.unpack(node.data(f"{self.title}: {point}", STANCE.size)), node.pose(link)
+            held, placed = ([AXES.index(axis) for axis in fixed if axis in own] for own in (AXES, self.axes))
+            place = given["place"] + heel_shift(node, self.stance.side) if self.is_relative else given["place"]
+            rows.append((pose[:3, :3] @ given["local"] + pose[:3, 3] - place)[placed])
+            labels += [f"{AXES[k]} of {self.stance.side} {point}" for k in placed]
+            if self.slip is not None:
+                V = node.velocity(link)
+                velocities.append((pose[:3, :3] @ (V[3:] + ca.cross(V[:3], given["local"])))[held])
+                speeds += [f"speed along {AXES[k]} of {self.stance.side} {point}" for k in held]
+        bound = np.append(np.full(len(labels), self.slack), np.full(len(speeds), self.slip or 0.0))
+        return Rows(ca.vertcat(*rows, *velocities), -bound, bound, (*labels, *speeds))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clears(Constraint):
+    """A ``point`` of the foot of a ``side`` is at a ``height`` (m) above the ground or higher."""
+
+    body: Robot
+    side: str
+    point: str
+    height: float = 0.0
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the position of the point on its link, and the height (K, 4)."""
+        local = _local(self.body, f"{self.side}_{self.point}")[1]
+        return {self.title: CLEARANCE.pack(len(s), local=local, height=self.height)}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distance above that height (dm)."""
+        given = CLEARANCE.unpack(node.data(self.title, CLEARANCE.size))
+        pose = node.pose(_local(self.body, f"{self.side}_{self.point}")[0])
+        row = 10 * (pose[1, :3] @ given["local"] + pose[1, 3] - given["height"])
+        return at_least(0.0, {f"height of {self.side} {self.point}": row})
+
+
+def contacts(
+    body: Robot,
+    support: Support,
+    slack: float,
+    slip: float | None,
+    axes: str = AXES,
+    *,
+    placed: str = AXES,
+    below: float | None = None,
+    prefix: str = "",
+    is_relative: bool = False,
+    floor: Mapping[str, float] | None = None,
+) -> list[Constraint]:
+    """Return the constraints of all stances, and of heels, balls and toes that stay above the ground otherwise.
+
+    Points are fixed along these ``axes`` only, and bounded in position along those of them that are ``placed``. Free
+    points are at most ``below`` (m) under the ground, by default ``slack``; ``floor`` has {side: height (m)} of the
+    ground, 0 by default. Names begin with the ``prefix``.
+    """
+    found, counts = list[Constraint](), Counter[str]()
+    bands: dict[str, Any] = {"slack": slack, "slip": slip, "axes": placed, "is_relative": is_relative}
+    for stance in support.stances:
+        name = f"{prefix}{stance.side} {PARTS.get(stance.points, stance.points[0][0])} stands"
+        counts[name] += 1
+        name += f", {counts[name]}" if counts[name] > 1 else ""
+        held = [(point, "".join(axis for axis in own if axis in axes)) for point, own in stance.points]
+        own = stance._replace(points=tuple((point, own) for point, own in held if own))
+        found.append(Stands(body=body, stance=own, during=(stance.first, stance.last), name=name, **bands))
+    for side in SIDES:
+        height = (-slack if below is None else -below) + (floor or {}).get(side, 0.0)
+        for point in POINTS:
+            for k, during in enumerate(support.free(side, point)):
+                name = f"{prefix}{side} {point} above the ground" + (f", {k + 1}" if k else "")
+                found.append(Clears(body=body, side=side, point=point, height=height, during=during, name=name))
+    return found
+
+
+SOLE_SEGMENTS = (("heel", "ball"), ("ball", "toe"))  # the sole, seen from the side
+ROUND = 0.01  # m: the larger of two distances is rounded where they are equal, and is there too large by half of this
+FINER = 3  # moments at which edges are checked, for each node
+EDGE = VectorLayout({f"{point} local": 3 for point in POINTS} | {"edge": 2, "clear": 1, "round": 1})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClearsEdge(Constraint):
+    """Seen from the side, the foot of a ``side`` stays clear of a tread and its ``edge``, by ``clear`` (m) or more.
+
+    Right at an edge it is by ``ROUND`` / 2 less, so that a foot with the clearance of free steps never cuts one.
+    Each point of the sole is beyond the riser or above the tread: the larger of both distances counts, with a smooth
+    function. An edge that is between the ends of a part of the sole is below that part.
+    """
+
+    body: Robot
+    side: str
+    edge: Edge
+    clear: float
+
+    def moments(self, phase: Phase) -> Array:
+        """Return three moments for each node: toes pass an edge by some 15 mm from node to node."""
+        nodes = super().moments(phase)
+        between = [nodes[:-1] + k / FINER * np.diff(nodes) for k in range(1, FINER)]
+        return np.unique(np.concatenate([nodes, *between]))
+
+    def data(self, s: Array) -> Mapping[str, Array]:
+        """Return the positions of the points on their links, the edge (z, y), and the distance (K, 13)."""
+        local = {f"{point} local": _local(self.body, f"{self.side}_{point}")[1] for point in POINTS}
+        edge = np.array([self.edge.z, self.edge.y])
+        return {self.title: EDGE.pack(len(s), **local, edge=edge, clear=self.clear, round=ROUND)}
+
+    def rows(self, node: Node) -> Rows:
+        """Return the distances beyond the least one (dm): of the points of the sole, then of its parts."""
+        given = EDGE.unpack(node.data(self.title, EDGE.size))
+        rounding, at, rows = given["round"], dict[str, ca.SX](), dict[str, ca.SX]()
+        for point in POINTS:
+            pose = node.pose(_local(self.body, f"{self.side}_{point}")[0])
+            whole = pose[:3, :3] @ given[f"{point} local"] + pose[:3, 3]
+            at[point] = ca.vertcat(whole[2], whole[1]) - given["edge"]
+        for point, place in at.items():
+            rows[f"{self.side} {point}"] = _larger(-self.edge.ahead * place[0], place[1], rounding)
+        for back, front in SOLE_SEGMENTS:
+            a, b = at[back], at[front]
+            way = b - a
+            below = (a[1] * way[0] - a[0] * way[1]) / ca.norm_2(way)
+            row = _larger(_larger(a[0], -b[0], rounding), below, rounding)
+            rows[f"sole of {self.side} {back} to {front}"] = row
+        return at_least(0.0, {name: 10 * (row - given["clear"]) for name, row in rows.items()})
+
+
+def _larger(a: ca.SX, b: ca.SX, rounding: ca.SX) -> ca.SX:
+    """Return the larger of two numbers, rounded where they are equal: there it is too large by half of the rounding."""
+    return (a + b + ca.sqrt((a - b) ** 2 + rounding**2)) / 2
+
+
+def stair_clearance(body: Robot, step: Step, side: str, clear: float, slack: float, swing: float) -> list[Constraint]:
+    """Return the constraints of a foot that swings over the edges of stairs.
+
+    They hold from the fraction ``swing`` of the step after toe-off to the same time before the foot lands; after that
+    it is over its tread, lower by ``slack`` (m) at most.
+    """
+    foot: dict[str, Any] = {"body": body, "side": side}
+    passed = foot | {"clear": clear, "during": (step.toe_off + swing, 1.0 - swing)}
+    landed = foot | {"height": step.rise - slack, "during": (1.0 - swing, 1.0)}
+    return [
+        *(
+            ClearsEdge(**passed, edge=edge, name=f"{side} foot, edge {k}")
+            for k, edge in enumerate(edges(step, Foot.of(body)), 1)
+        ),
+        *(Clears(**landed, point=point, name=f"{side} {point} over its tread") for point in POINTS),
+    ]
+
+
+# Constraints of feet that share the ground's force: pressure within the soles, friction, and bounds of the sharing.
+
+# Bounds of the deviations from the nominal sharing (m, m, 1/m): wide, so that they are never active.
+DEVIATIONS = {APART: (-0.1, 0.1), AHEAD: (-0.2, 0.2), PUSH: (-2.0, 2.0)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharedBalance(Grounded, Constraint):
+    """Each centre of pressure stays within its sole, each force within its friction cone, and time runs forward.
+
+    ``variables`` are speed and step width. ``lateral=False`` leaves out the lateral sides of the soles.
+    """
+
+    lateral: bool = True
+    variables: Mapping[str, Number] = field(default_factory=dict)
+
+    def numbers(self) -> Mapping[str, Number]:
+        """Return speed and step width."""
+        return self.variables
+
+    def profiles(self) -> Mapping[str, tuple[float | None, float | None]]:
+        """Return the profiles of the sharing; the fraction is given at both ends."""
+        return {FRACTION: (0.0, 0.0)} | dict.fromkeys(PROFILES[1:], (None, None))
+
+    def rows(self, node: Node) -> Rows:
+        """Return distances (dm) times the vertical force, and forces, all divided by the weight."""
+        contact = contact_as(SharedContact, node)
+        moment = ARM * contact.weight
+        rows = {name: row / moment for name, row in contact.rows.items() if self.lateral or "sole" not in name}
+        rows["vertical force"] = contact.force[1] / contact.weight
+        for side in SIDES:
+            x, y, z = ca.vertsplit(contact.directions[side] / contact.weight)
+            rows[f"friction, {side}"] = (contact.friction * y) ** 2 - x**2 - z**2
+        lower = dict.fromkeys(rows, 0.0) | {"vertical force": LEAST}
+        if node.clock.harmonics:
+            rows["rate of time"], lower["rate of time"] = node.clock_rate, SLOWEST
+        bounds = np.array(list(lower.values()))
+        return Rows(ca.vertcat(*rows.values()), bounds, np.full(len(rows), np.inf), tuple(rows))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BothPress(Grounded, Constraint):
+    """Both feet press on the ground in double support: the fraction of the left foot is between 0 and 1."""
+
+    def moments(self, phase: Phase) -> Array:
+        """Return the nodes within double support, without its ends, where the fraction is given."""
+        assert isinstance(self.support, Walk)
+        inside = (phase.nodes > TOUCHING) & (phase.nodes < self.support.step.toe_off - TOUCHING)
+        return np.asarray(phase.nodes[inside])
+
+    def rows(self, node: Node) -> Rows:
+        """Return the fraction."""
+        return Rows(contact_as(SharedContact, node).fraction, np.zeros(1), np.ones(1), (FRACTION,))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SharingBounds(Constraint):
+    """Bounds of the control points of the sharing, by the name of the profile."""
+
+    ways: Mapping[str, tuple[float, float]]
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is evaluated at nodes."""
+        return False
+
+    def point_bounds(self, model: MotionModel) -> Mapping[int, tuple[float, float]]:
+        """Return the bounds by the index of the profile."""
+        return {model.names.index(name): ends for name, ends in self.ways.items()}
+
+    def rows(self, node: Node) -> Rows:
+        """Return none."""
+        return Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
+
+
+def sharing_bounds(toe_off: float) -> list[SharingBounds]:
+    """Return the bounds of the sharing; after toe-off it is the nominal one, by which the left foot carries nothing."""
+    nothing = dict.fromkeys(PROFILES, (0.0, 0.0))
+    return [
+        SharingBounds(ways=DEVIATIONS, name="sharing"),
+        SharingBounds(ways=nothing, during=(toe_off, 1.0), name="trailing foot is off"),
+    ]
+
+
+# Positions of hands, hips and a box, for lifting, reaching and standing up.
 
 # Discs of the body that a box keeps clear of, seen from the side: centred between two links, with a radius (m).
 SHIN, THIGH, BELLY, CHEST = 0.06, 0.08, 0.10, 0.12
-DISCS: tuple[tuple[str, str, float], ...] = (
-    *(
-        (f"{side}_{a}", f"{side}_{b}", r)
-        for side in SIDES
-        for a, b, r in (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
-    ),
+LEG = (("foot", "shank", SHIN), ("shank", "shank", SHIN), ("shank", "thigh", THIGH))
+TRUNK = (
     ("pelvis", "pelvis", BELLY),
     ("spine1", "spine1", BELLY),
     ("spine2", "spine3", BELLY),
     ("spine4", "spine4", CHEST),
 )
+DISCS = (*((f"{side}_{a}", f"{side}_{b}", r) for side in SIDES for a, b, r in LEG), *TRUNK)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,11 +498,7 @@ class BoxFacing(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxClears(Held):
-    """Seen from the side, the box keeps clear of shanks, knees, thighs and trunk, all of them as discs.
-
-    The radius of the box is half its ``depth`` (m). It is wider than the distance of the legs and cannot come between
-    them.
-    """
+    """Seen from the side, the box, a disc of half its ``depth`` (m), keeps clear of discs of legs and trunk."""
 
     depth: float = 0.3
 
@@ -181,12 +510,11 @@ class BoxClears(Held):
     def rows(self, node: Node) -> Rows:
         """Return squared distances divided by their lower bounds."""
         right, left = self.hands(node)
-        box, squares, rows, labels = (right + left) / 2, node.data(self.title, len(DISCS)), list[ca.SX](), list[str]()
+        box, squares, rows = (right + left) / 2, node.data(self.title, len(DISCS)), dict[str, ca.SX]()
         for k, (a, b, _) in enumerate(DISCS):
             way = (box - (node.position(a) + node.position(b)) / 2)[1:]
-            rows.append(ca.sumsqr(way) / squares[k])
-            labels.append(a if a == b else f"middle of {b} and {a}")
-        return Rows(ca.vertcat(*rows), np.ones(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+            rows[a if a == b else f"middle of {b} and {a}"] = ca.sumsqr(way) / squares[k]
+        return at_least(1.0, rows)
 
 
 NEAR = 0.005  # m: a hand is within this of its place
@@ -210,16 +538,15 @@ class RailForces(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return for each hand the squared forces that are left, and the upward force, all in weights."""
-        rows, labels = list[ca.SX](), list[str]()
+        rows = dict[str, ca.SX]()
         for side in self.sides:
             k = 3 * SIDES.index(side)
             x, y, z = (node.profile(name) for name in RAILS[k : k + 3])
-            rows.append(self.rails.share**2 - (x**2 + y**2 + z**2))
-            labels.append(f"share of {side} hand")
+            rows[f"share of {side} hand"] = self.rails.share**2 - (x**2 + y**2 + z**2)
             if self.rails.friction is not None:
-                rows += [y, (self.rails.friction * y) ** 2 - x**2 - z**2]
-                labels += [f"{side} hand rests", f"friction of {side} hand"]
-        return Rows(ca.vertcat(*rows), np.zeros(len(rows)), np.full(len(rows), np.inf), tuple(labels))
+                cone = (self.rails.friction * y) ** 2 - x**2 - z**2
+                rows |= {f"{side} hand rests": y, f"friction of {side} hand": cone}
+        return at_least(0.0, rows)
 
 
 def _bounds(rails: Rails, sides: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -236,10 +563,7 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times.
-
-    In a walk the left hand holds its rail during a step and is then released: the right hand takes over.
-    """
+    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times."""
     hold: dict[str, Any] = {"body": ground["body"], "near": NEAR, "during": during}
     forces: dict[str, Any] = {"rails": rails, "sides": sides, "is_released": is_released, "during": during}
     found: list[Constraint] = [
@@ -248,12 +572,10 @@ def rail_constraints(
     ]
     found.append(RailForces(**ground, **forces, name="rail forces"))
     found.append(SharingBounds(ways=_bounds(rails, sides), name="bounds of rail forces"))
-    for (first, last), name in (
-        ((0.0, during[0]), "hands before the rails"),
-        ((during[1], 1.0), "hands off the rails"),
-    ):
-        if first < last:
-            found.append(SharingBounds(ways=_bounds(rails, ()), during=(first, last), name=name))
+    before, after = (0.0, during[0]), (during[1], 1.0)
+    for free, name in ((before, "hands before the rails"), (after, "hands off the rails")):
+        if free[0] < free[1]:
+            found.append(SharingBounds(ways=_bounds(rails, ()), during=free, name=name))
     return found
 
 

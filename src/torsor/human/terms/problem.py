@@ -1,7 +1,7 @@
 """The motion problem of a human on the ground: trajectories have the ground's wrenches and the torques with them."""
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import casadi as ca
 import numpy as np
@@ -10,12 +10,13 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.human.body.coordinates import FLIP, GLOBAL, SIDES, TURN, mirror
 from torsor.human.body.loads import Backpack, Box, hand_wrenches
-from torsor.human.contact.contact_forces import RAILS, REACTIONS, contact_forces, ground_reaction, loaded
+from torsor.human.contact.contact_forces import RAILS, REACTIONS, ground_reaction
 from torsor.human.contact.schedule import Walk
 from torsor.human.contact.support import Foot, Sitting
-from torsor.human.terms.forces import Grounded, Handled
+from torsor.human.terms.forces import Grounded
 from torsor.human.vector_layout import VectorLayout
 from torsor.motion import MotionProblem, MotionResult, Node
+from torsor.motion.starts import fit
 from torsor.motion.terms.term import Constraint, Rows
 from torsor.motion.transcription.batch import Batch
 from torsor.robot.robot import Robot
@@ -25,10 +26,10 @@ from torsor.robot.robot import Robot
 # All of them are one function of a node, compiled once for all bodies and steps, as the terms of ``walking`` are.
 
 REACTION_JOINTS = tuple(REACTIONS)  # joints of a leg with known reactions
+BOTH_SIDES = ("force", "moment", *REACTION_JOINTS, "ground")  # samples of each side
 
 
-@dataclass(frozen=True)
-class Samples:
+class Samples(NamedTuple):
     """A motion at K instants; the right side comes before the left.
 
     ``q``, ``v``, ``a`` (K, 55); ``torques`` (K, 55), zero for the six global coordinates; ``forces`` and ``moments``
@@ -65,30 +66,31 @@ class Samples:
 
     def then(self, later: "Samples") -> "Samples":
         """Return these samples followed by later ones, whose first instant is the last one here and is left out."""
-        pairs = ((getattr(self, each.name), getattr(later, each.name)) for each in fields(self))
-        return Samples(*(np.concatenate([first, second[1:]]) for first, second in pairs))
+        return Samples(*(np.concatenate([own, other[1:]]) for own, other in zip(self, later, strict=True)))
 
     def part(self, first: int, last: int) -> "Samples":
         """Return the instants with indices from ``first`` to ``last``, both included."""
-        return Samples(*(getattr(self, each.name)[first : last + 1] for each in fields(self)))
+        return Samples(*(each[first : last + 1] for each in self))
 
 
 def grounded_term(problem: MotionProblem) -> Grounded:
     """Return a term of a problem of the human that has the body, its strengths and its support."""
-    for term in problem.terms:
-        if isinstance(term, Grounded):
-            return term
-    allowed = "one of torsor.human.walking() or of a task of torsor.human"
-    raise ModelError(f"the result of {problem.name!r}", value=problem.name, where="human", allowed=allowed)
+    term = next((each for each in problem.terms if isinstance(each, Grounded)), None)
+    if term is None:
+        raise _other(problem, "human", "one of torsor.human.walking() or of a task of torsor.human")
+    return term
 
 
 def walk_of(problem: MotionProblem) -> tuple[Grounded, Walk]:
     """Return such a term of a problem of ``walking``, and its walk."""
     term = grounded_term(problem)
     if not isinstance(term.support, Walk):
-        found = f"the result of {problem.name!r}"
-        raise ModelError(found, value=problem.name, where="stride", allowed="one of torsor.human.walking()")
+        raise _other(problem, "stride", "one of torsor.human.walking()")
     return term, term.support
+
+
+def _other(problem: MotionProblem, where: str, allowed: str) -> ModelError:
+    return ModelError(f"the result of {problem.name!r}", value=problem.name, where=where, allowed=allowed)
 
 
 def _layout(body: Robot) -> VectorLayout:
@@ -109,8 +111,8 @@ class _Sampled(Grounded, Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows, labelled by their indices."""
-        contact, parts = contact_forces(node), dict[str, ca.SX]()
-        parts["torques"] = contact.torques
+        contact = self.contact(node)
+        parts = {"torques": contact.torques}
         for side in SIDES:
             wrench = contact.feet[side]
             parts |= {f"force {side}": wrench.f, f"moment {side}": wrench.n}
@@ -118,26 +120,15 @@ class _Sampled(Grounded, Constraint):
             parts[f"ground {side}"] = contact.ground_power(side)
         parts["kinetic"] = node.call("kinetic_energy", node.q, node.v)
         parts["potential"] = node.call("potential_energy", node.q)
-        column = _layout(node.robot).stack(**parts)
+        column = ca.vertcat(*(parts[name] for name in _layout(node.robot).sizes))
         free = np.full(column.numel(), np.inf)
         return Rows(column, -free, free, tuple(map(str, range(column.numel()))))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _HandSampled(Handled, _Sampled):
-    """The same with forces on the hands."""
-
-    def rows(self, node: Node) -> Rows:
-        """Return the rows, labelled by their indices."""
-        return super().rows(loaded(node))
-
-
 def _sampler(term: Grounded) -> _Sampled:
     """Return the samples' term for the body, the support and the hands' forces of another term."""
-    own: dict[str, Any] = {name: getattr(term, name) for name in ("body", "support", "friction", "strength")}
-    if isinstance(term, Handled):
-        return _HandSampled(**own, hands=term.hands, seconds=term.seconds)
-    return _Sampled(**own)
+    names = ("body", "support", "friction", "strength", "hands", "seconds")
+    return _Sampled(**{name: getattr(term, name) for name in names})
 
 
 def sampled(result: MotionResult, s: Array) -> Samples:
@@ -156,21 +147,12 @@ def sampled(result: MotionResult, s: Array) -> Samples:
     y, model = program_layout.phases[0].profiles(x, s, 3), problem.model
     q, (v, a) = model.positions(y[0]), np.zeros((2, count, model.robot.nv))
     v[:, model.places], a[:, model.places] = (each[:, : model.names.moving] for each in y[1:])
-    return Samples(
-        q,
-        v,
-        a,
-        torques=np.hstack([np.zeros((count, len(GLOBAL))), parts["torques"]]),
-        forces=np.stack([parts[f"force {side}"] for side in SIDES], axis=1),
-        moments=np.stack([parts[f"moment {side}"] for side in SIDES], axis=1),
-        reactions=np.stack(
-            [np.stack([parts[f"{name} {side}"] for name in REACTION_JOINTS], axis=1) for side in SIDES], axis=1
-        ),
-        kinetic=parts["kinetic"][:, 0],
-        potential=parts["potential"][:, 0],
-        ground=np.hstack([parts[f"ground {side}"] for side in SIDES]),
-        heights=term.support.heights(s),
-    )
+    both = {name: np.stack([parts[f"{name} {side}"] for side in SIDES], axis=1) for name in BOTH_SIDES}
+    torques = np.hstack([np.zeros((count, len(GLOBAL))), parts["torques"]])
+    reactions = np.stack([both[name] for name in REACTION_JOINTS], axis=2)
+    energies, heights = (parts["kinetic"][:, 0], parts["potential"][:, 0]), term.support.heights(s)
+    feet = both["force"], both["moment"]
+    return Samples(q, v, a, torques, *feet, reactions, *energies, both["ground"][..., 0], heights)
 
 
 def sampled_at(result: MotionResult, fractions: Array) -> Samples:
@@ -201,11 +183,15 @@ class HumanProblem(MotionProblem):
 
     load: Backpack | Box | None = None
 
-    def contact(self, solution: Any) -> tuple[Array, Array]:
-        """Return torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands.
+    def fitted(self, values: Array) -> Array:
+        """Return the variables nearest to profiles (K, N) at equal distances of s; NaN leaves a profile as it is."""
+        x, program = super().guess(), self.program
+        for phase_layout in program.layout.phases:
+            fit(phase_layout, x, np.linspace(0.0, 1.0, len(values)), values)
+        return np.clip(x, program.lower, program.upper)
 
-        Wrenches are moment and force, at the origins of the links and in their axes.
-        """
+    def contact(self, solution: Any) -> tuple[Array, Array]:
+        """Return torques (K, nv) with contact, and wrenches (K, L, 6) of ground, seat and hands in the links' axes."""
         term, body = grounded_term(self), solution.robot
         s = solution.moments.s
         found, whole = sampled(solution, s), ground_reaction(body, solution.q, solution.v, solution.a)
@@ -227,8 +213,8 @@ class HumanProblem(MotionProblem):
 
 def hand_forces_of(problem: MotionProblem, times: Array) -> Array:
     """Return the given forces (K, 2, 3) (N) on the right and the left hand at times (K,) (s), zero without any."""
-    term = grounded_term(problem)
-    return term.hands.at(times) if isinstance(term, Handled) else np.zeros((len(times), len(SIDES), 3))
+    hands = grounded_term(problem).hands
+    return np.zeros((len(times), len(SIDES), 3)) if hands is None else hands.at(times)
 
 
 def hand_forces(solution: Any, s: Array) -> Array:
@@ -274,13 +260,13 @@ def pressure(samples: Samples, body: Robot) -> Array:
     return np.stack([moments[..., 2] / up, level + 0.0 * up, -moments[..., 0] / up], axis=-1)
 
 
-def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
+def presses(result: MotionResult, s: Array) -> Array:
     """Return points (m) and forces (N) (K, 2, 6) of the ground on both feet at times s (K,); with a seat, (K, 3, 6).
 
     With rails, their forces on both hands follow. Where a foot, the seat or a hand carries nothing, numbers are NaN.
     Times are fractions of the duration.
     """
-    term = grounded_term(result.problem)
+    samples, term = sampled(result, s), grounded_term(result.problem)
     body, parts = term.body, [np.concatenate([pressure(samples, term.body), samples.forces], axis=-1)]
     hands = hand_forces(result, s)
     if isinstance(term.support, Sitting):
@@ -294,8 +280,3 @@ def feet_and_seat(result: MotionResult, samples: Samples, s: Array) -> Array:
         pushes = np.linalg.norm(hands, axis=-1, keepdims=True) > least
         parts.append(np.concatenate([places, np.where(pushes, hands, np.nan)], axis=-1))
     return np.concatenate(parts, axis=1)
-
-
-def presses(result: MotionResult, s: Array) -> Array:
-    """Return ``feet_and_seat`` of a solved task at times s (K,), fractions of its duration."""
-    return feet_and_seat(result, sampled(result, s), s)
