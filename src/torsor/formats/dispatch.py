@@ -225,13 +225,6 @@ def read(
     formats, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
     URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
     files write with few digits, become exact.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "block.urdf").write_text('<robot name="block"><link name="ground"/></robot>')
-        ...     read(folder + "/block.urdf").base.name
-        'ground'
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
@@ -286,16 +279,7 @@ def _read(
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix of the file.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.mechanism import Link, build
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write(build("block", [Link("ground", mass=2.5)], []), folder + "/block.urdf")
-        ...     Path(folder, "block.urdf").read_text().count("<link ")
-        1
-    """
+    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:

@@ -211,16 +211,6 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     missing or cannot be converted, a base that is not ``world``, and the names of massless links that are no bodies are
     noted in <custom>, for ``read_mjcf``.
     A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.mechanism import build
-        >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = build("arm", [Link("world"), arm], [Joint("hinge", "continuous", "world", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_mjcf(robot, folder + "/arm.xml")
-        ...     '<joint name="hinge" type="hinge"' in Path(folder, "arm.xml").read_text()
-        True
     """
     write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
 

@@ -106,18 +106,6 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
     universal and spherical loops that are closed at zero are joints to a link that has a parent already. Rotor inertia
     is Drake's element. A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what
     Gazebo does not accept (links without mass). Other loops and elastic joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats.sdf.reading import read_sdf
-        >>> from torsor.mechanism import build
-        >>> solid = 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1])
-        >>> links = [Link("ground", *solid), Link("arm", *solid)]
-        >>> robot = build("arm", links, [Joint("hinge", "continuous", "ground", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_sdf(robot, folder + "/arm.sdf")
-        ...     read_sdf(Path(folder, "arm.sdf")) == robot
-        True
     """
     write_file(path, (".sdf",), _Writer(mechanism, Path(path)).content)
 

@@ -141,26 +141,13 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 
 def flexible_table(flexible: Flexible) -> Table:
-    """Return the table of a flexible joint: the kind and the fields of its data.
-
-    Example:
-        >>> import torsor
-        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0))
-        >>> list(flexible_table(modes))[:4]
-        ['kind', 'positions', 'masses', 'shapes']
-    """
+    """Return the table of a flexible joint: the kind and the fields of its data."""
     kind = next(name for name, each in _KINDS.items() if type(flexible) is each)
     return {"kind": kind} | {each.name: getattr(flexible, each.name) for each in _fields(type(flexible))}
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
-    """Return the data of a flexible joint; what is wrong in it raises ModelError.
-
-    Example:
-        >>> table = {"kind": "turn", "first": [[0], [0], [1]], "second": [[[0]]] * 3, "turns": [False]}
-        >>> read_flexible(table, "arm").kind.nv
-        1
-    """
+    """Return the data of a flexible joint; what is wrong in it raises ModelError."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
     known = [each.name for each in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
@@ -198,14 +185,6 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 
     ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` an inertia that no
     rigid body can have is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
-
-    Example:
-        >>> import tempfile
-        >>> text = 'torsor = 1\nunits.angle = "deg"\nlinks = [{ name = "ground", mass = 2.5 }]'
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "block.toml").write_text(text)
-        ...     read_toml(Path(folder, "block.toml")).base.mass
-        2.5
     """
     reader = _Reader(path.name, strict, own_folders(path))
     return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)

@@ -30,16 +30,6 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file stays.
 
     The text is read back first: a file is only written if it gives an equal mechanism.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats import read_toml
-        >>> from torsor.mechanism import Link, build
-        >>> robot = build("block", [Link("ground", mass=2.5)], [])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_toml(robot, folder + "/block.toml")
-        ...     read_toml(Path(folder, "block.toml")) == robot
-        True
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)

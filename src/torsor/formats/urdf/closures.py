@@ -52,11 +52,11 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
         text, motors = motors, [name for name in robot.joint_names if motors in name]
         if not motors or not text:
             found = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
-            raise ModelError(
-                found, value=text, argument="name_mot", where=where, allowed="a part of the names of the driven joints"
-            )
+            allowed = "a part of the names of the driven joints"
+            raise ModelError(found, value=text, argument="name_mot", where=where, allowed=allowed)
     active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
-    children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
+    ends = ((each.get("name"), each.find("child")) for each in root.findall("joint"))
+    children = {name: None if child is None else child.get("link") for name, child in ends}
     pairs, kinds = _pairs(data, where), _list(data, "type", where)
     _same_length(pairs, kinds, "closed_loop", "type", where)
     loops = list[Loop]()
@@ -105,10 +105,6 @@ def _same_length(first: Sequence[object], second: Sequence[object], one: str, ot
     if len(first) != len(second):
         found = f"{one} has {len(first)} entries and {other} has {len(second)}"
         raise ModelError(found, where=where, allowed=f"a {other} for each")
-
-
-def _child(joint: Any) -> str | None:
-    return next((each.get("link") for each in joint if each.tag == "child"), None)
 
 
 def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:

@@ -41,17 +41,6 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     (0, 0, -9.81), wheels, forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
     joints). A coupling of two joints is a <mimic>: one of them has no coordinate of its own in the file. Other
     couplings, loops and spherical joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats import read_urdf
-        >>> from torsor.mechanism import build
-        >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = build("arm", [Link("ground"), arm], [Joint("hinge", "continuous", "ground", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_urdf(robot, folder + "/arm.urdf")
-        ...     read_urdf(Path(folder, "arm.urdf")) == robot
-        True
     """
     write_file(path, (".urdf",), _Writer(mechanism, Path(path)).content)
 
