@@ -5,7 +5,7 @@ a revolute one, a free joint three prismatic joints and a spherical one, with ma
 keep their meaning.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,11 +14,26 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.formats.writing import Omissions
-from torsor.mechanism import Coupling, Joint, Link, Mechanism
+from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.curves import Cam
+from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose
+
+
+def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
+    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
+    for joint in mechanism.elastic:
+        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
+        raise ModelError(found, value=joint.name, where=source, fix=fix)
+
+
+def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
+    """Return the error of a loop of a kind that a format does not have."""
+    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
+    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+
 
 # For formats without loops: couplings of two coordinates as joints that follow others, which is the same motion.
 #
@@ -47,15 +62,11 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
         leader, follower = pair
         factors = _factors(coupling)
         k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
-        joints = [
-            replace(each, coordinate=leader, ratio=each.ratio * k, offset=each.ratio * c + each.offset)
-            if each.coordinate == follower
-            else each
-            for each in joints
-        ]
-        couplings = [_substituted(each, follower, leader, k, c) for each in couplings if isinstance(each, Coupling)] + [
-            each for each in couplings if not isinstance(each, Coupling)
-        ]
+        for i, each in enumerate(joints):
+            if each.coordinate == follower:
+                offset = each.ratio * c + each.offset
+                joints[i] = replace(each, coordinate=leader, ratio=each.ratio * k, offset=offset)
+        couplings = [_substituted(each, follower, leader, k, c) for each in couplings]
     return replace(mechanism, joints=tuple(joints), loops=(), active=())
 
 
@@ -76,10 +87,10 @@ def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> t
     return None
 
 
-def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: float) -> Coupling:
-    """Return a coupling with q(follower) replaced by k q(leader) + c."""
-    if follower not in coupling.coefficients or not coupling.is_linear:
-        return coupling  # a polynomial is refused when its turn comes
+def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: float) -> Closure:
+    """Return a coupling with q(follower) replaced by k q(leader) + c; loops and polynomials are refused later."""
+    if not isinstance(coupling, Coupling) or follower not in coupling.coefficients or not coupling.is_linear:
+        return coupling
     coefficients = _factors(coupling)
     factor = coefficients.pop(follower)
     total = coefficients.pop(leader, 0.0) + factor * k

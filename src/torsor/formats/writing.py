@@ -24,10 +24,9 @@ from torsor.formats.meshes.mesh_files import (
     read_mesh,
     split_prim,
 )
-from torsor.formats.meshes.mesh_files import MAX_MESH_BYTES as LARGEST_MATERIALS
 from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.search_path import SCHEMES, Finder
-from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
+from torsor.mechanism import Joint, Link, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 # Copies of meshes that cannot be read where they are, beside a description that is written.
@@ -137,7 +136,7 @@ def _materials(file: Path, content: bytes) -> list[Path]:
         try:
             each = (file.parent / name).resolve()
             beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()
-            found += [each] if beside and each.stat().st_size <= LARGEST_MATERIALS else []
+            found += [each] if beside and each.stat().st_size <= MAX_MESH_BYTES else []
         except (OSError, ValueError):  # no file can have such a name
             continue
     return found
@@ -208,10 +207,8 @@ class MeshNames:
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
-            what = (
-                "meshes that are not copied, since the robot may not read them (TORSOR_MESHES allows a folder) or they"
-            )
-            self.omissions.note(f"{what} are no meshes", mesh.mesh or "")
+            why = "since the robot may not read them (TORSOR_MESHES allows a folder) or they are no meshes"
+            self.omissions.note(f"meshes that are not copied, {why}", mesh.mesh or "")
         elif file.name in self.copies.textured:
             self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
         return near or file
@@ -227,6 +224,24 @@ class Omissions:
         """Record, if the condition holds, that a part has something that is not written."""
         if condition and name not in self.found[what]:
             self.found[what].append(name)
+
+    def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
+        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; note what is lost.
+
+        The damping of the spring is a part of the viscous friction; ``with_motor`` adds the friction of the motor.
+        """
+        viscous, coulomb = (self.common(joint, key) for key in ("viscous", "coulomb"))
+        smooth, motor, spring = joint.smooth if coulomb else 0.0, joint.motor, joint.spring
+        if motor is not None and with_motor:
+            viscous, coulomb = viscous + motor.viscous, coulomb + motor.coulomb
+            smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
+        self.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
+        if spring is None:
+            return viscous, coulomb, {}
+        law = isinstance(spring.stiffness, str)
+        self.note("nonlinear stiffness", joint.name, law)
+        linear = {} if law else {"stiffness": float(spring.stiffness), "rest": spring.rest}
+        return viscous + spring.damping, coulomb, linear
 
     def common(self, joint: Joint, key: str) -> float:
         """Return the number that all velocities of a joint have; no limit or 0, and a note, if they differ."""
@@ -248,6 +263,12 @@ class Omissions:
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
+
+
+def moments_of(link: Link) -> dict[str, float]:
+    """Return the six numbers of the inertia of a link, by their names in URDF and SDF."""
+    inertia = (link.inertia + link.inertia.T) / 2
+    return {f"i{'xyz'[i]}{'xyz'[j]}": float(inertia[i, j]) for i in range(3) for j in range(i, 3)}
 
 
 def short_rpy(R: Array) -> Array:

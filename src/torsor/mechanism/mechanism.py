@@ -197,10 +197,16 @@ class Mechanism(Part):
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
         check_unique((loop.name for loop in self.loops), "loops", self.name)
+        positions = set(self.position_names)
+        both = [name for name in self.coordinate_names if name in positions]
         for loop in self.loops:
             if isinstance(loop, Coupling):
-                for name in loop.coefficients:
-                    self._check_coordinate(name, f"coupling {loop.name!r}")
+                for name in (name for name in loop.coefficients if name not in both):
+                    found = f"names {name!r}, which is no coordinate with one position"
+                    fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
+                    raise ModelError(
+                        found, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
+                    )
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
                 for end in ends_of(self, loop):
@@ -216,13 +222,6 @@ class Mechanism(Part):
         if len(set(self.active)) < len(self.active):
             given, allowed = self.active, "each coordinate once"
             raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
-
-    def _check_coordinate(self, name: str, what: str) -> None:
-        if name not in self.coordinate_names or name not in self.position_names:
-            both = [each for each in self.coordinate_names if each in self.position_names]
-            found = f"names {name!r}, which is no coordinate with one position"
-            allowed = listing(map(repr, both), like=repr(name))
-            raise ModelError(found, value=name, argument=what, where=self.name, allowed=allowed)
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
+from torsor.formats.joint_decomposition import refused_loop
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
 from torsor.mechanism.loops import HIGHEST_POWER, Closure
@@ -137,8 +138,7 @@ def _write_loop(
 ) -> None:
     """Add the constraints of a loop between sites; ``places`` and ``names`` are the names in use."""
     if loop.kind not in _CONSTRAINTS:
-        found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(_CONSTRAINTS)} in MJCF"
-        raise ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+        raise refused_loop(loop, _CONSTRAINTS, source, "MJCF")
     frames = {frame.name: frame for frame in mechanism.frames}
     for k, tag in enumerate(_CONSTRAINTS[loop.kind]):
         ends = []

@@ -14,7 +14,7 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits
+from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, refuse_elastic
 from torsor.formats.meshes.mesh_files import read_painted, split_prim
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
@@ -282,13 +282,10 @@ class _Writer:
 
     def _check(self) -> None:
         """Raise ModelError for mechanisms that MJCF cannot describe."""
-        m = self.mechanism
-        for joint in m.elastic:
-            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which MJCF cannot express"
-            rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
-            fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
-            raise ModelError(found, value=joint.name, where=self.source, fix=fix)
-        for link in m.links:
+        rigid = "robot.without_motor(name).with_motor(name, ...)"
+        fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
+        refuse_elastic(self.mechanism, self.source, "MJCF", fix)
+        for link in self.mechanism.links:
             if link.defect and np.abs(link.inertia).max() > _LEAST:
                 raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
 
@@ -406,30 +403,20 @@ class _Writer:
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
         """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
-        one = {key: self.omissions.common(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
-        found: dict[str, Any] = {}
-        smooth = joint.smooth if one["coulomb"] else 0.0
-        if joint.motor is not None:
-            motor = joint.motor
-            one["rotor_inertia"] += motor.ratio**2 * motor.inertia
-            one["viscous"], one["coulomb"] = one["viscous"] + motor.viscous, one["coulomb"] + motor.coulomb
-            smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
+        viscous, coulomb, spring = self.omissions.passive(joint)
+        armature, motor = self.omissions.common(joint, "rotor_inertia"), joint.motor
+        if motor is not None:
+            armature += motor.ratio**2 * motor.inertia
             moved = motor.carrier != self.mechanism.base.name and motor.inertia * motor.ratio
             what = "gyroscopic moments of rotors in moving links (their armature is written)"
             self.omissions.note(what, joint.name, moved)
-        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
-        if joint.spring is not None:
-            one["viscous"] += joint.spring.damping
-            law = isinstance(joint.spring.stiffness, str)
-            self.omissions.note("nonlinear stiffness", joint.name, law)
-            found = {} if law else {"stiffness": joint.spring.stiffness, "springref": joint.spring.rest}
-        attributes = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
-        for key, attribute in attributes.items():
-            if joint.type == "free" and key != "viscous":
-                self.omissions.note(f"{key} of free joints", joint.name, one[key])
-            elif one[key]:
-                found[attribute] = one[key]
-        return found
+        found = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
+        found |= {"damping": viscous} if viscous else {}
+        if joint.type == "free":
+            self.omissions.note("coulomb of free joints", joint.name, coulomb)
+            self.omissions.note("rotor_inertia of free joints", joint.name, armature)
+            return found
+        return found | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
     def _actuators(self) -> None:
         single = {each.get("name") for each in self.root.iter("joint") if each.get("type") in ("hinge", "slide")}

@@ -7,22 +7,28 @@ exactly.
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
+from torsor.formats.joint_decomposition import (
+    decomposed_joints,
+    has_position_limits,
+    refuse_elastic,
+    refused_loop,
+    without_couplings,
+)
 from torsor.formats.sdf.models import WORLD
 from torsor.formats.sdf.reading import ROTOR
-from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
+from torsor.formats.writing import MeshNames, Omissions, moments_of, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual
-from torsor.mechanism.loops import CutJoint
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose
 
@@ -34,7 +40,7 @@ _CLOSED = 1e-9  # largest error of a loop at zero, in m and rad
 def write_loops(
     model: ET.Element,
     mechanism: Mechanism,
-    loops: Sequence[CutJoint],
+    loops: Sequence[Loop],
     moving: Sequence[tuple[Link, Joint]],
     name_of: Callable[[str], str],
     taken: set[str],
@@ -49,10 +55,8 @@ def write_loops(
         poses[link.name] = poses[joint.parent] @ joint.placement
     frames = {frame.name: (frame.link, frame.pose) for frame in mechanism.frames}
     for loop in loops:
-        if not isinstance(loop, Loop) or loop.kind not in _JOINTS:
-            kind = getattr(loop, "kind", "")
-            found, allowed = f"loop {loop.name!r} is {kind}", f"{', '.join(_JOINTS)} in SDF"
-            raise ModelError(found, value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+        if loop.kind not in _JOINTS:
+            raise refused_loop(loop, _JOINTS, source, "SDF")
         ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
         a, b = (poses[link] @ pose for link, pose in ends)
         between = inverse_pose(a) @ b
@@ -117,7 +121,7 @@ class _Writer:
         self.source, self.omissions, self.version = path.name, Omissions(), 7
         self.meshes = MeshNames(path, self.omissions)
         given = self.omissions.without_wheels(mechanism)
-        self.loops = [loop for loop in given.loops if not isinstance(loop, Coupling)]
+        self.loops = [loop for loop in given.loops if isinstance(loop, Loop)]
         couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))
         self.active = mechanism.active
         self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
@@ -128,7 +132,7 @@ class _Writer:
 
     def content(self) -> bytes:
         m = self.mechanism
-        self._check()
+        refuse_elastic(m, self.source, "SDF", "save as .toml or .urdf")
         around = self.root
         if not np.array_equal(m.gravity, _EARTH):
             around = add_element(self.root, "world", name="default")
@@ -159,11 +163,6 @@ class _Writer:
         content = xml_bytes(self.root, self.source)
         self.meshes.copies.save()
         return content
-
-    def _check(self) -> None:
-        for joint in self.mechanism.elastic:
-            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which SDF cannot express"
-            raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml or .urdf")
 
     def _notes(self) -> None:
         """Note what the mechanism has and SDF does not."""
@@ -232,17 +231,13 @@ class _Writer:
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
         add_element(inertial, "mass").text = numbers(link.mass)
-        inertia, matrix = (link.inertia + link.inertia.T) / 2, add_element(inertial, "inertia")
-        for i in range(3):
-            for j in range(i, 3):
-                add_element(matrix, f"i{'xyz'[i]}{'xyz'[j]}").text = numbers(inertia[i, j])
+        _add_texts(add_element(inertial, "inertia"), moments_of(link))
         names: set[str] = set()
         for visual in link.visuals:
             made = self._geometry(element, "visual", visual, names)
             if visual.color is not None:
                 material, color = add_element(made, "material"), (*visual.color, 1.0)[:4]
-                for kind in ("ambient", "diffuse"):
-                    add_element(material, kind).text = numbers(color)
+                _add_texts(material, {"ambient": color, "diffuse": color})
         names = set()
         for shape in link.shapes:
             made = self._geometry(element, "collision", shape, names)
@@ -269,8 +264,7 @@ class _Writer:
         elif given.shape in ("box", "ellipsoid"):
             add_element(shape, "size" if given.shape == "box" else "radii").text = numbers(given.size)
         else:
-            for key, value in zip(("radius", "length"), given.size, strict=False):
-                add_element(shape, key).text = numbers(value)
+            _add_texts(shape, dict(zip(("radius", "length"), given.size, strict=False)))
         return element
 
     # Joints
@@ -301,35 +295,22 @@ class _Writer:
         if joint.follows:
             self.version = max(self.version, 11)
             mimic = add_element(axis, "mimic", joint=self.joint_names[joint.coordinate], axis="axis")
-            for key, value in (("multiplier", joint.ratio), ("offset", joint.offset), ("reference", 0.0)):
-                add_element(mimic, key).text = numbers(value)
+            _add_texts(mimic, {"multiplier": joint.ratio, "offset": joint.offset, "reference": 0.0})
 
     def _limits(self, axis: ET.Element, joint: Joint) -> None:
         limits = {key: float(np.ravel(getattr(joint, key))[0]) for key in ("lower", "upper")}
         limits |= {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
         finite = {key: value for key, value in limits.items() if math.isfinite(value)}
         if finite:
-            element = add_element(axis, "limit")
-            for key, value in finite.items():
-                add_element(element, key).text = numbers(value)
+            _add_texts(add_element(axis, "limit"), finite)
 
     def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
-        viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
-        motor, spring, smooth = joint.motor, joint.spring, joint.smooth
-        if motor is not None:
-            viscous, coulomb, smooth = viscous + motor.viscous, coulomb + motor.coulomb, max(smooth, motor.smooth)
-        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and smooth)
-        found: dict[str, float] = {}
-        if spring is not None:
-            viscous += spring.damping
-            if isinstance(spring.stiffness, str):
-                self.omissions.note("nonlinear stiffness", joint.name)
-            else:
-                found = {"spring_stiffness": spring.stiffness, "spring_reference": spring.rest}
-        if viscous or coulomb or found:
-            element = add_element(axis, "dynamics")
-            for key, value in ({"damping": viscous, "friction": coulomb} | found).items():
-                add_element(element, key).text = numbers(value)
+        viscous, coulomb, spring = self.omissions.passive(joint)
+        found = {"damping": viscous, "friction": coulomb}
+        if spring:
+            found |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+        if viscous or coulomb or spring:
+            _add_texts(add_element(axis, "dynamics"), found)
 
     def _rotor(self, element: ET.Element, joint: Joint) -> None:
         """Add the rotor inertia after the gear, in the element that Drake reads."""
@@ -342,6 +323,12 @@ class _Writer:
         if inertia:
             self.root.set("xmlns:drake", "http://drake.mit.edu")
             add_element(element, ROTOR).text = numbers(inertia)
+
+
+def _add_texts(element: ET.Element, values: Mapping[str, Any]) -> None:
+    """Add children with numbers as their text."""
+    for tag, value in values.items():
+        add_element(element, tag).text = numbers(value)
 
 
 def _pose(element: ET.Element, T: Array, relative_to: str | None = None) -> None:

@@ -66,15 +66,10 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
         allowed = "rotations, translations and scales above 0"
         raise ModelError("its transform shears or mirrors", where=where, allowed=allowed)
     scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
-    return Place(make_pose(nearest_rotation(axes), M[:3, 3] * units.length), scale)
-
-
-def nearest_rotation(R: Array) -> Array:
-    """Return the rotation nearest to a matrix; a rotation to rounding stays as it is."""
-    if np.abs(R.T @ R - np.eye(3)).max() < 1e-15:
-        return R
-    U, _, V = np.linalg.svd(R)
-    return np.asarray(U @ V)
+    if np.abs(axes.T @ axes - np.eye(3)).max() >= 1e-15:  # a rotation to rounding stays as it is
+        U, _, V = np.linalg.svd(axes)
+        axes = np.asarray(U @ V)  # the nearest rotation
+    return Place(make_pose(axes, M[:3, 3] * units.length), scale)
 
 
 def decimal(value: Any) -> float:
@@ -281,10 +276,8 @@ class Scene:
         for other in others:
             self.left_out.note("physics scenes beside the first", str(other.GetPath()))
         physics = self.pxr.UsdPhysics.Scene(scene)
-        along, size = (
-            vector_of(physics.GetGravityDirectionAttr()),
-            number_of(physics.GetGravityMagnitudeAttr(), -np.inf),
-        )
+        along = vector_of(physics.GetGravityDirectionAttr())
+        size = number_of(physics.GetGravityMagnitudeAttr(), -np.inf)
         if not np.isfinite(along).all() or np.isnan(size) or size == np.inf:
             raise ModelError(f"gravity is {size:g} along {along}", where=self.where(scene))
         if not flag_of(scene.GetAttribute("newton:gravityEnabled"), True):

@@ -61,7 +61,8 @@ def beam(
     """
     where = "beam"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
-    counts = _counts(modes, where)
+    allowed = "one number, (along y, along z) or (along y, along z, torsion)"
+    counts = mode_counts(modes, 2, (2, 3), allowed, where)
     EI = positive_vector(bending, 2, where, "bending")
     own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
     if np.ndim(np.asarray(carries, dtype=object)) != 1:
@@ -84,16 +85,11 @@ def beam(
         fields += [_Field(shape, 0, True) for shape in shapes]
         blocks.append(K)
     inertia = 0.0 if axial_inertia is None else number(axial_inertia, where, "axial_inertia", least=0)
-    return _modes(fields, _block_diagonal(blocks), length, (mass, inertia), own, damping)
-
-
-def _block_diagonal(blocks: list[Array]) -> Array:
-    n = sum(map(len, blocks))
-    found, start = np.zeros((n, n)), 0
-    for block in blocks:
+    K, start = np.zeros((len(fields), len(fields))), 0
+    for block in blocks:  # on the diagonal
         end = start + len(block)
-        found[start:end, start:end], start = block, end
-    return found
+        K[start:end, start:end], start = block, end
+    return _modes(fields, K, length, (mass, inertia), own, damping)
 
 
 def _given(value: float | None, name: str, where: str) -> float:
@@ -102,16 +98,15 @@ def _given(value: float | None, name: str, where: str) -> float:
     return value
 
 
-def _counts(modes: Any, where: str) -> tuple[int, int, int]:
-    """Return the numbers of modes along y, along z and of torsion."""
-    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes, modes]
-    if not 2 <= len(given) <= 3:
-        allowed = "one number, (along y, along z) or (along y, along z, torsion)"
+def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
+    """Return the numbers of modes, zeros for those that are left out; one number alone counts ``single`` times."""
+    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
+    if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    y, z, x = (whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in (*given, 0)[:3])
-    if not y + z + x:
+    counts = [whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in given]
+    if not sum(counts):
         raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
-    return y, z, x
+    return counts + [0] * (max(lengths) - len(counts))
 
 
 class _Trial:
