@@ -5,7 +5,7 @@ a revolute one, a free joint three prismatic joints and a spherical one, with ma
 keep their meaning.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,26 +14,12 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.formats.writing import Omissions
-from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism
+from torsor.mechanism import Coupling, Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.curves import Cam
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose
-
-
-def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
-    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
-    for joint in mechanism.elastic:
-        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
-        raise ModelError(found, value=joint.name, where=source, fix=fix)
-
-
-def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
-    """Return the error of a loop of a kind that a format does not have."""
-    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
-    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
-
 
 # For formats without loops: couplings of two coordinates as joints that follow others, which is the same motion.
 #

@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from torsor.formats.meshes.mesh_files import (
 )
 from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.search_path import SCHEMES, Finder
-from torsor.mechanism import Joint, Link, Mechanism, Shape, Visual, Wheel
+from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 # Copies of meshes that cannot be read where they are, beside a description that is written.
@@ -263,6 +263,19 @@ class Omissions:
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
+
+
+def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
+    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
+    for joint in mechanism.elastic:
+        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
+        raise ModelError(found, value=joint.name, where=source, fix=fix)
+
+
+def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
+    """Return the error of a loop of a kind that a format does not have."""
+    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
+    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
 
 
 def moments_of(link: Link) -> dict[str, float]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.joint_decomposition import refused_loop
+from torsor.formats.writing import refused_loop
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
 from torsor.mechanism.loops import HIGHEST_POWER, Closure

@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, listing, missing, warn
@@ -40,60 +39,6 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
-class GeomReader:
-    """The geoms of one compiled model; ``unread`` are the files of meshes that MuJoCo did not read, by mesh."""
-
-    def __init__(self, model: Any, path: Path, unread: Mapping[str, str], note: Note):
-        self.model, self.path, self.unread, self.note = model, path, unread, note
-
-    def of_body(self, body: int, name: str) -> tuple[tuple[Visual, ...], tuple[Shape, ...]]:
-        """Return the visuals and the collision shapes of a body, with the meshes that are noted for it."""
-        visuals, shapes = list[Visual](), list[Shape]()
-        for g in np.flatnonzero(self.model.geom_bodyid == body).tolist():
-            self._geom(g, visuals, shapes)
-        visuals += [visual for owner, visual in self.note.visuals if owner == name]
-        shapes += [shape for owner, shape in self.note.shapes if owner == name]
-        return tuple(visuals), tuple(shapes)
-
-    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
-        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
-        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
-        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
-        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
-        collides = any(masks) or g in self._paired
-        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
-        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
-        if shape is None or not (visible or collides):
-            return
-        pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
-        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
-        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
-        if shape == "mesh":
-            found["pose"], found["size"], mesh = self._mesh(int(m.geom_dataid[g]), pose)
-            path = self.path.parent / mesh
-            found |= {"mesh": mesh or None, "path": str(path) if mesh and path.is_file() else None}
-            found["folders"] = own_folders(self.path) if mesh else None
-        found["name"] = m.geom(g).name
-        if visible:
-            uncolored = material < 0 and rgba == _NO_COLOR
-            visuals.append(Visual(**found, color=None if uncolored else rgba))
-        if collides:
-            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
-
-    @cached_property
-    def _paired(self) -> set[int]:
-        """The geoms of <pair>, which collide whatever their masks are."""
-        return {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
-
-    def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
-        """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
-        m, start = self.model, int(self.model.mesh_pathadr[mesh])
-        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-        file = self.unread.get(m.mesh(mesh).name, file)
-        moved = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh])
-        return pose @ inverse_pose(moved), tuple(m.mesh_scale[mesh].tolist()), file
-
-
 # MuJoCo's compiler without what a mechanism does not need: only meshes that a number follows from are read.
 #
 # Reading meshes takes most of the time and memory of compiling. A mesh is needed where it decides an inertia or the
@@ -108,16 +53,11 @@ _CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
 _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
 
 
-class Compiled(NamedTuple):
-    """The module ``mujoco``, its model of a file, and the files of the meshes that were not read, by mesh."""
+def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
+    """Return the module ``mujoco``, its model of a file, and the files of the meshes that it did not read, by mesh.
 
-    mujoco: Any
-    model: Any
-    files: Mapping[str, str]
-
-
-def compile_mjcf(path: Path) -> Compiled:
-    """Return MuJoCo's model of a file, with an octahedron in place of every mesh that decides no number."""
+    The model has an octahedron in place of every mesh that decides no number.
+    """
     try:
         import mujoco
     except ImportError:
@@ -128,23 +68,20 @@ def compile_mjcf(path: Path) -> Compiled:
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
                 # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
-                return Compiled(mujoco, mujoco.MjModel.from_xml_path(file), {})
+                return mujoco, mujoco.MjModel.from_xml_path(file), {}
             spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
             _without_textures(mujoco, spec)
-            return Compiled(mujoco, spec.compile(), files)
+            return mujoco, spec.compile(), files
         except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-            found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
-            raise ModelError(found, where=path.name, fix=_fix(str(error))) from None
-
-
-def _fix(error: str) -> str:
-    """Return the fix of an error of MuJoCo, where it is known."""
-    if "XML Error: Error opening" in error:
-        return "add the file that is included"
-    if "opening file" in error or "opening resource" in error:
-        return "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
-    return ""
+            text, fix = " ".join(str(error).split()), ""
+            if "XML Error: Error opening" in text:
+                fix = "add the file that is included"
+            elif "opening file" in text or "opening resource" in text:
+                fix = (
+                    "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
+                )
+            raise ModelError(f"MuJoCo refuses it: {text}", where=path.name, fix=fix) from None
 
 
 @contextmanager
@@ -290,10 +227,11 @@ class _Reader:
 
     def __init__(self, path: Path, strict: bool, floating: bool):
         self.path, self.strict, self.floating = path, strict, floating
-        self.mujoco, self.model, unread = compile_mjcf(path)
+        self.mujoco, self.model, self.unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
         self.note = self._note()
-        self.geoms = GeomReader(self.model, path, unread, self.note)
+        # The geoms of <pair> collide whatever their masks are.
+        self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
         self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
@@ -407,7 +345,10 @@ class _Reader:
             "skins": ("skin", np.ones(m.nskin, dtype=bool)),
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
-        lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
+        lines = []
+        for what, (kind, mask) in found.items():
+            names = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+            lines += [f"{what} ({listing(names, most=4)})"] if names else []
         lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
         omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
         return ModelError(f"{omitted} {'; '.join(lines)}", where=self.path.name) if lines else None
@@ -416,10 +357,6 @@ class _Reader:
         """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
-
-    def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
-        """Return the first names of the objects that a mask selects."""
-        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named], most=4)
 
     def parts(self) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; a floating base has a free joint to the one body welded to the world."""
@@ -461,8 +398,41 @@ class _Reader:
         R = from_quaternion(np.roll(m.body_iquat[body], -1))
         inertia = (R * m.body_inertia[body]) @ R.T
         solid = m.body_mass[body], m.body_ipos[body], 0.5 * (inertia + inertia.T)
-        visuals, shapes = self.geoms.of_body(body, self.bodies[body])
-        return Link(self.bodies[body], *solid, visuals, self.strict, self.path.name, shapes)
+        name, visuals, shapes = self.bodies[body], list[Visual](), list[Shape]()
+        for g in np.flatnonzero(m.geom_bodyid == body).tolist():
+            self._geom(g, visuals, shapes)
+        visuals += [visual for owner, visual in self.note.visuals if owner == name]
+        shapes += [shape for owner, shape in self.note.shapes if owner == name]
+        return Link(name, *solid, tuple(visuals), self.strict, self.path.name, tuple(shapes))
+
+    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
+        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
+        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
+        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
+        collides = any(masks) or g in self.paired
+        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
+        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
+        if shape is None or not (visible or collides):
+            return
+        pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
+        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
+        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        if shape == "mesh":
+            mesh = int(m.geom_dataid[g])
+            start = int(m.mesh_pathadr[mesh])
+            own = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+            file = self.unread.get(m.mesh(mesh).name, own)
+            moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
+            found |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
+            found |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
+            found["folders"] = own_folders(self.path) if file else None
+        found["name"] = m.geom(g).name
+        if visible:
+            uncolored = material < 0 and rgba == _NO_COLOR
+            visuals.append(Visual(**found, color=None if uncolored else rgba))
+        if collides:
+            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
         """Return the pairs of bodies that <exclude> names; its signature has the number of the first body on top."""

@@ -230,9 +230,8 @@ def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[st
         where = f"{model.source}: coordinate {name!r}"
         if coupling.independent not in names or coupling.independent in direct:
             text = f"it follows {coupling.independent!r}"
-            raise ModelError(
-                text, value=coupling.independent, where=where, allowed="a coordinate that follows no other"
-            )
+            allowed = "a coordinate that follows no other"
+            raise ModelError(text, value=coupling.independent, where=where, allowed=allowed)
         found[name] = coupling.independent, curve_of(coupling)
     return found
 

@@ -17,16 +17,10 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.joint_decomposition import (
-    decomposed_joints,
-    has_position_limits,
-    refuse_elastic,
-    refused_loop,
-    without_couplings,
-)
+from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.sdf.models import WORLD
 from torsor.formats.sdf.reading import ROTOR
-from torsor.formats.writing import MeshNames, Omissions, moments_of, short_rpy, write_file
+from torsor.formats.writing import MeshNames, Omissions, moments_of, refuse_elastic, refused_loop, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual
 from torsor.mechanism.names import claim_name, unused_name

@@ -167,7 +167,8 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     scale = np.abs(scale)  # these are their own mirror images
-    prim, found = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None, {"pose": pose, "name": name}
+    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None
+    found = {"pose": pose, "name": name}
     if kind == "Cube":
         return found | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
     if kind == "Sphere":

@@ -17,12 +17,12 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.joint_decomposition import decomposed_joints, refuse_elastic, refused_loop, without_couplings
+from torsor.formats.joint_decomposition import decomposed_joints, without_couplings
 from torsor.formats.meshes.mesh_files import import_usd, read_painted
 from torsor.formats.meshes.triangles import joined
 from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd.stage import OWN
-from torsor.formats.writing import MeshNames, Omissions, write_file
+from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, refused_loop, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
