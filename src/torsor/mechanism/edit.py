@@ -226,26 +226,17 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     start = robot.joints.index(joint)
     direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
     rising, falling = lineage(robot, start), lineage(robot, carrier)
-    for k in [link for link in rising if link not in falling]:
-        each = robot.joints[k]
-        _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
-        direction = each.placement[:3, :3] @ direction
-    for k in reversed([link for link in falling if link not in rising]):
-        each = robot.joints[k]
-        direction = each.placement[:3, :3].T @ direction
-        _check_still(robot, joint, each, direction, carrier, moves=True)
+    up = [link for link in rising if link not in falling]
+    for k in [*up, *reversed([link for link in falling if link not in rising])]:
+        each, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
+        before = direction if k in up else each.placement[:3, :3].T @ direction
+        along = abs(abs(float(before @ each.axis)) - 1.0) <= PARALLEL and each.type not in ("free", "spherical")
+        if moves and not along and each.type not in ("prismatic", "fixed"):
+            found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {each.name!r}"
+            fix = "give axis=, the spin axis of the rotor in the carrier's axes"
+            raise ModelError(found, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
+        direction = each.placement[:3, :3] @ before if k in up else before
     return direction
-
-
-def _check_still(
-    robot: Mechanism, driven: Joint, between: Joint, direction: NDArray[np.float64], carrier: int, moves: bool
-) -> None:
-    """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
-    along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
-    if moves and not along and between.type not in ("prismatic", "fixed"):
-        found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {between.name!r}"
-        fix = "give axis=, the spin axis of the rotor in the carrier's axes"
-        raise ModelError(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix)
 
 
 def without_motor(robot: M, joint: str) -> M:

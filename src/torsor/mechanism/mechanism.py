@@ -1,7 +1,7 @@
 """The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -42,17 +42,6 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
 
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
-
-
-def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
-    """Return the table of joints and the links that they move; a column that says nothing is left out."""
-    rows = []
-    for joint, link in zip(joints, links, strict=True):
-        name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
-        limits = _range(joint), _effort(joint)
-        rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
-    kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]
-    return Summary(title, facts, [HEAD[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
 
 def _range(joint: Joint) -> str:
@@ -250,7 +239,14 @@ class Mechanism(Part):
         facts |= {"loops": listing(loop.name for loop in self.loops)} if self.loops else {}
         facts |= {"active": listing(self.active)} if self.active else {}
         facts |= {"frames": listing(frame.name for frame in self.frames)} if self.frames else {}
-        return overview(repr(self).strip("<>"), facts, self.joints, self.links)
+        rows = []
+        for joint, link in zip(self.joints, self.links, strict=True):
+            name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
+            limits = _range(joint), _effort(joint)
+            rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
+        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # a column that says nothing is left out
+        title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
+        return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])
 
     @cached_property
     def parents(self) -> tuple[int, ...]:

@@ -12,17 +12,18 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import own_folders
-from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
+from torsor.formats.mjcf.equality import CONNECT, JOINT, WELD, read_coupling, read_loop
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
+from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
@@ -199,14 +200,13 @@ def read_mjcf(
         refuse_or_warn(root.flaw, strict=False, effect="read by MuJoCo's own parser")
     links, joints = reader.parts()
     frames = reader.frames({link.name for link in links})
-    closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
+    ends, loops, unread = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
+    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(unread)]):
         refuse_or_warn(fault, strict)
-    name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
-    places, base = [*frames, *closed.frames], "fixed" if reader.floating else base
-    postures = reader.keyframes()
-    parts = links, joints, places, reader.gravity
-    return build(name, *parts, path.name, base, closed.loops, active, postures, snap, reader.excluded())
+    name, active = root.get("model") or path.stem, reader.actuated_joints() if loops else ()
+    base, postures = "fixed" if reader.floating else base, reader.keyframes()
+    parts = links, joints, [*frames, *ends], reader.gravity
+    return build(name, *parts, path.name, base, loops, active, postures, snap, reader.excluded())
 
 
 def _single(kinds: Array) -> Any:
@@ -294,12 +294,24 @@ class _Reader:
             limits.append(sum(abs(gear) * np.abs(m.actuator_forcerange[a]).max() for a, gear in gears))
         return float(min(limits))
 
-    def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
-        """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
-        on = (self.model.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
-        names = Names(self._names("equality", self.model.neq), self.bodies, self.joints, sites)
-        taken = taken | set(sites)
-        return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
+    def equalities(self, taken: set[str], sites: list[str]) -> tuple[list[Frame], list[Closure], NDArray[np.bool_]]:
+        """Return the equality constraints as loops and couplings with their frames, and a mask of those left out.
+
+        New frames get names that are not ``taken``.
+        """
+        m, names, taken = self.model, self._names("equality", self.model.neq), taken | set(sites)
+        frames, loops, unsupported = list[Frame](), list[Closure](), np.zeros(m.neq, dtype=bool)
+        on = (m.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
+        for e in np.flatnonzero(on).tolist():
+            if m.eq_type[e] == JOINT:
+                loops.append(read_coupling(m, e, names[e], self.joints))
+            elif m.eq_type[e] in (CONNECT, WELD):
+                made, loop = read_loop(m, e, names[e], self.bodies, sites, taken)
+                frames += made
+                loops.append(loop)
+            else:
+                unsupported[e] = True
+        return frames, loops, unsupported
 
     def actuated_joints(self) -> list[str]:
         """Return the names of the joints with one degree of freedom that have an actuator, or one on a fixed tendon."""
@@ -322,7 +334,7 @@ class _Reader:
                 found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
         return found
 
-    def omissions(self, closed: Equalities) -> ModelError | None:
+    def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
         """Return the error that names what acts on bodies in MuJoCo but not here, or None."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
@@ -331,7 +343,7 @@ class _Reader:
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         found = {
-            "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.unsupported),
+            "equality constraints of tendons, flexible bodies and geoms": ("equality", equalities),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
             "springs of free and ball joints": ("joint", nonzero("jnt_stiffness") & springs & ~_single(m.jnt_type)),

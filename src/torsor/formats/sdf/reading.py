@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -238,37 +238,16 @@ class _LinkReader:
         return (*rgba[:3], (rgba[3] if count == 4 else 1.0) * opacity)
 
 
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "screw": "helical",
-    "ball": "spherical",
-    "fixed": "fixed",
-}
+_KINDS = {kind: kind for kind in ("revolute", "continuous", "prismatic")}
+_KINDS |= {"screw": "helical", "ball": "spherical", "fixed": "fixed"}
 _TWO_AXES = ("universal", "revolute2")
 _TYPES = (*_KINDS, *_TWO_AXES, "gearbox")
 # The cut joints that a joint with a link that has a parent already becomes.
-_CUTS = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "ball": "spherical",
-    "universal": "universal",
-    "fixed": "weld",
-}
+_CUTS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "spherical"}
+_CUTS |= {"universal": "universal", "fixed": "weld"}
 ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's elements of a joint, as text
 _NO_LIMIT = 1e16  # SDF's default of limits
 _PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
-
-
-class Joints(NamedTuple):
-    """The joints of a model, the links between axes of universal joints, frames and equations of closed loops."""
-
-    joints: list[Joint]
-    links: list[Link]
-    frames: list[Frame]
-    loops: list[Closure]
 
 
 class _JointReader:
@@ -281,7 +260,9 @@ class _JointReader:
         self.strict, self.unread, self.taken = strict, unread, taken
         self.names = {part.frame.name for part in parts}
         self.two_axes = {part.frame.name for part in parts if part.element.get("type") in _TWO_AXES}
-        self.found = Joints([], [], [], [])
+        # Besides joints: the links between axes of universal joints, frames and equations of closed loops.
+        self.joints, self.links = list[Joint](), list[Link]()
+        self.frames, self.loops = list[Frame](), list[Closure]()
         self.children: set[str] = set()
         self.hinges: dict[frozenset[str], tuple[Joint, Array]] = {}  # by its two links, with the axis in the world
         for part in parts:
@@ -313,13 +294,13 @@ class _JointReader:
         placement, at = relative_pose(parent, child), relative_pose(child, part.frame)
         if kind in _TWO_AXES:
             middle, name = claim_name(f"{part.frame.name}/axis", self.taken), part.frame.name
-            self.found.links.append(Link(middle))
+            self.links.append(Link(middle))
             axes = [self._axis(part, tag, child) for tag in ("axis", "axis2")]
             first, second = (claim_name(f"{name}/{tag}", self.names) for tag in ("axis", "axis2"))
             settings = [self._settings(part, tag) for tag in ("axis", "axis2")]
             made = Joint(first, "revolute", parent.name, middle, placement, axes[0], at[:3, 3], **settings[0])
             last = Joint(second, "revolute", middle, child.name, np.eye(4), axes[1], at[:3, 3], **settings[1])
-            self.found.joints.extend([made, last])
+            self.joints.extend([made, last])
             return
         more: dict[str, Any] = {"source": part.element.source}
         if kind not in ("fixed", "ball"):
@@ -332,7 +313,7 @@ class _JointReader:
         if kind == "continuous":
             more |= {"lower": -math.inf, "upper": math.inf}
         joint = Joint(part.frame.name, _KINDS[kind], parent.name, child.name, placement, **more)
-        self.found.joints.append(joint)
+        self.joints.append(joint)
         if kind in ("revolute", "continuous"):
             axis = child.in_world()[:3, :3] @ joint.axis
             self.hinges[frozenset((parent.name, child.name))] = joint, axis
@@ -433,8 +414,8 @@ class _JointReader:
         for side, link, turn in (("a", parent, turns[0]), ("b", child, turns[1])):
             ends.append(claim_name(f"{name}/{side}", self.taken))
             pose = relative_pose(link, part.frame) @ make_pose(turn)
-            self.found.frames.append(Frame(ends[-1], link.name, pose))
-        self.found.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.element.source))
+            self.frames.append(Frame(ends[-1], link.name, pose))
+        self.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.element.source))
 
     def _gearbox(self, part: Part) -> None:
         """Add theta_2 = -ratio theta_1: the angles of child and parent about the axes, from the reference body."""
@@ -455,7 +436,7 @@ class _JointReader:
                 raise ModelError(found, value=joint.name, where=where)
             sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
-        self.found.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
+        self.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
 
 
 def read_sdf(
@@ -484,15 +465,14 @@ def read_sdf(
     taken = {link.name for link in links} | {part.frame.name for part in found.frames} | {WORLD}
     carried = [(part.frame, part.frame.carrier()) for part in found.frames]
     frames = [Frame(at.name, carrier.name, relative_pose(carrier, at)) for at, carrier in carried]
+    made = _JointReader([] if found.static else found.joints, strict, unread, taken)
     if found.static:
-        names, made = {part.frame.name for part in found.joints}, Joints([], [], [], [])
+        names = {part.frame.name for part in found.joints}
         for part in found.links:
             name = claim_name(f"{part.frame.name}/fixed", names)
             made.joints.append(Joint(name, "fixed", WORLD, part.frame.name, part.frame.in_world()))
-    else:
-        made = _JointReader(found.joints, strict, unread, taken).found
-        for each in found.resting:
-            unread.note("<static> of a nested model", each)
+    for each in () if found.static else found.resting:
+        unread.note("<static> of a nested model", each)
     unread.children(found.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]

@@ -7,7 +7,7 @@ exactly.
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,68 +29,7 @@ from torsor.spatial import inverse_pose
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
 _JOINTS |= {"spherical": "ball"}
 _CLOSED = 1e-9  # largest error of a loop at zero, in m and rad
-
-
-def write_loops(
-    model: ET.Element,
-    mechanism: Mechanism,
-    loops: Sequence[Loop],
-    moving: Sequence[tuple[Link, Joint]],
-    name_of: Callable[[str], str],
-    taken: set[str],
-    source: str,
-) -> None:
-    """Add a joint for each loop; ``name_of`` gives the name of a link in the file, ``taken`` are the names in use.
-
-    SDF has one pose for both ends of a joint, where all positions are zero: a loop that is open there is refused.
-    """
-    poses = {mechanism.base.name: np.eye(4)}
-    for link, joint in moving:
-        poses[link.name] = poses[joint.parent] @ joint.placement
-    frames = {frame.name: (frame.link, frame.pose) for frame in mechanism.frames}
-    for loop in loops:
-        if loop.kind not in _JOINTS:
-            raise refused_loop(loop, _JOINTS, source, "SDF")
-        ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
-        a, b = (poses[link] @ pose for link, pose in ends)
-        between = inverse_pose(a) @ b
-        error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
-        if np.abs(error).max() > _CLOSED:
-            found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
-            raise ModelError(found, value=loop.name, where=source, fix="save as .toml or .xml (MJCF)")
-        if ends[1][0] == mechanism.base.name:  # the child of a joint that closes a loop has a parent already
-            ends, between = ends[::-1], inverse_pose(between)
-        _add_joint(model, loop, ends, between, name_of, taken)
-
-
-def _add_joint(
-    model: ET.Element,
-    loop: Loop,
-    ends: list[tuple[str, Array]],
-    between: Array,
-    name_of: Callable[[str], str],
-    taken: set[str],
-) -> None:
-    """Add the joint of a loop at the second end; ``between`` is the pose of that end in the first."""
-    (parent, _), (child, pose) = ends
-    element = add_element(model, "joint", name=claim_name(loop.name, taken), type=_JOINTS[loop.kind])
-    add_element(element, "parent").text = name_of(parent)
-    add_element(element, "child").text = name_of(child)
-    add_element(element, "pose").text = f"{numbers(pose[:3, 3])} {numbers(short_rpy(pose[:3, :3]))}"
-    if loop.kind in ("revolute", "prismatic", "universal"):
-        axis = between[2, :3] if loop.kind == "universal" else np.array([0.0, 0.0, 1.0])
-        add_element(add_element(element, "axis"), "xyz").text = numbers(axis)
-    if loop.kind == "universal":
-        add_element(add_element(element, "axis2"), "xyz").text = "0 0 1"
-
-
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "helical": "screw",
-    "spherical": "ball",
-}
+_TYPES = {kind: kind for kind in ("revolute", "continuous", "prismatic")} | {"helical": "screw", "spherical": "ball"}
 _EARTH = (0.0, 0.0, -9.81)
 
 
@@ -134,6 +73,7 @@ class _Writer:
         self.model = add_element(around, "model", name=m.name)
         free = self._floating()
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
+        poses = {m.base.name: np.eye(4)}
         self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
         named = [joint.name for _, joint in moving if joint.name != free]
         self.joint_names = {name: claim_name(name, self.taken) for name in named}
@@ -150,7 +90,10 @@ class _Writer:
         for frame in m.frames:
             element = add_element(self.model, "frame", name=frame.name, attached_to=self._name(frame.link))
             _pose(element, frame.pose)
-        write_loops(self.model, m, self.loops, moving, self._name, self.taken, self.source)
+        for link, joint in moving:
+            poses[link.name] = poses[joint.parent] @ joint.placement
+        for loop in self.loops:
+            self._loop(loop, poses)
         self._notes()
         self.root.set("version", f"1.{self.version}")
         self.omissions.report(self.source, "SDF")
@@ -210,9 +153,7 @@ class _Writer:
             return WORLD
         name = claim_name(f"{WORLD}/body", self.taken) if m.base.name == WORLD else m.base.name
         self._link(name, m.base, None, np.eye(4))
-        weld = add_element(self.model, "joint", name=claim_name(f"{name}/fixed", self.taken), type="fixed")
-        add_element(weld, "parent").text = WORLD
-        add_element(weld, "child").text = name
+        self._ends(claim_name(f"{name}/fixed", self.taken), "fixed", WORLD, name)
         return name
 
     def _link(self, name: str, link: Link, relative_to: str | None, pose: Array) -> None:
@@ -267,9 +208,7 @@ class _Writer:
         name = self.joint_names[joint.name]
         self.omissions.note("joints with the name of a link, which get another", joint.name, name != joint.name)
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
-        element = add_element(self.model, "joint", name=name, type=kind)
-        add_element(element, "parent").text = self._name(joint.parent)
-        add_element(element, "child").text = self._name(joint.child)
+        element = self._ends(name, kind, self._name(joint.parent), self._name(joint.child))
         if np.any(joint.point):
             add_element(element, "pose").text = f"{numbers(joint.point)} 0 0 0"
         if kind == "screw":
@@ -317,6 +256,41 @@ class _Writer:
         if inertia:
             self.root.set("xmlns:drake", "http://drake.mit.edu")
             add_element(element, ROTOR).text = numbers(inertia)
+
+    def _loop(self, loop: Loop, poses: dict[str, Array]) -> None:
+        """Add the joint of a loop; ``poses`` are those of the links where all positions are zero.
+
+        SDF has one pose for both ends of a joint, where all positions are zero: a loop that is open there is refused.
+        """
+        if loop.kind not in _JOINTS:
+            raise refused_loop(loop, _JOINTS, self.source, "SDF")
+        frames = {frame.name: (frame.link, frame.pose) for frame in self.mechanism.frames}
+        ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
+        a, b = (poses[link] @ pose for link, pose in ends)
+        between = inverse_pose(a) @ b
+        error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
+        if np.abs(error).max() > _CLOSED:
+            found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
+            raise ModelError(found, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
+        if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop has a parent already
+            ends, between = ends[::-1], inverse_pose(between)
+        (parent, _), (child, pose) = ends
+        element = self._ends(
+            claim_name(loop.name, self.taken), _JOINTS[loop.kind], self._name(parent), self._name(child)
+        )
+        add_element(element, "pose").text = f"{numbers(pose[:3, 3])} {numbers(short_rpy(pose[:3, :3]))}"
+        if loop.kind in ("revolute", "prismatic", "universal"):
+            axis = between[2, :3] if loop.kind == "universal" else np.array([0.0, 0.0, 1.0])
+            add_element(add_element(element, "axis"), "xyz").text = numbers(axis)
+        if loop.kind == "universal":
+            add_element(add_element(element, "axis2"), "xyz").text = "0 0 1"
+
+    def _ends(self, name: str, kind: str, parent: str, child: str) -> ET.Element:
+        """Add a joint between two links."""
+        element = add_element(self.model, "joint", name=name, type=kind)
+        add_element(element, "parent").text = parent
+        add_element(element, "child").text = child
+        return element
 
 
 def _add_texts(element: ET.Element, values: Mapping[str, Any]) -> None:

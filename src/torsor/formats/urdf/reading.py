@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,15 +42,9 @@ _DYNAMICS = ("damping", "friction", "spring_stiffness", "spring_reference")
 _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose meaning is clear
 
 
-class Extras(NamedTuple):
-    """What a file has besides its tree."""
-
-    frames: list[Frame]
-    loops: list[Loop]
-    active: list[str]
-
-
-def read_extras(root: Element, links: list[Link], joints: list[Joint], source: str, strict: bool) -> Extras:
+def read_extras(
+    root: Element, links: list[Link], joints: list[Joint], strict: bool
+) -> tuple[list[Frame], list[Loop], list[str]]:
     """Return Drake's <frame> and <loop_joint> elements; warn of all that is not read, or raise if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
@@ -81,10 +75,10 @@ def read_extras(root: Element, links: list[Link], joints: list[Joint], source: s
         names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
         found = f"elements that are not read: {listing(names, most=8)}"
         fix = "if they act on the motion, the robot here is not the one that the file describes"
-        refuse_or_warn(ModelError(found, where=source, fix=fix), strict)
+        refuse_or_warn(ModelError(found, where=root.source, fix=fix), strict)
     moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
     driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
-    return Extras(frames, loops, [name for name in moving if name in driven] if loops else [])
+    return frames, loops, [name for name in moving if name in driven] if loops else []
 
 
 def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, Array]]:
@@ -146,7 +140,7 @@ _ROTORS = {
 _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
 
 
-def with_motors(root: Element, joints: list[Joint], source: str, strict: bool = False) -> list[Joint]:
+def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> list[Joint]:
     """Return the joints with the motors of those simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
@@ -311,8 +305,8 @@ class _Reader:
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
             stop_reading()  # without them, the tree would have other faults
-        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
-        frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.strict)
+        frames, loops, active = read_extras(self.root, links, joints, self.strict)
         name = self.root.get("name") or self.path.stem
         source, joints = self.path.name, _depth_first(joints)
         return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)

@@ -117,15 +117,13 @@ class _Writer:
         for shape in shapes:
             made.append(add_element(element, tag, name=shape.name or None))
             _origin(made[-1], shape.pose)
-            add_element(add_element(made[-1], "geometry"), shape.shape, **self._size(shape))
+            size: dict[str, Any] = dict(zip(("radius", "length"), shape.size, strict=False))
+            if shape.shape == "mesh":
+                size = {"filename": self.meshes.file(shape), "scale": shape.size}
+            elif shape.shape == "box":
+                size = {"size": shape.size}
+            add_element(add_element(made[-1], "geometry"), shape.shape, **size)
         return made
-
-    def _size(self, visual: Visual | Shape) -> dict[str, Any]:
-        if visual.shape == "mesh":
-            return {"filename": self.meshes.file(visual), "scale": visual.size}
-        if visual.shape == "box":
-            return {"size": visual.size}
-        return dict(zip(("radius", "length"), visual.size, strict=False))
 
     # Joints
 
