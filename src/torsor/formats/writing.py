@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,13 @@ class MeshNames:
         elif file.name in self.copies.textured:
             self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
         return near or file
+
+
+def left_out_error(found: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
+    """Return the error, or the warning unless ``strict``, of what a file has and mechanisms do not, with its names."""
+    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in found.items())
+    omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
+    return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 
 
 class Omissions:

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, listing, missing, warn
+from torsor.base.errors import ModelError, missing, warn
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import own_folders
 from torsor.formats.mjcf.equality import CONNECT, JOINT, WELD, read_coupling, read_loop
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
+from torsor.formats.writing import left_out_error
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.loops import Closure
@@ -357,13 +358,12 @@ class _Reader:
             "skins": ("skin", np.ones(m.nskin, dtype=bool)),
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
-        lines = []
+        lines: dict[str, list[str]] = {}
         for what, (kind, mask) in found.items():
-            names = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
-            lines += [f"{what} ({listing(names, most=4)})"] if names else []
-        lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
-        omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-        return ModelError(f"{omitted} {'; '.join(lines)}", where=self.path.name) if lines else None
+            if mask.any():
+                lines[what] = [each for each, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+        lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
+        return left_out_error(lines, self.path.name, self.strict) if lines else None
 
     def _nonzero(self, *names: str) -> Any:
         """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""

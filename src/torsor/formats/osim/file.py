@@ -128,7 +128,14 @@ class Frames:
             named = text_of(owner, key)
             found = self._offset(owner, named)
             if found is None:
-                return self._body(element, named if named != ".." else self.paths[owner].rpartition("/")[0], places)
+                body = (named if named != ".." else self.paths[owner].rpartition("/")[0]).rpartition("/")[2]
+                self.check(element, body)
+                if len(places) < 2:
+                    return body, places[0] if places else np.zeros(6)
+                pose = np.eye(4)
+                for place in reversed(places):
+                    pose = pose @ pose_of(place)
+                return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
             places.append(place_in(found, *_PLACE))
             owner, key = found, "socket_parent"
         raise _error("its frames lie on each other", element)
@@ -141,16 +148,6 @@ class Frames:
             return self.offsets.get(path)
         alike = [each for key, each in self.offsets.items() if key.rpartition("/")[2] == last]
         return alike[0] if len(alike) == 1 else None
-
-    def _body(self, element: ET.Element, named: str, places: list[Array]) -> tuple[str, Array]:
-        body = named.rpartition("/")[2]
-        self.check(element, body)
-        if len(places) < 2:
-            return body, places[0] if places else np.zeros(6)
-        pose = np.eye(4)
-        for place in reversed(places):
-            pose = pose @ pose_of(place)
-        return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
 
     def check(self, element: ET.Element, body: str) -> None:
         """Raise ModelError if there is no such body."""
@@ -256,14 +253,14 @@ def read_osim(path: str | Path) -> OsimModel:
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
     model = _model(path, parse_xml(path))
-    described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
+    described = [each for each in model.iterfind("BodySet/objects/*") if each.get("name") != GROUND]
     check_unique(map(name_of, described), "bodies", path.name)
     bodies = {each.get("name", ""): _body(each) for each in described}
     if not bodies:
         raise ModelError("it has no body", where=path.name, allowed=KIND)
     frames = Frames(model, bodies)
-    made = [_joint(each, frames) for each in _objects(model, "JointSet")]
-    made += [_inner_joint(each, joint, frames) for each in described for joint in each.iterfind("Joint/*")]
+    made = [_joint(each, frames) for each in model.iterfind("JointSet/objects/*")]
+    made += [_joint(joint, frames, each) for each in described for joint in each.iterfind("Joint/*")]
     joints = _by_name(made, path, "joints")
     owners = dict[str, str]()  # of coordinates, which functions and couplers name
     for joint in made:
@@ -272,11 +269,11 @@ def read_osim(path: str | Path) -> OsimModel:
                 text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
                 raise ModelError(text, argument="joints", where=path.name, fix="rename one")
             owners[name] = joint.name
-    markers = _by_name([_marker(each, frames) for each in _objects(model, "MarkerSet")], path, "markers")
+    markers = _by_name([_marker(each, frames) for each in model.iterfind("MarkerSet/objects/*")], path, "markers")
     gravity = numbers_in(model, "gravity", 3, (0.0, -9.80665, 0.0))
     constraints = [
         each
-        for each in _objects(model, "ConstraintSet")
+        for each in model.iterfind("ConstraintSet/objects/*")
         if flag_is(each, "isEnforced", default=True) and not flag_is(each, "isDisabled")
     ]
     couplings = tuple(_coupling(each) for each in constraints if each.tag == _COUPLER)
@@ -305,16 +302,11 @@ def _model(path: Path, root: Element) -> ET.Element:
     return model
 
 
-def _objects(model: ET.Element, name: str) -> Iterator[ET.Element]:
-    found = model.find(f"{name}/objects")
-    return iter(() if found is None else found)
-
-
 def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
     found: dict[str, list[str]] = {}
     others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
-    parts = [part for name in _OTHER_SETS for part in _objects(model, name)]
+    parts = [part for name in _OTHER_SETS for part in model.iterfind(f"{name}/objects/*")]
     parts += [part for owner in model.iter("components") for part in owner]
     for each in (*others, *(part for part in parts if part.tag != OFFSET)):
         found.setdefault(each.tag, []).append(each.get("name", ""))
@@ -340,29 +332,21 @@ def _body(element: ET.Element) -> OsimBody:
     return OsimBody(name, mass, numbers_in(element, "mass_center", 3, (0.0,) * 3), inertia, scale)
 
 
-def _joint(element: ET.Element, frames: Frames) -> OsimJoint:
-    """Return a joint of version 4."""
-    (parent, before), (child, after) = (frames.at(element, f"{role}_frame") for role in ("parent", "child"))
-    coordinates = tuple(_coordinate(each) for each in element.iterfind("coordinates/Coordinate"))
-    ends = parent, child, before, after
-    return OsimJoint(name_of(element), element.tag, *ends, coordinates, _axes(element))
-
-
-def _inner_joint(body: ET.Element, element: ET.Element, frames: Frames) -> OsimJoint:
-    """Return the joint of version 3 that is in the body that it moves."""
-    if flag_is(element, "reverse"):
+def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) -> OsimJoint:
+    """Return a joint of version 4, or one of version 3, which is in the ``body`` that it moves."""
+    if body is None:
+        ends = [frames.at(element, f"{role}_frame") for role in ("parent", "child")]
+    elif flag_is(element, "reverse"):
         raise _error("the joint is reversed", element, fix="open it in OpenSim 4 and save it")
-    parent = text_of(element, "parent_body")
-    frames.check(element, parent)
-    before = place_in(element, "location_in_parent", "orientation_in_parent")
-    after = place_in(element, "location", "orientation")
-    coordinates = tuple(_coordinate(each) for each in element.iterfind("CoordinateSet/objects/Coordinate"))
-    ends = parent, name_of(body), before, after
-    return OsimJoint(name_of(element), element.tag, *ends, coordinates, _axes(element))
-
-
-def _axes(element: ET.Element) -> tuple[OsimAxis, ...]:
-    return tuple(_axis(each) for each in element.iterfind("SpatialTransform/TransformAxis"))
+    else:
+        on = text_of(element, "parent_body")
+        frames.check(element, on)
+        ends = [(on, place_in(element, "location_in_parent", "orientation_in_parent"))]
+        ends.append((name_of(body), place_in(element, "location", "orientation")))
+    (parent, before), (child, after) = ends
+    found = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
+    parts = tuple(map(_coordinate, found)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
+    return OsimJoint(name_of(element), element.tag, parent, child, before, after, *parts)
 
 
 def _loop(element: ET.Element, frames: Frames) -> OsimLoop:

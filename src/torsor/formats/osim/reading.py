@@ -27,6 +27,7 @@ from torsor.formats.osim.model import (
     pose_of,
     steps_of,
 )
+from torsor.formats.writing import left_out_error
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Visual, build
 from torsor.mechanism.curves import IDENTITY, Cam, Curve
 from torsor.mechanism.names import claim_name
@@ -76,9 +77,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
         if visual_of(model, shape) is None:
             left_out.setdefault(f"surfaces of the kind {shape.kind}", []).append(shape.name)
     if left_out:
-        lines = [f"{kind} ({listing(names, most=3)})" for kind, names in left_out.items()]
-        omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
-        refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=model.source), strict)
+        refuse_or_warn(left_out_error(left_out, model.source, strict), strict)
     return mechanism_of(model, base, strict, snap)
 
 

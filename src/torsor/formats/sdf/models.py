@@ -260,7 +260,10 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
     candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
-    names = [_called(each) for _, each in candidates]
+    names = []
+    for _, each in candidates:  # of an <include> without a name, the last part of its address
+        named = each.get("name") if each.tag == "model" else text_of(each, "name")
+        names.append((named or text_of(each, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
         raise ModelError("no model", where=path.name, allowed="<model> in <sdf> or in <world>")
     if wanted:
@@ -274,12 +277,6 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
         found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
         warn(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
     return collector.read(*candidates[chosen], root)
-
-
-def _called(element: Any) -> str:
-    """Return the name of a <model> or <include>: of the latter without a name, the last part of its address."""
-    named = element.get("name") if element.tag == "model" else text_of(element, "name")
-    return (named or text_of(element, "uri").rstrip("/").rpartition("/")[2]).strip()
 
 
 def _version(root: Element) -> tuple[int, int]:

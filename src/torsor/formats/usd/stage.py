@@ -19,7 +19,7 @@ from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import import_usd, open_stage, own_folders
 from torsor.formats.search_path import Finder, given_folders
-from torsor.formats.writing import Omissions
+from torsor.formats.writing import Omissions, left_out_error
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose
 
@@ -289,17 +289,16 @@ class Scene:
 
     def report(self, base: str | None) -> None:
         """Warn, or raise ModelError if reading is strict, of what is left out, and of bodies that move without mass."""
-        light = [path for path in self.without_mass if path != base]
+        light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
             found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
-        wet = [path for path in self.of_water if path != base]
         if wet:
-            found = f"no mass is given of {listing(wet, most=4)}: that of its collision shapes filled with water"
+            taken = "that of its collision shapes filled with water is taken, as UsdPhysics says"
+            found = f"no mass is given of {listing(wet, most=4)}: {taken}"
             fix = "if it is not meant so, add mass (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(f"{found} is taken, as UsdPhysics says", where=self.source, fix=fix), self.strict)
-        lines = [f"{what} ({listing(names, most=4)})" for what, names in self.left_out.found.items()]
-        if lines:
-            omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-            refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=self.source), self.strict)
+            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+        found_parts = {what: names for what, names in self.left_out.found.items() if names}
+        if found_parts:
+            refuse_or_warn(left_out_error(found_parts, self.source, self.strict), self.strict)

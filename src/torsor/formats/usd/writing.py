@@ -62,16 +62,13 @@ class Parts:
             if isinstance(value, Mapping):
                 self.own(prim, **{f"{key}:{inner}": each for inner, each in value.items()})
             else:
-                prim.SetCustomDataByKey(f"{OWN}:{key}", self._typed(value))
-
-    def _typed(self, value: Any) -> Any:
-        gf, shape = self.pxr.Gf, np.shape(value)
-        if isinstance(value, list):
-            return self.pxr.Vt.StringArray(value)
-        if isinstance(value, bool | str | int):
-            return value
-        kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
-        return kinds.get(shape, self.pxr.Vt.DoubleArray)(np.asarray(value, dtype=float).tolist())
+                if isinstance(value, list):
+                    value = self.pxr.Vt.StringArray(value)
+                elif not isinstance(value, bool | str | int):
+                    gf, numbers = self.pxr.Gf, np.asarray(value, dtype=float)
+                    kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
+                    value = kinds.get(numbers.shape, self.pxr.Vt.DoubleArray)(numbers.tolist())
+                prim.SetCustomDataByKey(f"{OWN}:{key}", value)
 
     def check(self) -> None:
         """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
