@@ -159,7 +159,15 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
     before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
 
     def safe_eval(expression: str, symbols: Any, local: Any = None) -> Any:
-        _check(expression)
+        try:
+            nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
+        except (SyntaxError, ValueError):
+            nodes = []  # the package has its own words for it
+        names = [getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes]
+        for name in names:
+            if name.startswith("__") or name in _LEADING_OUT:
+                allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
+                raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)
         return before[0](expression, symbols, local)
 
     def no_eval(expression: str, context: Any) -> str:
@@ -171,19 +179,6 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         yield
     finally:
         xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = before
-
-
-def _check(expression: str) -> None:
-    """Raise ModelError for an expression with a name that leads out of the fence, wherever it is."""
-    try:
-        nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
-    except (SyntaxError, ValueError):
-        return  # the package has its own words for it
-    for node in nodes:
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name.startswith("__") or name in _LEADING_OUT:
-            allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
-            raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)
 
 
 KINDS = (

@@ -46,10 +46,7 @@ def copies_folder(path: Path) -> Path:
 
 
 class MeshCopies:
-    """The copies of one description: in the folder ``NAME_meshes`` beside it, named by their content.
-
-    Hence a copy never replaces another mesh, whatever robots are saved to the same folder, and whatever they name it.
-    """
+    """The copies of a description in ``NAME_meshes`` beside it, named by content: none replaces another mesh."""
 
     def __init__(self, path: Path):
         self.folder, self.readable = copies_folder(path), [Path(each).resolve() for each in own_folders(path)]
@@ -186,10 +183,7 @@ class MeshNames:
         return relative_file(self.path, mesh.path)
 
     def file(self, mesh: Visual | Shape) -> str:
-        """Return the name of a file with the mesh that is read from the folder of the description.
-
-        Surfaces in stages of USD and files outside of that folder become copies, or are noted.
-        """
+        """Return the name of a mesh file, or of its copy where it cannot be read from the folder of the description."""
         if mesh.path and split_prim(Path(mesh.path))[1]:
             try:
                 copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))

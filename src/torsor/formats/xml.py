@@ -137,10 +137,7 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield what a file that is not quite XML may be meant as, each repair after those before it, and what was found.
-
-    Lines keep their numbers: a comment becomes as many empty lines.
-    """
+    """Yield what a file that is nearly XML may mean, repair after repair, and what was found; lines keep numbers."""
     found = []
     bare = content.lstrip(b" \t\r\n")
     if bare != content and bare.startswith(b"<?xml"):

@@ -267,7 +267,14 @@ def _merge(
             carrier[joint.child] = joint.child, np.eye(4)
             members[joint.child] = [joint.child]
             moving.append(replace(joint, parent=owner, placement=placement))
-    moving = [_with_merged_carrier(joint, carrier, where) for joint in moving]
+    for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
+        motor = joint.motor
+        if motor is not None and motor.carrier not in carrier:
+            found = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
+            raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
+        if motor is not None and carrier[motor.carrier][0] != motor.carrier:
+            owner, pose = carrier[motor.carrier]
+            moving[k] = replace(joint, motor=replace(motor, carrier=owner, axis=pose[:3, :3] @ motor.axis))
     named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
@@ -282,19 +289,6 @@ def _merge(
     title, bodies = re.sub(r"\s+", " ", name).strip() or "robot", tuple(merged[joint.child] for joint in moving)
     # Gravity is checked and converted there.
     return Mechanism(title, merged[root], bodies, tuple(moving), tuple(named), gravity)  # type: ignore[arg-type]
-
-
-def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
-    """Return the joint with its motor, if it has one, on the link that its carrier was merged into."""
-    if joint.motor is None:
-        return joint
-    if joint.motor.carrier not in carrier:
-        found = f"the motor of joint {joint.name!r} is on {joint.motor.carrier!r}, which does not exist"
-        raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
-    owner, pose = carrier[joint.motor.carrier]
-    if owner == joint.motor.carrier:
-        return joint
-    return replace(joint, motor=replace(joint.motor, carrier=owner, axis=pose[:3, :3] @ joint.motor.axis))
 
 
 def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:

@@ -69,12 +69,7 @@ class Curve:
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """The slope and the value at 0 if the function is a straight line, else None.
-
-        Example:
-            >>> Curve((0.0, -1.0, 0.5)).line
-            (-1.0, 0.5)
-        """
+        """The slope and the value at 0 if the function is a straight line, else None."""
         if self.powers or any(self.polynomial[:-2]):
             return None
         return (0.0, 0.0, *self.polynomial)[-2], (0.0, *self.polynomial)[-1]

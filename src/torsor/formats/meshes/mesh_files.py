@@ -55,10 +55,7 @@ _LEAST = 4  # vertices: MuJoCo refuses fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file: vertices with nine digits, which give every number of single precision again.
-
-    A surface of one triangle gets a fourth vertex, its first once more.
-    """
+    """Return the bytes of an .obj file with nine digits, for single precision; one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_LEAST - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -306,9 +303,15 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[P
     found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
     if not found or found.GetTypeName() != "Mesh":
         raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh")
-    surface, counts = triangles_of(found, where)
-    shades = face_colors(import_usd(where), found, len(counts))
-    if shades is None or not len(surface.faces):
+    (surface, counts), prim_surface = triangles_of(found, where), import_usd(where).UsdGeom.Gprim(found)
+    given = prim_surface.GetDisplayColorPrimvar()
+    colors, opacities = given.ComputeFlattened(), prim_surface.GetDisplayOpacityPrimvar().ComputeFlattened()
+    count, own = len(counts), given.GetInterpolation() == "uniform" and len(surface.faces)
+    if not own or colors is None or len(colors) != count:
+        return [Painted(surface, None)]
+    opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
+    shades = np.column_stack([np.array(colors), opacity]).astype(float)
+    if not np.isfinite(shades).all():
         return [Painted(surface, None)]
     return by_color(surface, np.repeat(shades, np.maximum(counts - 2, 0), axis=0))
 
@@ -331,20 +334,6 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
         raise ModelError(str(error), where=where) from None
     left_handed = prim.GetAttribute("orientation").Get() == "leftHanded"
     return Triangles(points, faces[:, ::-1] if left_handed else faces), counts
-
-
-def face_colors(pxr: Any, prim: Any, count: int) -> Array | None:
-    """Return the colours (count, 4) of the faces of a prim, None without own ones that are finite."""
-    surface = pxr.UsdGeom.Gprim(prim)
-    given = surface.GetDisplayColorPrimvar()
-    if given.GetInterpolation() != "uniform":
-        return None
-    colors, opacities = given.ComputeFlattened(), surface.GetDisplayOpacityPrimvar().ComputeFlattened()
-    if colors is None or len(colors) != count:
-        return None
-    opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
-    found = np.column_stack([np.array(colors), opacity]).astype(float)
-    return found if np.isfinite(found).all() else None
 
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")

@@ -56,10 +56,7 @@ _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1,
 
 
 def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
-    """Return the module ``mujoco``, its model of a file, and the files of the meshes that it did not read, by mesh.
-
-    The model has an octahedron in place of every mesh that decides no number.
-    """
+    """Return ``mujoco``, its model with octahedra in place of meshes that decide no number, and their files by mesh."""
     try:
         import mujoco
     except ImportError:
@@ -215,14 +212,6 @@ def _single(kinds: Array) -> Any:
     return (kinds != _FREE) & (kinds != _BALL)
 
 
-def _moved(joint: Joint, at: Array) -> Joint:
-    """Return a joint whose child has another frame: at the pose ``at`` (4 x 4) in the one before."""
-    if np.array_equal(at, np.eye(4)):
-        return joint
-    axis, point = at[:3, :3].T @ joint.axis, at[:3, :3].T @ (joint.point - at[:3, 3])
-    return replace(joint, placement=joint.placement @ at, axis=axis, point=point)
-
-
 class _Reader:
     """The state of converting one compiled model: its arrays and the names of its parts."""
 
@@ -230,7 +219,12 @@ class _Reader:
         self.path, self.strict, self.floating = path, strict, floating
         self.mujoco, self.model, self.unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
-        self.note = self._note()
+        m, texts = self.model, self._names("text", self.model.ntext)
+        self.note = Note()
+        if NOTE in texts:  # what the file says to Torsor alone
+            start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
+            text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
+            self.note = read_note(text, path)
         # The geoms of <pair> collide whatever their masks are.
         self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
         self.base = 0 if floating else self._noted_base(self.note.base)
@@ -249,14 +243,6 @@ class _Reader:
             raise ModelError(found, where=self.path.name, fix="save it as UTF-8") from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
-
-    def _note(self) -> Note:
-        """Return what the file says to Torsor alone."""
-        m, names = self.model, self._names("text", self.model.ntext)
-        if NOTE not in names:
-            return Note()
-        start, count = (int(numbers[names.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
-        return read_note(bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace"), self.path)
 
     def _noted_base(self, name: str) -> int:
         """Return the body that is noted as the base, or 0, the world, if there is none, or more than it."""
@@ -296,10 +282,7 @@ class _Reader:
         return float(min(limits))
 
     def equalities(self, taken: set[str], sites: list[str]) -> tuple[list[Frame], list[Closure], NDArray[np.bool_]]:
-        """Return the equality constraints as loops and couplings with their frames, and a mask of those left out.
-
-        New frames get names that are not ``taken``.
-        """
+        """Return equality constraints as loops and couplings with frames of new names, and a mask of those left out."""
         m, names, taken = self.model, self._names("equality", self.model.neq), taken | set(sites)
         frames, loops, unsupported = list[Frame](), list[Closure](), np.zeros(m.neq, dtype=bool)
         on = (m.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
@@ -389,7 +372,11 @@ class _Reader:
                 wanted, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
                 child, at = (name, np.eye(4)) if j == own[-1] else (claim_name(wanted, link_names), at)
                 links += [Link(child)] if child != name else []
-                joints.append(_moved(self._joint(j, parent, child, rest), at))
+                joint, R = self._joint(j, parent, child, rest), at[:3, :3]
+                if not np.array_equal(at, np.eye(4)):  # the frame of the child is there
+                    axis, point = R.T @ joint.axis, R.T @ (joint.point - at[:3, 3])
+                    joint = replace(joint, placement=joint.placement @ at, axis=axis, point=point)
+                joints.append(joint)
                 parent, rest = child, inverse_pose(at)
             links.append(self._link(body))
         return links, joints

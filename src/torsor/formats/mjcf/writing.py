@@ -214,7 +214,11 @@ class _Writer:
 
     def content(self) -> bytes:
         m = self.mechanism
-        self._check()
+        fix = "save as .toml or .urdf, or make the joint rigid: robot.without_motor(name).with_motor(name, ...)"
+        refuse_elastic(m, self.source, "MJCF", fix)
+        for link in m.links:
+            if link.defect and np.abs(link.inertia).max() > _LEAST:
+                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         places = {frame.name: frame.link for frame in m.frames}
         closed = {end for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
@@ -247,15 +251,6 @@ class _Writer:
         content = xml_bytes(self.root, self.source)
         self.geoms.mesh_names.copies.save()
         return content
-
-    def _check(self) -> None:
-        """Raise ModelError for mechanisms that MJCF cannot describe."""
-        rigid = "robot.without_motor(name).with_motor(name, ...)"
-        fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
-        refuse_elastic(self.mechanism, self.source, "MJCF", fix)
-        for link in self.mechanism.links:
-            if link.defect and np.abs(link.inertia).max() > _LEAST:
-                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
 
     def _is_supported(self, joint: Joint) -> bool:
         """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""

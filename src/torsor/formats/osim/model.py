@@ -93,10 +93,7 @@ class OsimCoupling(NamedTuple):
 
 
 class OsimLoop(NamedTuple):
-    """A constraint between two bodies, a "weld" or a "spherical" point: their names and where (6,) it is on each.
-
-    Places are as in ``OsimJoint``.
-    """
+    """A "weld" or a "spherical" point between two bodies: their names, and where (6,) it is on each (``OsimJoint``)."""
 
     name: str
     kind: str

@@ -121,10 +121,7 @@ class _Builder:
         return build(model.name, *parts, posture_table=posture, snap=snap)
 
     def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
-        """Return the steps of a joint, each with the function of a leader that its coordinate is.
-
-        Steps of constant functions, and of locked coordinates, are poses that do not move: their coordinate is "".
-        """
+        """Return the steps of a joint, each with the function of its leader; one that stands still has none."""
         found = []
         for step in steps_of(self.model, joint):
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))

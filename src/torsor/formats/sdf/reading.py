@@ -126,7 +126,7 @@ class _LinkReader:
 
     def read(self, masked: bool) -> Link:
         """Return the link. ``masked`` says whether any shape of the file has a mask."""
-        parts = self._inertia(), tuple(self._visuals()), tuple(self._shapes(masked))
+        parts = self._inertia(), tuple(self._surfaces("visual")), tuple(self._surfaces("collision", masked))
         return link_of(self.part.frame.name, *parts, self.strict, where_is(self.part.element))
 
     def _pose(self, element: Any) -> Array:
@@ -160,26 +160,19 @@ class _LinkReader:
         inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
         return number_of(inertial, "mass", 1.0, self.part.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
-    def _visuals(self) -> Iterator[Visual]:
-        """Yield what is drawn; one that cannot be used is left out, with a warning."""
-        for element in self.part.element.findall("visual"):
+    def _surfaces(self, tag: str, masked: bool = False) -> Iterator[Any]:
+        """Yield the visuals or the collision shapes; one that cannot be used is left out, with a warning."""
+        for element in self.part.element.findall(tag):
             try:
-                found = self._geometry(element, VISUAL_SIZES)
-                if found is not None:
+                found = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
+                if found is not None and tag == "visual":
                     yield Visual(**found, color=self._color(element))
-            except ModelError as error:
-                refuse_or_warn(error, self.strict, "this visual is left out")
-
-    def _shapes(self, masked: bool) -> Iterator[Shape]:
-        """Yield the collision shapes; one that cannot be used is left out, with a warning."""
-        for element in self.part.element.findall("collision"):
-            try:
-                found = self._geometry(element, SHAPE_SIZES)
-                if found is not None:
+                elif found is not None:
                     mask = self._mask(element) if masked else 1
                     yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
-                refuse_or_warn(error, self.strict, "this shape is left out")
+                what = "visual" if tag == "visual" else "shape"
+                refuse_or_warn(error, self.strict, f"this {what} is left out")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -251,10 +244,7 @@ _PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and i
 
 
 class _JointReader:
-    """The state of reading the joints of a model; a link that has a parent already is closed to another one.
-
-    ``taken`` are the names of links and frames, to which those that are made here are added.
-    """
+    """The state of reading joints; ``taken`` are the names of links and frames, to which those made here are added."""
 
     def __init__(self, parts: list[Part], strict: bool, unread: Unread, taken: set[str]):
         self.strict, self.unread, self.taken = strict, unread, taken

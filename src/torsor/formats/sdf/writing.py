@@ -258,10 +258,7 @@ class _Writer:
             add_element(element, ROTOR).text = numbers(inertia)
 
     def _loop(self, loop: Loop, poses: dict[str, Array]) -> None:
-        """Add the joint of a loop; ``poses`` are those of the links where all positions are zero.
-
-        SDF has one pose for both ends of a joint, where all positions are zero: a loop that is open there is refused.
-        """
+        """Add the joint of a loop, which must be closed where positions are zero and the links have these ``poses``."""
         if loop.kind not in _JOINTS:
             raise refused_loop(loop, _JOINTS, self.source, "SDF")
         frames = {frame.name: (frame.link, frame.pose) for frame in self.mechanism.frames}

@@ -230,10 +230,7 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of the parts that ``capsule_parts`` makes of them.
-
-    Parts that somebody has changed since, so that they are no capsule any more, stay what they are.
-    """
+    """Return visuals or shapes with capsules in place of unchanged parts that ``capsule_parts`` made."""
     found, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])

@@ -148,12 +148,6 @@ class _Writer:
         add_element(element, "child", link=child)
         if kind != "floating":
             add_element(element, "axis", xyz="0 0 1" if kind == "planar" else joint.axis)
-        self._limits(element, joint, kind)
-        self._dynamics(element, joint)
-        if joint.follows:
-            add_element(element, "mimic", joint=joint.coordinate, multiplier=joint.ratio, offset=joint.offset)
-
-    def _limits(self, element: ET.Element, joint: Joint, kind: str) -> None:
         limits = {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
         if kind in ("revolute", "prismatic"):
             limits = {"lower": float(np.ravel(joint.lower)[0]), "upper": float(np.ravel(joint.upper)[0])} | limits
@@ -162,6 +156,9 @@ class _Writer:
         if kind in ("revolute", "prismatic") or np.isfinite(list(limits.values())).any():
             clipped = {key: np.clip(value, -_NO_LIMIT, _NO_LIMIT) for key, value in limits.items()}
             add_element(element, "limit", **clipped)
+        self._dynamics(element, joint)
+        if joint.follows:
+            add_element(element, "mimic", joint=joint.coordinate, multiplier=joint.ratio, offset=joint.offset)
 
     def _dynamics(self, element: ET.Element, joint: Joint) -> None:
         viscous, coulomb, spring = self.omissions.passive(joint, with_motor=False)

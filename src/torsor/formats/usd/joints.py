@@ -187,10 +187,7 @@ def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
 
 
 def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: float) -> dict[str, Any]:
-    """Return the largest force of a drive and, if Torsor wrote it for them, the spring and the viscous friction.
-
-    The gains of any other drive are a controller, not a part of the mechanism.
-    """
+    """Return the largest force of a drive, and spring and friction that Torsor wrote; other gains are a controller."""
     api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
     if not joint.prim.HasAPI(api, drive):
         return {}
@@ -213,12 +210,22 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
 
 
 def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:
-    """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset."""
+    """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset.
+
+    Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
+    """
     prim, data = joint.prim, own_data(joint.prim)
-    found = _mimicked(prim, axis)
-    if found is None:
-        return {}
-    targets, ratio, offset = found
+    targets, ratio, offset = prim.GetRelationship("newton:mimicJoint").GetTargets(), 1.0, 0.0
+    if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
+        offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
+    else:
+        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX takes any of these
+        found = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
+        key = next((key for key in keys if found[key]), "")
+        if not key:
+            return {}
+        targets, ratio = found[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
+        offset = -number_of(prim.GetAttribute(f"{key}:offset"))
     leader = scene.stage.GetPrimAtPath(targets[0])
     if not leader or leader == prim or len(targets) > 1:
         why = "which are several" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
@@ -229,23 +236,6 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
         return {}
     name = scene.name(leader, "joint")
     return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset * unit)}
-
-
-def _mimicked(prim: Any, axis: str) -> tuple[list[Any], float, float] | None:
-    """Return the paths of the joints that a joint mimics, ratio, and offset in units of the stage, or None.
-
-    Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
-    """
-    targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
-    if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
-        offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
-        return targets, ratio, offset
-    for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
-        targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
-        if targets:
-            gearing, shift = (prim.GetAttribute(f"physxMimicJoint:{key}:{each}") for each in ("gearing", "offset"))
-            return targets, -number_of(gearing, 1.0), -number_of(shift)
-    return None
 
 
 _TURNS = {"rotX", "rotY", "rotZ"}

@@ -162,7 +162,11 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         return None
     scale = scale * scene.units.length
     if kind == "Mesh":
-        if not own_data(part).get("mesh") and not _has_faces(scene, part):
+        try:
+            faces = own_data(part).get("mesh") or len(triangles_of(part, scene.where(part))[0].faces)
+        except ModelError:
+            faces = None
+        if not faces:
             scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
@@ -189,18 +193,8 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
     return None
 
 
-def _has_faces(scene: Scene, part: Any) -> bool:
-    try:
-        return len(triangles_of(part, scene.where(part))[0].faces) > 0
-    except ModelError:
-        return False
-
-
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return scale, name, path and folders of a mesh: of the file that Torsor named, or of the surface in the stage.
-
-    The surface counts where there is no such file, or where it is not in a folder that may be read.
-    """
+    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the surface here."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
@@ -299,10 +293,7 @@ class _Reader:
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same two bodies as one chain, as Newton means them: the first has the others.
-
-        The chain goes from the first end of the first joint to its second; others may have their ends exchanged.
-        """
+        """Take joints between the same bodies as one chain from the first end of the first, as Newton does."""
         stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (each for each in self.joints if not each.excluded):
             stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])

@@ -46,10 +46,7 @@ class Units(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a prim is in the stage: its rigid ``pose`` (4 x 4, in m), and its ``scale`` (3,) along its own axes.
-
-    The scale of a mirrored surface is negative along z.
-    """
+    """Where a prim is: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, negative along z if mirrored."""
 
     pose: Array
     scale: Array
@@ -163,10 +160,7 @@ EARTH = 9.81  # m/s^2, where a scene gives none
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read: the package ``pxr``, the stage, its units, the name of its file for messages.
-
-    ``folders`` are those that its meshes may lie in.
-    """
+    """A stage that is being read, its units, the name of its file for messages, ``folders`` that meshes may lie in."""
 
     pxr: Any
     stage: Any

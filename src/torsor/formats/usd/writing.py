@@ -303,10 +303,9 @@ class _Writer:
         if parent in self.paths:
             joint.CreateBody0Rel().SetTargets([self.paths[parent]])
         joint.CreateBody1Rel().SetTargets([self.paths[child]])
-        joint.CreateLocalPos0Attr(gf.Vec3f(*before[:3, 3].tolist()))
-        joint.CreateLocalRot0Attr(self.parts.quaternion(before[:3, :3], gf.Quatf))
-        joint.CreateLocalPos1Attr(gf.Vec3f(*after[:3, 3].tolist()))
-        joint.CreateLocalRot1Attr(self.parts.quaternion(after[:3, :3], gf.Quatf))
+        for side, T in enumerate((before, after)):
+            getattr(joint, f"CreateLocalPos{side}Attr")(gf.Vec3f(*T[:3, 3].tolist()))
+            getattr(joint, f"CreateLocalRot{side}Attr")(self.parts.quaternion(T[:3, :3], gf.Quatf))
 
     def _joint(self, joint: Joint) -> None:
         if joint.type == "free" and joint.parent == self.mechanism.base.name:
@@ -317,7 +316,8 @@ class _Writer:
         kinds = {"prismatic": "Prismatic", "spherical": "Spherical", "free": ""}
         prim = self._prim("joints", joint.name, f"Physics{kinds.get(joint.type, 'Revolute')}Joint")
         self.prims[joint.name] = prim
-        along, frame = _axis(joint)
+        axes = [k for k in range(3) if joint.nv != 1 or np.array_equal(joint.axis, np.eye(3)[k])]
+        along, frame = ("XYZ"[axes[0]], np.eye(3)) if axes else ("Z", axis_frame(joint.axis))
         after = make_pose(frame, joint.point)
         self._frames(prim, joint.parent, joint.child, joint.placement @ after, after)
         self.parts.own(prim, placement=joint.placement, axis=joint.axis, point=joint.point)
@@ -414,11 +414,3 @@ class _Writer:
             for key in ("min", "max"):
                 prim.GetAttribute(f"physics:{key}Distance").Set(loop.length)
             self.parts.own(prim, length=loop.length)
-
-
-def _axis(joint: Joint) -> tuple[str, Array]:
-    """Return the axis of a joint as USD names it, and the rotation of a frame of the child that has it."""
-    for k, name in enumerate("XYZ"):
-        if np.array_equal(joint.axis, np.eye(3)[k]) or joint.nv != 1:
-            return name, np.eye(3)
-    return "Z", axis_frame(joint.axis)

@@ -110,10 +110,7 @@ def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, w
 
 
 class _Trial:
-    """Trial functions of a beam: mass and stiffness matrices, values and slopes at the tip.
-
-    ``clamped`` is 2 for bending, whose energy is in the second derivative, and 1 for torsion.
-    """
+    """Trial functions of a beam, ``clamped`` 2 (bending) or 1 (torsion): M, K, values and slopes at the tip."""
 
     def __init__(
         self, clamped: int, count: int, length: float, density: float, stiffness: float, own: tuple[float, float]
@@ -179,13 +176,6 @@ class _Field:
         self.theta = slope
         self.kappa = [each.deriv() for each in slope]
 
-    def displacement(self, s: Array) -> Array:
-        """Return the displacement (N, 3)."""
-        found = np.zeros((len(s), 3))
-        if self.axis:
-            found[:, self.axis] = self.shape(s)
-        return found
-
 
 def _cross(a: list[Legendre], b: list[Legendre]) -> list[Legendre]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -215,7 +205,10 @@ def _modes(
     s, w = np.append((nodes + 1) * length / 2, length), np.append(weights / 2, 0.0)
     n, masses = len(fields), whole[0] * w
     masses[-1] = tip[0]
-    shapes = np.stack([each.displacement(s) for each in fields], axis=-1)
+    shapes = np.zeros((len(s), 3, n))
+    for k, mode in enumerate(fields):
+        if mode.axis:
+            shapes[:, mode.axis, k] = mode.shape(s)
     rotations = np.array([[theta(s) for theta in each.theta] for each in fields]).transpose(2, 1, 0)
     second, tip_second = np.zeros((len(s), 3, n, n)), np.zeros((3, n, n))
     for k in range(n):
