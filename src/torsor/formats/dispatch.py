@@ -163,8 +163,7 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
             nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
         except (SyntaxError, ValueError):
             nodes = []  # the package has its own words for it
-        names = [getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes]
-        for name in names:
+        for name in (getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes):
             if name.startswith("__") or name in _LEADING_OUT:
                 allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
                 raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)

@@ -32,7 +32,7 @@ from torsor.spatial import from_rpy, to_rpy
 # Copies of meshes that cannot be read where they are, beside a description that is written.
 #
 # Other programs do not read surfaces in stages of USD, and some kinds of files: their copies are .obj files. Torsor
-# reads no meshes outside of the folder of a description (see ``meshes.mesh_folders``): their copies are the same files.
+# reads no meshes outside of the folder of a description (see ``own_folders``): their copies are the same files.
 
 _LONGEST = 40  # characters of a name that the names of copies and of their folder keep
 _COPIED = (*SUFFIXES, ".msh")

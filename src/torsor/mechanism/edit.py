@@ -191,10 +191,10 @@ def with_motor(
         found = f"it has a motor on {old_motor.carrier!r}, which the new one replaces, with its friction"
         fix = f"remove it first: robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
         warn(found, where=where, fix=fix)
-    own, reflected = float(np.sum(robot.joint(joint).rotor_inertia)), motor.ratio**2 * motor.inertia
-    if own and abs(reflected - own) > SAME_INERTIA * own:
-        found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
-        fix = f"give inertia={own / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
+    before, reflected = float(np.sum(robot.joint(joint).rotor_inertia)), motor.ratio**2 * motor.inertia
+    if before and abs(reflected - before) > SAME_INERTIA * before:
+        found = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        fix = f"give inertia={before / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
         warn(found, where=where, fix=fix)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
 

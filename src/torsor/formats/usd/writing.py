@@ -1,6 +1,6 @@
 """Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
 
-The attributes of the schema are of single precision; the exact numbers are beside them (``usd_stage``). Friction, rotor
+The attributes of the schema are of single precision; the exact numbers are beside them (``stage``). Friction, rotor
 inertia, velocity limits and followers are attributes of PhysX, which have no place in UsdPhysics.
 """
 
