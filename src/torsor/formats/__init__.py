@@ -8,7 +8,7 @@
 | ``meshes/`` | mesh files, and triangles of simple shapes |
 | ``search_path`` | where ``package://`` and ``model://`` lead |
 | ``dh``, ``screws`` | Denavit-Hartenberg tables and screw axes, which are given in Python |
-| ``xml``, ``decimals`` | parsing XML safely; XML elements of numbers; decimal numbers in text |
+| ``xml`` | parsing XML safely; XML elements of numbers |
 | ``writing``, ``joint_decomposition`` | for writers: files, copies of meshes, joints as several simpler ones |
 
 To add a format ``abc``:

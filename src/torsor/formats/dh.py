@@ -161,9 +161,8 @@ class _Table:
     def is_active(self, index: int) -> bool:
         active = self.rows[index].active
         if not np.isscalar(active) or active not in (0, 1):
-            raise ModelError(
-                argument="active", value=active, where=self.where(index), allowed="True or False (Khalil's mu: 1 or 0)"
-            )
+            allowed = "True or False (Khalil's mu: 1 or 0)"
+            raise ModelError(argument="active", value=active, where=self.where(index), allowed=allowed)
         return bool(active)
 
     def cut(self, index: int, parent: int, before: Array, after: Array) -> None:
@@ -186,8 +185,8 @@ class _Table:
 
     def mechanism(self, gravity: ArrayLike, base: str) -> Mechanism:
         check_floats(len(self.joints), base, self.name)
-        links, loops, active = list(self.links.values()), self.loops, self.active
-        return build(self.name, links, self.joints, self.frames, gravity, base=base, loops=loops, active=active)
+        parts = list(self.links.values()), self.joints, self.frames
+        return build(self.name, *parts, gravity, base=base, loops=self.loops, active=self.active)
 
 
 def check_floats(count: int, base: str, where: str) -> None:

@@ -5,7 +5,7 @@ import importlib
 import re
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
@@ -57,9 +57,8 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
     except ImportError:
         raise missing("robots by name need robot_descriptions", "robots", where=name, instead="give a file") from None
     if not re.fullmatch(r"[a-zA-Z]\w*", short):
-        raise ModelError(
-            f"no description {short!r}", value=short, where=name, allowed="a name such as panda_description"
-        )
+        allowed = "a name such as panda_description"
+        raise ModelError(f"no description {short!r}", value=short, where=name, allowed=allowed)
     try:
         with redirect_stdout(sys.stderr):  # the package tells there what it downloads
             module = importlib.import_module(f"robot_descriptions.{short}")
@@ -112,15 +111,16 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         allowed = "{name: text, number, True or False}"
         raise ModelError(f"of xacro {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed)
     parse_xml(path)  # refuses document types and entities, and names the line of what is no XML
-    given = _Arguments(
-        (key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in arguments.items()
-    )
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
+    given = _Arguments(texts)
     with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):
         try:
             document = xacro.process_file(str(path), mappings=given, verbosity=0)
             content = document.documentElement.toxml(encoding="utf-8")
         except Exception as error:  # expressions raise errors of any kind
-            own = _own(error)
+            own: BaseException | None = error
+            while own is not None and not isinstance(own, ModelError):  # the package wraps ours in others of its kind
+                own = getattr(own, "exc", None) or own.__context__
             text = " ".join(str(error).split())[:300] or type(error).__name__
             raise own or ModelError(f"xacro refuses it: {text}", where=path.name) from None
     unknown = sorted(arguments.keys() - given.asked)
@@ -133,7 +133,7 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
 class _Arguments(dict[str, str]):
     """The arguments that are given, and with defaults; ``asked`` are the names that the file asks for."""
 
-    def __init__(self, given: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, given: Mapping[str, str]) -> None:
         super().__init__(given)
         self.asked = set[str]()
 
@@ -144,13 +144,6 @@ class _Arguments(dict[str, str]):
     def __getitem__(self, name: str) -> str:
         self.asked.add(name)
         return super().__getitem__(name)
-
-
-def _own(error: BaseException | None) -> ModelError | None:
-    """Return our own error, which the package wraps in others of its kind, if there is one."""
-    while error is not None and not isinstance(error, ModelError):
-        error = getattr(error, "exc", None) or error.__context__
-    return error
 
 
 @contextmanager
@@ -166,7 +159,14 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
     before = xacro.safe_eval, substitution_args._eval, substitution_args._eval_find
 
     def safe_eval(expression: str, symbols: Any, local: Any = None) -> Any:
-        _check(expression)
+        try:
+            nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
+        except (SyntaxError, ValueError):
+            nodes = []  # the package has its own words for it
+        for name in (getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes):
+            if name.startswith("__") or name in _LEADING_OUT:
+                allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
+                raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)
         return before[0](expression, symbols, local)
 
     def no_eval(expression: str, context: Any) -> str:
@@ -180,23 +180,12 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = before
 
 
-def _check(expression: str) -> None:
-    """Raise ModelError for an expression with a name that leads out of the fence, wherever it is."""
-    try:
-        nodes = ast.walk(ast.parse(expression.strip(), mode="eval"))
-    except (SyntaxError, ValueError):
-        return  # the package has its own words for it
-    for node in nodes:
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name.startswith("__") or name in _LEADING_OUT:
-            allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"
-            raise ModelError(f"the expression {expression[:80]!r} uses {name!r}", allowed=allowed)
-
-
 KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF beside it), "
     ".usda, .usd, .usdc, .usdz, .osim"
 )
+_READERS = {".toml": read_toml, ".yaml": read_closures, ".yml": read_closures, ".osim": read_skeleton}
+_READERS |= dict.fromkeys(USD_SUFFIXES, read_usd)
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
 _XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
 _WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
@@ -225,13 +214,6 @@ def read(
     formats, because many published files have such an inertia. So it is with limits, visuals, tags and transmissions of
     URDF, and with text of XML files, that cannot be read. Angles within ``snap`` (rad) of multiples of pi/12, which
     files write with few digits, become exact.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "block.urdf").write_text('<robot name="block"><link name="ground"/></robot>')
-        ...     read(folder + "/block.urdf").base.name
-        'ground'
     """
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
@@ -264,14 +246,9 @@ def _read(
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
         raise ModelError("of xacro", argument="arguments", where=path.name, allowed="a .xacro file")
-    if suffix == ".toml":
-        return read_toml(path, base, True if strict is None else strict, snap)
-    if suffix in (".yaml", ".yml"):
-        return read_closures(path, base, bool(strict), snap)
-    if suffix in USD_SUFFIXES:
-        return read_usd(named, base, bool(strict), snap)
-    if suffix == ".osim":
-        return read_skeleton(path, base, bool(strict), snap)
+    if suffix in _READERS:
+        own = suffix == ".toml" if strict is None else strict
+        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, own, snap)
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(f"unknown kind of file {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
@@ -286,16 +263,7 @@ def _read(
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix of the file.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.mechanism import Link, build
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write(build("block", [Link("ground", mass=2.5)], []), folder + "/block.urdf")
-        ...     Path(folder, "block.urdf").read_text().count("<link ")
-        1
-    """
+    """Write a mechanism as TOML, URDF, SDF, MJCF (.xml, .mjcf) or USD (.usda, .usd, .usdc), by the suffix."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in _WRITERS:

@@ -17,6 +17,7 @@ from torsor.formats.writing import Omissions
 from torsor.mechanism import Coupling, Joint, Link, Mechanism
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.curves import Cam
+from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose
 
@@ -47,15 +48,11 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
         leader, follower = pair
         factors = _factors(coupling)
         k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
-        joints = [
-            replace(each, coordinate=leader, ratio=each.ratio * k, offset=each.ratio * c + each.offset)
-            if each.coordinate == follower
-            else each
-            for each in joints
-        ]
-        couplings = [_substituted(each, follower, leader, k, c) for each in couplings if isinstance(each, Coupling)] + [
-            each for each in couplings if not isinstance(each, Coupling)
-        ]
+        for i, each in enumerate(joints):
+            if each.coordinate == follower:
+                offset = each.ratio * c + each.offset
+                joints[i] = replace(each, coordinate=leader, ratio=each.ratio * k, offset=offset)
+        couplings = [_substituted(each, follower, leader, k, c) for each in couplings]
     return replace(mechanism, joints=tuple(joints), loops=(), active=())
 
 
@@ -76,10 +73,10 @@ def _pair(coupling: Coupling, joints: list[Joint], active: tuple[str, ...]) -> t
     return None
 
 
-def _substituted(coupling: Coupling, follower: str, leader: str, k: float, c: float) -> Coupling:
-    """Return a coupling with q(follower) replaced by k q(leader) + c."""
-    if follower not in coupling.coefficients or not coupling.is_linear:
-        return coupling  # a polynomial is refused when its turn comes
+def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: float) -> Closure:
+    """Return a coupling with q(follower) replaced by k q(leader) + c; loops and polynomials are refused later."""
+    if not isinstance(coupling, Coupling) or follower not in coupling.coefficients or not coupling.is_linear:
+        return coupling
     coefficients = _factors(coupling)
     factor = coefficients.pop(follower)
     total = coefficients.pop(leader, 0.0) + factor * k

@@ -66,13 +66,11 @@ def _axis(screw: Array, where: str) -> tuple[str, Array, Array, float]:
         return "prismatic", v, np.zeros(3), 0.0
     if abs(norm_w - 1) > 1e-6:
         found = f"{shortened(screw.round(6))} has |omega| = {norm_w:.6g}"
-        raise ModelError(
-            found, argument="screw axis", where=where, allowed="1, or 0 with |v| = 1", fix="divide it by its length"
-        )
+        allowed, fix = "1, or 0 with |v| = 1", "divide it by its length"
+        raise ModelError(found, argument="screw axis", where=where, allowed=allowed, fix=fix)
     pitch = float(w @ v)
-    if abs(pitch) <= 1e-12 * max(1.0, float(norm_v)):
-        return "revolute", w, np.cross(w, v), 0.0
-    return "helical", w, np.cross(w, v), pitch
+    turns = abs(pitch) <= 1e-12 * max(1.0, float(norm_v))
+    return ("revolute", w, np.cross(w, v), 0.0) if turns else ("helical", w, np.cross(w, v), pitch)
 
 
 def _link(name: str, G: Array, where: str, strict: bool) -> Link:

@@ -49,28 +49,23 @@ class Finder:
     def find(self, name: str) -> Path | None:
         """Return the path of a file or folder, or None if it is not found."""
         if name not in self._files:
-            self._files[name] = self._search(name)
+            scheme = next((each for each in SCHEMES if name.startswith(each)), None)
+            folder: Path | None = self.path.parent
+            inside = name.removeprefix("file://")
+            try:
+                if scheme is not None:
+                    package, _, inside = name.removeprefix(scheme).partition("/")
+                    folder = self.package(package)
+                found = None if folder is None else folder / inside
+                self._files[name] = found if found is not None and split_prim(found)[0].exists() else None
+            except (OSError, ValueError):  # no file can have such a name
+                self._files[name] = None
         return self._files[name]
 
     def file(self, name: str) -> str | None:
         """Return the path of a file, or of a mesh in a stage of USD, or None if it is not found."""
         path = self.find(name)
         return str(path) if path is not None and split_prim(path)[0].is_file() else None
-
-    def _search(self, name: str) -> Path | None:
-        try:
-            scheme = next((each for each in SCHEMES if name.startswith(each)), None)
-            if scheme is None:
-                candidate = self.path.parent / name.removeprefix("file://")
-            else:
-                package, _, inside = name.removeprefix(scheme).partition("/")
-                folder = self.package(package)
-                if folder is None:
-                    return None
-                candidate = folder / inside
-            return candidate if split_prim(candidate)[0].exists() else None
-        except (OSError, ValueError):  # no file can have such a name
-            return None
 
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.

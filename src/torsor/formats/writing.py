@@ -5,7 +5,7 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,16 +24,15 @@ from torsor.formats.meshes.mesh_files import (
     read_mesh,
     split_prim,
 )
-from torsor.formats.meshes.mesh_files import MAX_MESH_BYTES as LARGEST_MATERIALS
 from torsor.formats.meshes.triangles import Triangles
 from torsor.formats.search_path import SCHEMES, Finder
-from torsor.mechanism import Joint, Mechanism, Shape, Visual, Wheel
+from torsor.mechanism import Joint, Link, Loop, Mechanism, Shape, Visual, Wheel
 from torsor.spatial import from_rpy, to_rpy
 
 # Copies of meshes that cannot be read where they are, beside a description that is written.
 #
 # Other programs do not read surfaces in stages of USD, and some kinds of files: their copies are .obj files. Torsor
-# reads no meshes outside of the folder of a description (see ``meshes.mesh_folders``): their copies are the same files.
+# reads no meshes outside of the folder of a description (see ``own_folders``): their copies are the same files.
 
 _LONGEST = 40  # characters of a name that the names of copies and of their folder keep
 _COPIED = (*SUFFIXES, ".msh")
@@ -47,10 +46,7 @@ def copies_folder(path: Path) -> Path:
 
 
 class MeshCopies:
-    """The copies of one description: in the folder ``NAME_meshes`` beside it, named by their content.
-
-    Hence a copy never replaces another mesh, whatever robots are saved to the same folder, and whatever they name it.
-    """
+    """The copies of a description in ``NAME_meshes`` beside it, named by content: none replaces another mesh."""
 
     def __init__(self, path: Path):
         self.folder, self.readable = copies_folder(path), [Path(each).resolve() for each in own_folders(path)]
@@ -137,7 +133,7 @@ def _materials(file: Path, content: bytes) -> list[Path]:
         try:
             each = (file.parent / name).resolve()
             beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()
-            found += [each] if beside and each.stat().st_size <= LARGEST_MATERIALS else []
+            found += [each] if beside and each.stat().st_size <= MAX_MESH_BYTES else []
         except (OSError, ValueError):  # no file can have such a name
             continue
     return found
@@ -187,10 +183,7 @@ class MeshNames:
         return relative_file(self.path, mesh.path)
 
     def file(self, mesh: Visual | Shape) -> str:
-        """Return the name of a file with the mesh that is read from the folder of the description.
-
-        Surfaces in stages of USD and files outside of that folder become copies, or are noted.
-        """
+        """Return the name of a mesh file, or of its copy where it cannot be read from the folder of the description."""
         if mesh.path and split_prim(Path(mesh.path))[1]:
             try:
                 copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
@@ -208,13 +201,18 @@ class MeshNames:
         file = Path(mesh.path or "")
         near = self.copies.near(file, mesh.folders)
         if near is None:
-            what = (
-                "meshes that are not copied, since the robot may not read them (TORSOR_MESHES allows a folder) or they"
-            )
-            self.omissions.note(f"{what} are no meshes", mesh.mesh or "")
+            why = "since the robot may not read them (TORSOR_MESHES allows a folder) or they are no meshes"
+            self.omissions.note(f"meshes that are not copied, {why}", mesh.mesh or "")
         elif file.name in self.copies.textured:
             self.omissions.note("textures of meshes outside of its folder, which are copied without them", file.name)
         return near or file
+
+
+def left_out_error(found: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
+    """Return the error, or the warning unless ``strict``, of what a file has and mechanisms do not, with its names."""
+    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in found.items())
+    omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
+    return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 
 
 class Omissions:
@@ -227,6 +225,24 @@ class Omissions:
         """Record, if the condition holds, that a part has something that is not written."""
         if condition and name not in self.found[what]:
             self.found[what].append(name)
+
+    def passive(self, joint: Joint, with_motor: bool = True) -> tuple[float, float, dict[str, float]]:
+        """Return viscous and Coulomb friction of a joint, and stiffness and rest of its spring; note what is lost.
+
+        The damping of the spring is a part of the viscous friction; ``with_motor`` adds the friction of the motor.
+        """
+        viscous, coulomb = (self.common(joint, key) for key in ("viscous", "coulomb"))
+        smooth, motor, spring = joint.smooth if coulomb else 0.0, joint.motor, joint.spring
+        if motor is not None and with_motor:
+            viscous, coulomb = viscous + motor.viscous, coulomb + motor.coulomb
+            smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
+        self.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
+        if spring is None:
+            return viscous, coulomb, {}
+        law = isinstance(spring.stiffness, str)
+        self.note("nonlinear stiffness", joint.name, law)
+        linear = {} if law else {"stiffness": float(spring.stiffness), "rest": spring.rest}
+        return viscous + spring.damping, coulomb, linear
 
     def common(self, joint: Joint, key: str) -> float:
         """Return the number that all velocities of a joint have; no limit or 0, and a note, if they differ."""
@@ -248,6 +264,25 @@ class Omissions:
         lines = [f"{what} ({listing(names, most=4)})" for what, names in self.found.items()]
         if lines:
             warn(f"{format} cannot express {'; '.join(lines)}", where=source)
+
+
+def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
+    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
+    for joint in mechanism.elastic:
+        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
+        raise ModelError(found, value=joint.name, where=source, fix=fix)
+
+
+def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
+    """Return the error of a loop of a kind that a format does not have."""
+    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
+    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+
+
+def moments_of(link: Link) -> dict[str, float]:
+    """Return the six numbers of the inertia of a link, by their names in URDF and SDF."""
+    inertia = (link.inertia + link.inertia.T) / 2
+    return {f"i{'xyz'[i]}{'xyz'[j]}": float(inertia[i, j]) for i in range(3) for j in range(i, 3)}
 
 
 def short_rpy(R: Array) -> Array:

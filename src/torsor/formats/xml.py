@@ -9,6 +9,9 @@ from xml.parsers import expat
 
 import numpy as np
 
+from torsor.base.arrays import Array
+from torsor.base.checks import LARGEST
+from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
@@ -23,10 +26,42 @@ MAX_ELEMENTS = 500_000  # published robots have less than a tenth; a million tak
 
 
 class Element(ET.Element):
-    """An XML element with the line of the file where it begins; ``flaw`` says why the file is no XML, if it is none."""
+    """An XML element with its file and the line where it begins; ``flaw`` is the error of a file that is no XML."""
 
+    source: str = ""
     line: int = 0
     flaw: "ModelError | None" = None
+
+
+def where_is(element: Any, owner: str = "") -> str:
+    """Return file, line and owner of an element, for messages."""
+    return f"{element.source}: line {element.line}" + (f": {owner}" if owner else "")
+
+
+def text_of(element: Any, tag: str) -> str:
+    """Return the text of a child, without blanks around it; empty where there is none."""
+    return (element.findtext(tag) or "").strip()
+
+
+def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
+    """Return whether a child is true; ``default`` where there is none."""
+    text = text_of(element, tag).lower()
+    if text and text not in FLAGS:
+        where = where_is(element.find(tag), owner)
+        raise ModelError(f"<{tag}> is {text[:80]!r}", where=where, allowed="true, false, 1, 0")
+    return FLAGS.get(text, default)
+
+
+def numbers_in(text: str, count: int, found: str, where: str, most: float = LARGEST) -> Array:
+    """Return the numbers (count,) in a text, none larger than ``most`` in size; ``found`` is the text in a message."""
+    try:
+        values = np.array([number_in(word) for word in text.split()])
+    except ValueError:
+        values = np.zeros(0)
+    if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
+        allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
+        raise ModelError(found, value=text, where=where, allowed=allowed)
+    return values
 
 
 def parse_xml(path: Path, strict: bool = False) -> Element:
@@ -73,7 +108,7 @@ def parse_xml_text(content: bytes, source: str) -> Element:
         if count > MAX_ELEMENTS:
             raise ModelError("too many elements", where=source, allowed=f"{MAX_ELEMENTS} or fewer")
         made = Element(tag, attributes)
-        made.line = parser.CurrentLineNumber
+        made.source, made.line = source, parser.CurrentLineNumber
         return made
 
     builder = ET.TreeBuilder(element_factory=element)
@@ -102,10 +137,7 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield what a file that is not quite XML may be meant as, each repair after those before it, and what was found.
-
-    Lines keep their numbers: a comment becomes as many empty lines.
-    """
+    """Yield what a file that is nearly XML may mean, repair after repair, and what was found; lines keep numbers."""
     found = []
     bare = content.lstrip(b" \t\r\n")
     if bare != content and bare.startswith(b"<?xml"):

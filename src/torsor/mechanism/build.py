@@ -4,7 +4,7 @@ import heapq
 import math
 import re
 import reprlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -34,20 +34,14 @@ def snapped_parts(
     links: Iterable[Link], joints: Iterable[Joint], frames: Iterable[Frame], within: float
 ) -> tuple[list[Link], list[Joint], list[Frame]]:
     """Return the parts with angles within ``within`` (rad) of multiples of pi/12 replaced by these."""
-    return (
-        [replace(link, inertia=_inertia(link.inertia, within)) for link in links],
-        [_joint(joint, within) for joint in joints],
-        [replace(frame, pose=_pose(frame.pose, within)) for frame in frames],
-    )
-
-
-def _joint(joint: Joint, within: float) -> Joint:
-    motor = joint.motor
-    if motor is not None:
-        motor = replace(motor, axis=_direction(motor.axis, within))
-    offset = _angle(joint.offset, within) if joint.kind.turns == (True,) else joint.offset
-    placement, axis = _pose(joint.placement, within), _direction(joint.axis, within)
-    return replace(joint, placement=placement, axis=axis, offset=offset, motor=motor)
+    exact = list[Joint]()
+    for joint in joints:
+        motor = joint.motor and replace(joint.motor, axis=_direction(joint.motor.axis, within))
+        offset = _angle(joint.offset, within) if joint.kind.turns == (True,) else joint.offset
+        placement, axis = _pose(joint.placement, within), _direction(joint.axis, within)
+        exact.append(replace(joint, placement=placement, axis=axis, offset=offset, motor=motor))
+    bodies = [replace(link, inertia=_inertia(link.inertia, within)) for link in links]
+    return bodies, exact, [replace(frame, pose=_pose(frame.pose, within)) for frame in frames]
 
 
 def _angle(angle: float, within: float) -> float:
@@ -56,31 +50,25 @@ def _angle(angle: float, within: float) -> float:
 
 
 def _pose(T: Array, within: float) -> Array:
-    return make_pose(_rotation(T[:3, :3], within), T[:3, 3])
-
-
-def _rotation(R: Array, within: float) -> Array:
-    """Return a rotation with those of its roll, pitch and yaw that are nearly multiples of pi/12 made exact."""
+    """Return a pose with those of its roll, pitch and yaw that are nearly multiples of pi/12 made exact."""
+    R = T[:3, :3]
     given = to_rpy(R)
     roll, pitch, yaw = (_angle(angle, within) for angle in given)
     if abs(abs(pitch) - math.pi / 2) < 1e-12:  # gimbal lock: only the difference, or the sum, of roll and yaw matters
         roll, yaw = _angle(float(given[0] - math.copysign(1.0, pitch) * given[2]), within), 0.0
     exact = from_rpy([roll, pitch, yaw])
-    return exact if np.abs(exact - R).max() <= 4 * within else R
+    return make_pose(exact if np.abs(exact - R).max() <= 4 * within else R, T[:3, 3])
 
 
 def _direction(axis: Array, within: float) -> Array:
     """Return a unit vector with components near zero made zero, and an angle in a plane of two axes made exact."""
-    kept = np.flatnonzero(np.abs(axis) > within)
-    exact = np.zeros(3)
+    kept, exact = np.flatnonzero(np.abs(axis) > within), np.zeros(3)
     if len(kept) == 1:
         exact[kept] = np.sign(axis[kept])
-        return exact
-    if len(kept) == 2:
+    elif len(kept) == 2:
         angle = _angle(math.atan2(axis[kept[1]], axis[kept[0]]), within)
         exact[kept] = math.cos(angle), math.sin(angle)
-        return exact
-    return axis
+    return exact if len(kept) in (1, 2) else axis
 
 
 def _inertia(inertia: Array, within: float) -> Array:
@@ -236,15 +224,15 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
         for follower in reversed(chain.values()):
             ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
             known[follower.name] = leader, ratio, offset
-    return [_resolve(joint, *known[joint.name]) for joint in joints]
-
-
-def _resolve(joint: Joint, leader: Joint, ratio: float, offset: float) -> Joint:
-    if leader is joint:
-        return joint
-    if leader.is_fixed:  # a follower of a fixed joint does not move either
-        return fixed_at(joint, np.array([offset]))
-    return replace(joint, coordinate=leader.name, ratio=ratio, offset=offset)
+    resolved = []
+    for joint in joints:
+        leader, ratio, offset = known[joint.name]
+        if leader is not joint and leader.is_fixed:  # a follower of a fixed joint does not move either
+            joint = fixed_at(joint, np.array([offset]))
+        elif leader is not joint:
+            joint = replace(joint, coordinate=leader.name, ratio=ratio, offset=offset)
+        resolved.append(joint)
+    return resolved
 
 
 def fixed_at(joint: Joint, position: np.ndarray) -> Joint:
@@ -279,36 +267,28 @@ def _merge(
             carrier[joint.child] = joint.child, np.eye(4)
             members[joint.child] = [joint.child]
             moving.append(replace(joint, parent=owner, placement=placement))
-    moving = [_with_merged_carrier(joint, carrier, where) for joint in moving]
+    for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
+        motor = joint.motor
+        if motor is not None and motor.carrier not in carrier:
+            found = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
+            raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
+        if motor is not None and carrier[motor.carrier][0] != motor.carrier:
+            owner, pose = carrier[motor.carrier]
+            moving[k] = replace(joint, motor=replace(motor, carrier=owner, axis=pose[:3, :3] @ motor.axis))
     named = [Frame(link, *carrier[link]) for link in links if carrier[link][0] != link]
     for frame in frames:
         if frame.link not in carrier:
             raise ModelError(f"frame {frame.name!r} is on the missing link {frame.link!r}", where=where)
         owner, pose = carrier[frame.link]
         named.append(Frame(frame.name, owner, pose @ frame.pose if owner != frame.link else frame.pose))
-    taken = {link for link in links if carrier[link][0] == link}
-    for frame in named:
-        if frame.name in taken:
-            found = f"frame {frame.name!r} has the name of another link or frame"
-            raise ModelError(found, value=frame.name, where=where)
-        taken.add(frame.name)
+    names = Counter([link for link in links if carrier[link][0] == link] + [frame.name for frame in named])
+    double = next((frame.name for frame in named if names[frame.name] > 1), None)
+    if double is not None:
+        raise ModelError(f"frame {double!r} has the name of another link or frame", value=double, where=where)
     merged = {owner: _merge_group(owner, [links[m] for m in group], carrier) for owner, group in members.items()}
     title, bodies = re.sub(r"\s+", " ", name).strip() or "robot", tuple(merged[joint.child] for joint in moving)
     # Gravity is checked and converted there.
     return Mechanism(title, merged[root], bodies, tuple(moving), tuple(named), gravity)  # type: ignore[arg-type]
-
-
-def _with_merged_carrier(joint: Joint, carrier: dict[str, tuple[str, np.ndarray]], where: str) -> Joint:
-    """Return the joint with its motor, if it has one, on the link that its carrier was merged into."""
-    if joint.motor is None:
-        return joint
-    if joint.motor.carrier not in carrier:
-        found = f"the motor of joint {joint.name!r} is on {joint.motor.carrier!r}, which does not exist"
-        raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
-    owner, pose = carrier[joint.motor.carrier]
-    if owner == joint.motor.carrier:
-        return joint
-    return replace(joint, motor=replace(joint.motor, carrier=owner, axis=pose[:3, :3] @ joint.motor.axis))
 
 
 def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np.ndarray]]) -> Link:
@@ -316,26 +296,21 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
     visuals = tuple(replace(each, pose=carrier[link.name][1] @ each.pose) for link in group for each in link.visuals)
-    shapes = [shape for link in group for shape in _merged_shapes(link, owner, carrier[link.name][1])]
+    shapes = list[Shape]()  # they remember the link that is a frame from now on
+    for link in group:
+        pose, old = carrier[link.name][1], link.shapes
+        moved = (replace(each, pose=pose @ each.pose, link=each.link or link.name) for each in old)
+        shapes += old if link.name == owner else moved
     # Each link was checked by itself, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
     return Link(owner, mass, com, inertia, visuals, strict, group[0].source, tuple(shapes))
-
-
-def _merged_shapes(link: Link, owner: str, pose: np.ndarray) -> Iterable[Shape]:
-    """Return the shapes of a link in the axes of its owner; they remember the link that is a frame from now on."""
-    if link.name == owner:
-        return link.shapes
-    return (replace(shape, pose=pose @ shape.pose, link=shape.link or link.name) for shape in link.shapes)
 
 
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     """Warn of moving links at the tips without inertia: the mass matrix, and so forward dynamics, is singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
     if len(moving) > 1 and all(_is_massless(*each) for each in moving):
-        found = (
-            "no moving link has mass or inertia: all inertial and gravity forces are 0, forward dynamics is singular"
-        )
+        found = "no moving link has mass or inertia: inertial and gravity forces are 0, forward dynamics is singular"
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
         warn(found, where=where, fix=fix)
         return

@@ -19,7 +19,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import LARGEST, frozen_array, real_array
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Flexible
-from torsor.mechanism.joints import JointKind
+from torsor.mechanism.joints import KINDS, JointKind
 from torsor.spatial import Matrix, Vector, about_z, matrix, stack
 from torsor.spatial.vectors import is_symbolic
 
@@ -69,12 +69,7 @@ class Curve:
 
     @property
     def line(self) -> tuple[float, float] | None:
-        """The slope and the value at 0 if the function is a straight line, else None.
-
-        Example:
-            >>> Curve((0.0, -1.0, 0.5)).line
-            (-1.0, 0.5)
-        """
+        """The slope and the value at 0 if the function is a straight line, else None."""
         if self.powers or any(self.polynomial[:-2]):
             return None
         return (0.0, 0.0, *self.polynomial)[-2], (0.0, *self.polynomial)[-1]
@@ -133,7 +128,7 @@ def _third(x: Array, y: Array) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Guided(JointKind):
-    """A motion along or about z by ``outer`` (``inner`` (q))."""
+    """A turn about z or a slide along it by ``outer`` (``inner`` (q))."""
 
     inner: Curve = IDENTITY
     outer: Curve = IDENTITY
@@ -145,6 +140,10 @@ class _Guided(JointKind):
         x, slope, bend = outer(u)
         return x, slope * first, bend * first * first + slope * second
 
+    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
+        x = self._motion(q)[0]
+        return (about_z(x), np.zeros(3)) if self.turns[0] else (np.eye(3), stack(0.0, 0.0, x))
+
     def subspace(self, q: Vector, pitch: float) -> Matrix:
         return self._column(self._motion(q)[1])
 
@@ -153,27 +152,10 @@ class _Guided(JointKind):
 
     def _column(self, slope: Any) -> Matrix:
         """Return the motion subspace (6 x 1) of a slope."""
-        raise NotImplementedError
+        return matrix([[slope] if row == (2 if self.turns[0] else 5) else [0] for row in range(6)])
 
-
-class _GuidedTurn(_Guided):
-    _invisible = (3, 3), (2, 3), (2, 2)  # as for a revolute joint
-
-    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
-        return about_z(self._motion(q)[0]), np.zeros(3)
-
-    def _column(self, slope: Any) -> Matrix:
-        return matrix([[0], [0], [slope], [0], [0], [0]])
-
-
-class _GuidedSlide(_Guided):
-    _invisible = (0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)  # as for a prismatic joint
-
-    def transform(self, q: Vector, pitch: float) -> tuple[Matrix, Vector]:
-        return np.eye(3), stack(0.0, 0.0, self._motion(q)[0])
-
-    def _column(self, slope: Any) -> Matrix:
-        return matrix([[0], [0], [0], [0], [0], [slope]])
+    def invisible(self, P: Array) -> Array:
+        return KINDS["revolute" if self.turns[0] else "prismatic"].invisible(P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +207,7 @@ class Cam(Flexible):
         """A turn about the z axis of the joint, or a slide along it."""
         inner = _curve(self.inner_polynomial, self.inner_powers)
         outer = _curve(self.polynomial, self.powers)
-        made = _GuidedTurn if self.turns[0] else _GuidedSlide
-        return made("flexible", ("",), self.turns, inner=inner, outer=outer)
-
-    @property
-    def stiffness_matrix(self) -> Array:
-        """Zero: a cam is rigid."""
-        return np.zeros((1, 1))
-
-    @property
-    def damping_matrix(self) -> Array:
-        """Zero: a cam is rigid."""
-        return np.zeros((1, 1))
+        return _Guided("flexible", ("",), self.turns, inner=inner, outer=outer)
 
 
 def _curve(polynomial: Any, powers: Any) -> Curve:

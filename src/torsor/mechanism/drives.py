@@ -230,10 +230,7 @@ class Motor(Part):
 
 
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
-    """Return forces (n x 1) of drives within -limit and limit (n,), where inf stands for none; NaN stays NaN.
-
-    The minimum and maximum of CasADi, as those of C, would turn NaN into a full force.
-    """
+    """Return forces (n x 1) within -limit and limit (n,), inf for none; NaN stays NaN, unlike with CasADi's minimum."""
     found = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):
         if np.isfinite(most):

@@ -83,8 +83,14 @@ class MotorBody:
         """Return the robot with the body on the carrier of its motor, whose axes are those of ``place``."""
         if not self.mass:
             return robot
-        at, inertia = place.pose @ self.pose, self._inertia(motor)
-        if self.moments is None or (self.moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
+        # By default the rotor is a disc, the rest a point.
+        moments = motor.inertia * np.array([0.5, 0.5, 1.0]) if self.moments is None else self.moments
+        at, inertia = place.pose @ self.pose, np.diag(moments) if moments.ndim == 1 else moments
+        if self.moments is None or (moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
+            if abs(moments[0] - moments[1]) > ROUNDING * max(moments[:2]):
+                found = f"the moments {shortened(moments)} about two axes across the spin axis differ"
+                fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
+                raise ModelError(found, where=self.where, allowed="equal ones where place is a point", fix=fix)
             at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
         axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
@@ -94,19 +100,6 @@ class MotorBody:
             fix = "give the moments of stator and rotor together"
             raise ModelError(found, where=self.where, allowed="moments of at least the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
-
-    def _inertia(self, motor: Motor) -> Array:
-        """Return the inertia (3 x 3) about the centre of mass; by default the rotor is a disc, the rest a point."""
-        if self.moments is None:
-            return motor.inertia * np.diag([0.5, 0.5, 1.0])
-        if self.moments.ndim == 2:
-            return self.moments
-        x, y, _ = self.moments
-        if not self.has_axis and abs(x - y) > ROUNDING * max(x, y):
-            found = f"the moments {shortened(self.moments)} about two axes across the spin axis differ"
-            fix = "give place as a pose (4 x 4) with these axes, its z the spin axis; or moments as 3 x 3"
-            raise ModelError(found, where=self.where, allowed="equal ones where place is a point", fix=fix)
-        return np.diag(self.moments)
 
 
 PARALLEL = 1e-12  # of the cosine of the angle between two axes: rounding
@@ -148,16 +141,10 @@ def with_friction(
 
 
 def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
-    """Return the robot with friction at all joints that have velocities of their own.
-
-    A number for all leaves out free joints: a floating base has no bearing.
-    """
-    count = sum(joint.nv for joint in robot.joints if not joint.follows)
-    split = {
-        name: positive_vector(value, count, f"{robot.name}: with_friction", name, or_zero=True)
-        for name, value in changes.items()
-        if name != "smooth"
-    }
+    """Return the robot with friction at all joints; a number for all leaves out free ones, which have no bearing."""
+    count, where = sum(joint.nv for joint in robot.joints if not joint.follows), f"{robot.name}: with_friction"
+    given = {name: value for name, value in changes.items() if name != "smooth"}
+    split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in given.items()}
     joints, start = [], 0
     for joint in robot.joints:
         if not joint.follows:
@@ -259,22 +246,17 @@ def with_motor(
         raise ModelError(found, where=where, allowed="mass of the first motor of a joint", fix=fix)
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
-    _warn_of_replaced(robot, robot.joint(joint), motor)
+    old_motor, where = robot.joint(joint).motor, f"{robot.name}: joint {joint!r}"
+    if old_motor is not None:
+        found = f"it has a motor on {old_motor.carrier!r}, which the new one replaces, with its friction"
+        fix = f"remove it first: robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
+        warn(found, where=where, fix=fix)
+    before, reflected = float(np.sum(robot.joint(joint).rotor_inertia)), motor.ratio**2 * motor.inertia
+    if before and abs(reflected - before) > SAME_INERTIA * before:
+        found = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        fix = f"give inertia={before / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
+        warn(found, where=where, fix=fix)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
-
-
-def _warn_of_replaced(robot: Mechanism, joint: Joint, motor: Motor) -> None:
-    """Warn if a motor takes the place of another motor, or of a rotor inertia with another number."""
-    where = f"{robot.name}: joint {joint.name!r}"
-    if joint.motor is not None:
-        found = f"it has a motor on {joint.motor.carrier!r}, which the new one replaces, with its friction"
-        fix = f"remove it first: robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
-        warn(found, where=where, fix=fix)
-    own, reflected = float(np.sum(joint.rotor_inertia)), motor.ratio**2 * motor.inertia
-    if own and abs(reflected - own) > SAME_INERTIA * own:
-        found = f"the motor replaces its rotor_inertia {own:.6g} by inertia * ratio^2 = {reflected:.6g}"
-        fix = f"give inertia={own / motor.ratio**2:.6g} to keep it, or describe the joint without rotor_inertia"
-        warn(found, where=where, fix=fix)
 
 
 def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.float64]:
@@ -286,26 +268,17 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     start = robot.joints.index(joint)
     direction = joint.axis  # in the child's axes, and the same before the joint's own rotation
     rising, falling = lineage(robot, start), lineage(robot, carrier)
-    for k in [link for link in rising if link not in falling]:
-        each = robot.joints[k]
-        _check_still(robot, joint, each, direction, carrier, moves=k != start and carrier >= 0)
-        direction = each.placement[:3, :3] @ direction
-    for k in reversed([link for link in falling if link not in rising]):
-        each = robot.joints[k]
-        direction = each.placement[:3, :3].T @ direction
-        _check_still(robot, joint, each, direction, carrier, moves=True)
+    up = [link for link in rising if link not in falling]
+    for k in [*up, *reversed([link for link in falling if link not in rising])]:
+        each, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
+        before = direction if k in up else each.placement[:3, :3].T @ direction
+        along = abs(abs(float(before @ each.axis)) - 1.0) <= PARALLEL and each.type not in ("free", "spherical")
+        if moves and not along and each.type not in ("prismatic", "fixed"):
+            found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {each.name!r}"
+            fix = "give axis=, the spin axis of the rotor in the carrier's axes"
+            raise ModelError(found, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
+        direction = each.placement[:3, :3] @ before if k in up else before
     return direction
-
-
-def _check_still(
-    robot: Mechanism, driven: Joint, between: Joint, direction: NDArray[np.float64], carrier: int, moves: bool
-) -> None:
-    """Raise ModelError if a joint between a driven joint and the carrier of its motor turns the driven joint's axis."""
-    along = abs(abs(float(direction @ between.axis)) - 1.0) <= PARALLEL and between.type not in ("free", "spherical")
-    if moves and not along and between.type not in ("prismatic", "fixed"):
-        found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {between.name!r}"
-        fix = "give axis=, the spin axis of the rotor in the carrier's axes"
-        raise ModelError(found, where=f"{robot.name}: motor of {driven.name!r}", fix=fix)
 
 
 def without_motor(robot: M, joint: str) -> M:

@@ -56,10 +56,7 @@ def with_loop(
 
 
 def _check_hinges(robot: Mechanism, loop: Loop) -> None:
-    """Raise ModelError where two or more parallel hinges are around a revolute loop, and the z axes of its ends differ.
-
-    Such a loop is not the hinge that was meant: it welds its ends to each other.
-    """
+    """Raise ModelError where a revolute loop beside parallel hinges has z axes that differ: it would weld its ends."""
     # Hinges that are parallel in one position are so in all. Here all joints are at rest.
     ends, turns = [robot.place(end) for end in (loop.a, loop.b)], [np.eye(3)]
     for parent, joint in zip(robot.parents, robot.joints, strict=True):

@@ -7,7 +7,7 @@ costs: the stiffness. ``Modes`` are assumed modes (floating frame of reference):
 
 with mode shapes Phi and second-order displacements Gamma: a beam that bends does not become longer, so that its
 points move back towards the clamped end. The mass of the link is integrated over its nodes once, in ``dynamics``.
-``mechanism.rods`` has the other kind, rods by strain modes.
+The other kind are rods by strain modes, ``RodSection``.
 """
 
 from dataclasses import dataclass, field, fields
@@ -46,13 +46,13 @@ class Flexible(Part):
 
     @property
     def stiffness_matrix(self) -> Array:
-        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2."""
-        raise NotImplementedError
+        """The symmetric matrix K (n x n) of the elastic energy eta^T K eta / 2: zero where nothing bends."""
+        return np.zeros((self.kind.nv, self.kind.nv))
 
     @property
     def damping_matrix(self) -> Array:
         """The symmetric matrix D (n x n) of the damping forces D eta'."""
-        raise NotImplementedError
+        return np.zeros((self.kind.nv, self.kind.nv))
 
 
 def numbers_like(x: Vector, values: Array) -> Matrix:
@@ -189,7 +189,7 @@ class _Turn(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class TipTurn(Flexible):
-    """The rotation of the tip of a link with modes: ``first`` (3, n) and ``second`` (3, n, n), in joint axes."""
+    """The rotation of the tip of a link with modes: ``first`` (3, n), ``second`` (3, n, n); the modes are stiff."""
 
     first: Array
     second: Array
@@ -207,16 +207,6 @@ class TipTurn(Flexible):
         if self.first[:2].any() or self.second.any():
             return _Turn(*kind, first=self.first, second=self.second)
         return _Hinge(*kind, slopes=self.first[2])
-
-    @property
-    def stiffness_matrix(self) -> Array:
-        """Zero: the stiffness is that of the modes."""
-        return np.zeros((len(self.turns), len(self.turns)))
-
-    @property
-    def damping_matrix(self) -> Array:
-        """Zero: the damping is that of the modes."""
-        return np.zeros((len(self.turns), len(self.turns)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,9 +317,8 @@ class Modes(Flexible):
         """Return the rotation of the tip, and its axis (3,) if there is only one, else the z axis."""
         first, second, z = self.rotations[-1], np.asarray(self.tip_second), np.array([0.0, 0.0, 1.0])
         largest = first[:, np.argmax(np.linalg.norm(first, axis=0))]
-        size = float(np.linalg.norm(largest)) * np.sign(
-            largest[np.argmax(np.abs(largest))]
-        )  # x, y, z rather than -x ...
+        sign = np.sign(largest[np.argmax(np.abs(largest))])  # x, y, z rather than -x ...
+        size = float(np.linalg.norm(largest)) * sign
         axis = largest / size if size else z
         if second.any() or np.abs(np.cross(axis, first.T)).max() > 1e-12 * np.abs(first).max():
             axis = z

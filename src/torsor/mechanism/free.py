@@ -171,9 +171,8 @@ def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
     drives = ("",) if owner.nv == 1 else tuple(map(str, range(owner.nv)))
     stiffness: dict[str, tuple[str, ...]] = {} if _stiffness(owner) is None else {"stiffness": ("",)}
     poses = {name: names for name, names in _JOINT.items() if name != "point" or owner.type != "free"}
-    if owner.flexible is not None:  # its modes belong to the place where it is clamped
-        poses = {}
-    return poses | dict.fromkeys(_DRIVES, drives) | stiffness
+    placed = poses if owner.flexible is None else {}  # modes belong to the place where they are clamped
+    return placed | dict.fromkeys(_DRIVES, drives) | stiffness
 
 
 def _components(

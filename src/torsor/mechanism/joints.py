@@ -13,21 +13,9 @@ import casadi as ca
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.spatial import (
-    Matrix,
-    Vector,
-    about_z,
-    axis_frame,
-    cross,
-    from_quaternion,
-    inverse_left_jacobian,
-    left_jacobian,
-    log_rotation,
-    matrix,
-    quaternion_exp,
-    quaternion_product,
-    stack,
-)
+from torsor.spatial import Matrix, Vector, about_z, axis_frame, cross, from_quaternion, matrix, stack
+from torsor.spatial.exponentials import inverse_left_jacobian, left_jacobian
+from torsor.spatial.rotations import log_rotation, quaternion_exp, quaternion_product
 
 
 @dataclass(frozen=True)

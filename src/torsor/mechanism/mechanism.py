@@ -1,7 +1,7 @@
 """The mechanism: a base, moving links with their joints, frames, loops and gravity. Frozen."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -42,17 +42,6 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
 
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
-
-
-def overview(title: str, facts: Mapping[str, str], joints: Sequence[Joint], links: Sequence[Link]) -> Summary:
-    """Return the table of joints and the links that they move; a column that says nothing is left out."""
-    rows = []
-    for joint, link in zip(joints, links, strict=True):
-        name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
-        limits = _range(joint), _effort(joint)
-        rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
-    kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]
-    return Summary(title, facts, [HEAD[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
 
 def _range(joint: Joint) -> str:
@@ -103,10 +92,7 @@ class Postures(Mapping[str, Array]):
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
-    """Return postures with finite numbers, without positions that do not exist; raise ModelError for other input.
-
-    ``names`` are those of all positions, of ``joints`` and of motors.
-    """
+    """Return postures of finite numbers, without positions that are not among ``names``; other input is an error."""
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
@@ -197,10 +183,16 @@ class Mechanism(Part):
     def _check_loops(self) -> None:
         """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
         check_unique((loop.name for loop in self.loops), "loops", self.name)
+        positions = set(self.position_names)
+        both = [name for name in self.coordinate_names if name in positions]
         for loop in self.loops:
             if isinstance(loop, Coupling):
-                for name in loop.coefficients:
-                    self._check_coordinate(name, f"coupling {loop.name!r}")
+                for name in (name for name in loop.coefficients if name not in both):
+                    found = f"names {name!r}, which is no coordinate with one position"
+                    fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
+                    raise ModelError(
+                        found, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
+                    )
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
                 for end in ends_of(self, loop):
@@ -216,13 +208,6 @@ class Mechanism(Part):
         if len(set(self.active)) < len(self.active):
             given, allowed = self.active, "each coordinate once"
             raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
-
-    def _check_coordinate(self, name: str, what: str) -> None:
-        if name not in self.coordinate_names or name not in self.position_names:
-            both = [each for each in self.coordinate_names if each in self.position_names]
-            found = f"names {name!r}, which is no coordinate with one position"
-            allowed = listing(map(repr, both), like=repr(name))
-            raise ModelError(found, value=name, argument=what, where=self.name, allowed=allowed)
 
     def _check_names(self) -> None:
         """Raise ModelError for names that are not unique and for followers whose leader does not exist."""
@@ -251,7 +236,14 @@ class Mechanism(Part):
         facts |= {"loops": listing(loop.name for loop in self.loops)} if self.loops else {}
         facts |= {"active": listing(self.active)} if self.active else {}
         facts |= {"frames": listing(frame.name for frame in self.frames)} if self.frames else {}
-        return overview(repr(self).strip("<>"), facts, self.joints, self.links)
+        rows = []
+        for joint, link in zip(self.joints, self.links, strict=True):
+            name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
+            limits = _range(joint), _effort(joint)
+            rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
+        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # a column that says nothing is left out
+        title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
+        return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])
 
     @cached_property
     def parents(self) -> tuple[int, ...]:

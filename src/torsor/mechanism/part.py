@@ -7,13 +7,7 @@ import numpy as np
 
 
 class Part:
-    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails on arrays, this one compares them.
-
-    Example:
-        >>> from torsor.mechanism import Link
-        >>> Link("arm", 1.0) == Link("arm", 1.0), Link("arm", 1.0) == Link("arm", 2.0)
-        (True, False)
-    """
+    """Base of a frozen dataclass with ``eq=False``: the generated ``==`` fails on arrays, this one compares them."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):

@@ -106,6 +106,11 @@ def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
 Solid = tuple[float, Array, Array]
 
 
+def symmetric(numbers: ArrayLike) -> Array:
+    """Return the matrix (3 x 3) of xx, yy, zz, xy, xz, yz."""
+    return np.asarray(numbers, dtype=float)[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]]
+
+
 def primitive_solid(kind: str, size: Array) -> Solid:
     """Return volume, centre and inertia about it of a primitive ``Shape`` of unit density, in its axes."""
     if kind == "box":
@@ -230,6 +235,16 @@ class Link(Part):
     def body(self) -> tuple[float, Array, Array]:
         """(mass, centre of mass, inertia about it): the arguments of the functions of ``spatial``."""
         return self.mass, self.com, self.inertia
+
+
+def link_of(
+    name: str, body: Solid, visuals: tuple[Visual, ...], shapes: tuple[Shape, ...], strict: bool, source: str
+) -> Link:
+    """Return a link of a file; unless reading is strict, an inertia that no rigid body can have is a warning."""
+    link = Link(name, *body, visuals, strict, source, shapes)
+    if link.defect and not strict:
+        refuse_or_warn(link.defect, strict=False)
+    return link
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,15 +30,14 @@ def read_vtp(path: Path) -> Triangles:
     pieces = root.findall("PolyData/Piece")
     if root.tag != "VTKFile" or not pieces:
         raise ValueError("no polygons of VTK (PolyData)")
-    return joined([_piece(piece) for piece in pieces])
-
-
-def _piece(piece: ET.Element) -> Triangles:
-    if _numbers(piece, "Strips", "connectivity").size:
-        raise ValueError("strips of triangles; save it with polygons")
-    points = _numbers(piece, "Points").reshape(-1, 3)
-    corners, ends = (_numbers(piece, "Polys", name).astype(np.int64) for name in ("connectivity", "offsets"))
-    return Triangles(points, fans(corners, np.diff(ends, prepend=0), len(points)))
+    surfaces = []
+    for piece in pieces:
+        if _numbers(piece, "Strips", "connectivity").size:
+            raise ValueError("strips of triangles; save it with polygons")
+        points = _numbers(piece, "Points").reshape(-1, 3)
+        corners, ends = (_numbers(piece, "Polys", name).astype(np.int64) for name in ("connectivity", "offsets"))
+        surfaces.append(Triangles(points, fans(corners, np.diff(ends, prepend=0), len(points))))
+    return joined(surfaces)
 
 
 def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[np.float64]:
@@ -57,10 +55,7 @@ _LEAST = 4  # vertices: MuJoCo refuses fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file: vertices with nine digits, which give every number of single precision again.
-
-    A surface of one triangle gets a fourth vertex, its first once more.
-    """
+    """Return the bytes of an .obj file with nine digits, for single precision; one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_LEAST - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -73,6 +68,13 @@ Color = tuple[float, float, float, float]
 MAX_MATERIAL_BYTES = 2**20  # bytes of a file of materials
 LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, until there are few enough colours
 FEW = 24  # colours of a surface: each is drawn by itself
+
+
+class Painted(NamedTuple):
+    """A surface and its colour (red, green, blue, opacity, 0 to 1); None where the file has none."""
+
+    surface: Triangles
+    color: Color | None
 
 
 class Materials:
@@ -102,11 +104,8 @@ def plain_materials(text: str) -> str:
             own = found.setdefault(" ".join(rest), {})
         elif key in ("Kd", "d"):
             own[key] = rest
-    return "\n".join(
-        f"newmtl {name}\nKd {' '.join(own['Kd'][:3] + own.get('d', ['1'])[:1])}"
-        for name, own in found.items()
-        if "Kd" in own
-    )
+    painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in found.items() if "Kd" in own}
+    return "\n".join(f"newmtl {name}\nKd {' '.join(color)}" for name, color in painted.items())
 
 
 def without_textures(data: bytes) -> bytes:
@@ -115,51 +114,38 @@ def without_textures(data: bytes) -> bytes:
     header = json.loads(data[20 : 20 + length])
     for name in ("images", "textures", "samplers"):
         header.pop(name, None)
-    header["materials"] = [
-        {
-            "pbrMetallicRoughness": {
-                "baseColorFactor": each.get("pbrMetallicRoughness", {}).get("baseColorFactor", [1, 1, 1, 1])
-            }
-        }
-        for each in header.get("materials", [])
-    ]
+    key, looks = "baseColorFactor", "pbrMetallicRoughness"
+    colors = [each.get(looks, {}).get(key, [1, 1, 1, 1]) for each in header.get("materials", [])]
+    header["materials"] = [{looks: {key: color}} for color in colors]
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 4)
     chunks = len(text).to_bytes(4, "little") + data[16:20] + text + data[20 + length :]
     return data[:8] + (12 + len(chunks)).to_bytes(4, "little") + chunks
 
 
-def painted(mesh: Any, vertices: Array, faces: NDArray[np.int64]) -> list[tuple[Triangles, Color | None]]:
-    """Return the surface of a mesh of trimesh in parts of one colour each; None where it has none."""
-    colors = _face_colors(mesh, len(faces))
-    if colors is None:
-        return [(Triangles(vertices, faces), _material_color(mesh))]
-    return by_color(Triangles(vertices, faces), colors)
+def painted(surface: Triangles, look: Any) -> list[Painted]:
+    """Return a surface with the ``visual`` of a mesh of trimesh in parts of one colour each; None where it has none."""
+    if getattr(look, "kind", None) in ("vertex", "face"):
+        colors = np.asarray(look.face_colors, dtype=float) / 255
+        if colors.shape == (len(surface.faces), 4):
+            return by_color(surface, colors)
+    return [Painted(surface, _material_color(look))]
 
 
-def by_color(surface: Triangles, colors: Array) -> list[tuple[Triangles, Color | None]]:
+def by_color(surface: Triangles, colors: Array) -> list[Painted]:
     """Return a surface, whose faces have ``colors`` (m, 4), in parts of one colour each."""
     shades, own = _few(colors)
-    found = list[tuple[Triangles, Color | None]]()
+    found = []
     for number, shade in enumerate(shades):
         used, indices = np.unique(surface.faces[own == number], return_inverse=True)
         red, green, blue, opacity = shade.tolist()
-        found.append((Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
+        found.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
     return found
 
 
-def _face_colors(mesh: Any, count: int) -> Array | None:
-    """Return the colours (m, 4) of faces, 0 to 1, if vertices or faces have some."""
-    kind = getattr(mesh.visual, "kind", None)
-    if kind not in ("vertex", "face"):
-        return None
-    colors = np.asarray(mesh.visual.face_colors, dtype=float) / 255
-    return colors if colors.shape == (count, 4) else None
-
-
-def _material_color(mesh: Any) -> Color | None:
+def _material_color(look: Any) -> Color | None:
     """Return the colour of the material, if the file says one."""
-    material = getattr(mesh.visual, "material", None)
+    material = getattr(look, "material", None)
     if material is None or getattr(material, "name", None) == "default":
         return None
     given = getattr(material, "baseColorFactor", None)
@@ -211,16 +197,11 @@ def is_package(folder: Path) -> bool:
         return False
 
 
-def allowed_folders() -> list[Path]:
-    """Return the folders that the user allows for all robots: those of ``SEARCHED`` and of TORSOR_MESHES."""
-    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
-    return [Path(each) for names in listed for each in names if each]
-
-
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
     """Return whether a file is in one of the folders, or in one that the user allows; links are followed first."""
-    real = path.resolve()
-    return any(real.is_relative_to(folder.resolve()) for folder in (*map(Path, folders), *allowed_folders()))
+    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
+    allowed, real = (each for names in listed for each in names if each), path.resolve()
+    return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
 
 
 # Files of USD: stages, opened from files beside them alone, and the surfaces in them.
@@ -238,9 +219,8 @@ def import_usd(where: str) -> Any:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        raise missing(
-            "USD is read and written by the package usd-core, which is not installed", "usd", where=where
-        ) from None
+        found = "USD is read and written by the package usd-core, which is not installed"
+        raise missing(found, "usd", where=where) from None
     return pxr
 
 
@@ -311,7 +291,7 @@ def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str],
             _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
 
 
-def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[tuple[Triangles, Color | None]]:
+def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
     """Return the surface of a prim of the type Mesh by colour, in the units and the axes of the prim.
 
     The colours are those of its faces; a mesh of one colour has None here, as its visual knows it. ``folders`` are
@@ -323,10 +303,16 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[t
     found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
     if not found or found.GetTypeName() != "Mesh":
         raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh")
-    surface, counts = triangles_of(found, where)
-    shades = face_colors(import_usd(where), found, len(counts))
-    if shades is None or not len(surface.faces):
-        return [(surface, None)]
+    (surface, counts), prim_surface = triangles_of(found, where), import_usd(where).UsdGeom.Gprim(found)
+    given = prim_surface.GetDisplayColorPrimvar()
+    colors, opacities = given.ComputeFlattened(), prim_surface.GetDisplayOpacityPrimvar().ComputeFlattened()
+    count, own = len(counts), given.GetInterpolation() == "uniform" and len(surface.faces)
+    if not own or colors is None or len(colors) != count:
+        return [Painted(surface, None)]
+    opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
+    shades = np.column_stack([np.array(colors), opacity]).astype(float)
+    if not np.isfinite(shades).all():
+        return [Painted(surface, None)]
     return by_color(surface, np.repeat(shades, np.maximum(counts - 2, 0), axis=0))
 
 
@@ -350,30 +336,9 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
     return Triangles(points, faces[:, ::-1] if left_handed else faces), counts
 
 
-def face_colors(pxr: Any, prim: Any, count: int) -> Array | None:
-    """Return the colours (count, 4) of the faces of a prim, None without own ones that are finite."""
-    surface = pxr.UsdGeom.Gprim(prim)
-    given = surface.GetDisplayColorPrimvar()
-    if given.GetInterpolation() != "uniform":
-        return None
-    colors, opacities = given.ComputeFlattened(), surface.GetDisplayOpacityPrimvar().ComputeFlattened()
-    if colors is None or len(colors) != count:
-        return None
-    opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
-    found = np.column_stack([np.array(colors), opacity]).astype(float)
-    return found if np.isfinite(found).all() else None
-
-
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
 MAX_MESH_BYTES = 256 * 2**20  # bytes of a mesh file
 MANY = 2_000_000  # triangles of a mesh
-
-
-class Painted(NamedTuple):
-    """A surface and its colour (red, green, blue, opacity, 0 to 1); None where the file has none."""
-
-    surface: Triangles
-    color: tuple[float, float, float, float] | None
 
 
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
@@ -391,7 +356,7 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it beside the description"
         raise ModelError(found, where=f"mesh {real.name!r}", fix=fix)
     if prim:
-        return tuple(Painted(*each) for each in read_surface(real, prim, folders or ()))
+        return tuple(read_surface(real, prim, folders or ()))
     return _read(real, _stamp(real))
 
 
@@ -418,53 +383,38 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
         raise ModelError("no such file", where=where, fix="check the path in the description of the robot")
     if stamp[1] > MAX_MESH_BYTES:
         raise ModelError(f"{stamp[1] / 2**20:.0f} MiB", where=where, allowed=f"{MAX_MESH_BYTES / 2**20:.0f} MiB")
-    if path.suffix.lower() == ".vtp":
-        return (Painted(_polygons(path, where), None),)
+    kind, fix = path.suffix.lower()[1:], "open it in a mesh editor"
     try:
         import trimesh
     except ImportError:
-        raise missing("meshes need trimesh", "view") from None
-    kind = path.suffix.lower()[1:]
+        if kind != "vtp":
+            raise missing("meshes need trimesh", "view") from None
     try:
-        if kind == "dae" and _names_entities(path):  # they can fill the memory, or name other files
-            raise ModelError("it has a document type", where=where, fix="export it again without <!DOCTYPE")
-        with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
-            source = BytesIO(without_textures(file.read())) if kind == "glb" else file
-            others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
-            scene = trimesh.load_scene(source, file_type=kind, **others)
-        meshes = [each for each in scene.dump() if isinstance(each, trimesh.Trimesh) and len(each.faces)]
-        vertices = [np.asarray(each.vertices, dtype=float) for each in meshes]
-        faces = [np.asarray(each.faces, dtype=np.int64) for each in meshes]
-        finite, count = all(np.isfinite(each).all() for each in vertices), sum(map(len, faces))
+        if kind in ("dae", "vtp"):
+            content = path.read_bytes().replace(b"\0", b"")  # the mark is ASCII in all encodings that expat reads
+            if b"<!DOCTYPE" in content or b"<!ENTITY" in content:  # they can fill the memory, or name other files
+                raise ModelError("it has a document type", where=where, fix="export it again without <!DOCTYPE")
+        looks = list[tuple[Triangles, Any]]()
+        if kind == "vtp":
+            fix = "save it in ParaView as .vtp with ASCII numbers, or as .stl"
+            looks.append((read_vtp(path), None))
+        else:
+            with path.open("rb") as file:  # an open file, not a path: trimesh then finds no other file
+                source = BytesIO(without_textures(file.read())) if kind == "glb" else file
+                others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
+                meshes = trimesh.load_scene(source, file_type=kind, **others).dump()
+            for each in (mesh for mesh in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)):
+                vertices, faces = np.asarray(each.vertices, dtype=float), np.asarray(each.faces, dtype=np.int64)
+                looks.append((Triangles(vertices, faces), each.visual))
+        finite = all(np.isfinite(surface.vertices).all() for surface, _ in looks)
+        count = sum(len(surface.faces) for surface, _ in looks)
         right = finite and 0 < count <= MANY
-        found = (
-            [part for parts in zip(meshes, vertices, faces, strict=True) for part in painted(*parts)] if right else []
-        )
+        found = [part for each in looks for part in painted(*each)] if right else []
     except ModelError:
         raise
     except Exception as error:  # the readers of trimesh raise errors of any kind
-        raise ModelError(f"cannot be read: {error}", where=where, fix="open it in a mesh editor") from None
+        raise ModelError(f"cannot be read: {error}", where=where, fix=fix) from None
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"
         raise ModelError(what, where=where, allowed=f"1 to {MANY} triangles with finite corners")
-    return tuple(Painted(*part) for part in found)
-
-
-def _polygons(path: Path, where: str) -> Triangles:
-    """Return the surface of a .vtp file."""
-    fix = "save it in ParaView as .vtp with ASCII numbers, or as .stl"
-    if _names_entities(path):
-        raise ModelError("it has a document type", where=where, fix=fix)
-    try:
-        surface = read_vtp(path)
-    except (ValueError, ParseError) as error:
-        raise ModelError(f"cannot be read: {error}", where=where, fix=fix) from None
-    if not (0 < len(surface.faces) <= MANY and np.isfinite(surface.vertices).all()):
-        raise ModelError(f"{len(surface.faces)} triangles", where=where, allowed=f"1 to {MANY} with finite corners")
-    return surface
-
-
-def _names_entities(path: Path) -> bool:
-    """Return whether an XML file has a document type, in any encoding that expat reads (the mark is ASCII in all)."""
-    content = path.read_bytes().replace(b"\0", b"")
-    return b"<!DOCTYPE" in content or b"<!ENTITY" in content
+    return tuple(found)

@@ -71,10 +71,7 @@ def box(sizes: ArrayLike) -> Triangles:
 
 
 def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
-    """Return the surface that a profile of (radius, z) points (n, 2), from bottom to top, sweeps about the z axis.
-
-    ``around`` is the number of corners of a circle.
-    """
+    """Return the surface that (radius, z) points (n, 2), bottom to top, sweep about z in ``around`` corners."""
     points = np.asarray(profile, dtype=float)
     angles = 2 * np.pi * np.arange(around) / around
     rings = points[:, None, :1] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)

@@ -5,21 +5,20 @@ They are soft in MuJoCo and hold exactly here. The compiled model contains what 
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
+from torsor.formats.writing import refused_loop
 from torsor.formats.xml import add_element
 from torsor.mechanism import Coupling, Frame, Joint, Loop, Mechanism
-from torsor.mechanism.loops import HIGHEST_POWER, Closure
+from torsor.mechanism.loops import HIGHEST_POWER
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
-_CONNECT, _WELD, _JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms
+CONNECT, WELD, JOINT = 0, 1, 2  # numbers of mjtEq; the others are of tendons, flexible bodies and geoms
 _SITE = 6  # of mjtObj
 POWERS = HIGHEST_POWER + 1  # numbers of polycoef
 _LEVER = 0.1  # m between the two points on the axis of a revolute joint
@@ -27,66 +26,35 @@ _LEVER = 0.1  # m between the two points on the axis of a revolute joint
 _CONSTRAINTS = {"weld": ("weld",), "spherical": ("connect",), "revolute": ("connect", "connect")}
 
 
-class Equalities(NamedTuple):
-    """Loops and couplings of a file with their frames, and a mask (neq,) of the constraints that are omitted."""
-
-    frames: list[Frame]
-    loops: list[Closure]
-    unsupported: NDArray[np.bool_]
-
-
-class Names(NamedTuple):
-    """The names of the objects of a model."""
-
-    equalities: list[str]
-    bodies: list[str]
-    joints: list[str]
-    sites: list[str]
-
-
-def read_equalities(model: Any, active: NDArray[np.bool_], names: Names, unused: Callable[[str], str]) -> Equalities:
-    """Return the loops and couplings of the ``active`` equality constraints; ``unused`` makes a frame's name unique."""
-    found = Equalities([], [], np.zeros(model.neq, dtype=bool))
-    for e in np.flatnonzero(active):
-        kind, data = int(model.eq_type[e]), np.array(model.eq_data[e])
-        if kind == _JOINT:
-            found.loops.append(_coupling(model, int(e), data, names))
-        elif kind in (_CONNECT, _WELD):
-            frames, loop = _loop(model, int(e), data, names, unused)
-            found.frames.extend(frames)
-            found.loops.append(loop)
-        else:
-            found.unsupported[e] = True
-    return found
-
-
-def _coupling(model: Any, e: int, data: Array, names: Names) -> Coupling:
+def read_coupling(model: Any, e: int, name: str, joints: list[str]) -> Coupling:
     """Return y - y0 = c0 + c1 (x - x0) + ... + c4 (x - x0)^4 as a coupling; without x, y is locked."""
-    y, x = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
+    y, x, data = int(model.eq_obj1id[e]), int(model.eq_obj2id[e]), np.array(model.eq_data[e])
     y0, powers = float(model.qpos0[model.jnt_qposadr[y]]), [float(data[0])]
     if x >= 0:  # in powers of x, by Horner's rule
         away, powers = [-float(model.qpos0[model.jnt_qposadr[x]]), 1.0], [float(data[POWERS - 1])]
         for c in data[POWERS - 2 :: -1]:
             powers = np.polynomial.polynomial.polyadd(np.polynomial.polynomial.polymul(powers, away), [c]).tolist()
-    coefficients: dict[str, float | list[float]] = {names.joints[y]: 1.0}
+    coefficients: dict[str, float | list[float]] = {joints[y]: 1.0}
     if any(powers[1:]):
-        coefficients[names.joints[x]] = [-c for c in powers[1:]]
-    return Coupling(names.equalities[e], coefficients, powers[0] + y0)
+        coefficients[joints[x]] = [-c for c in powers[1:]]
+    return Coupling(name, coefficients, powers[0] + y0)
 
 
-def _loop(model: Any, e: int, data: Array, names: Names, unused: Callable[[str], str]) -> tuple[list[Frame], Closure]:
+def read_loop(
+    model: Any, e: int, name: str, bodies: list[str], sites: list[str], taken: set[str]
+) -> tuple[list[Frame], Loop]:
     """Return the spherical or weld loop between two sites, or between two bodies with the frames that it needs."""
-    name, ends = names.equalities[e], (int(model.eq_obj1id[e]), int(model.eq_obj2id[e]))
-    rigid = model.eq_type[e] == _WELD and data[10] != 0  # the torque scale: without it a weld is a ball joint
+    ends, data = (int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), np.array(model.eq_data[e])
+    rigid = model.eq_type[e] == WELD and data[10] != 0  # the torque scale: without it a weld is a ball joint
     kind = "weld" if rigid else "spherical"
     if int(getattr(model, "eq_objtype", np.zeros(model.neq))[e]) == _SITE:
-        return [], Loop(name, names.sites[ends[0]], names.sites[ends[1]], kind)
-    if model.eq_type[e] == _WELD:  # the anchor of the second body, in the first body and in the second
+        return [], Loop(name, sites[ends[0]], sites[ends[1]], kind)
+    if model.eq_type[e] == WELD:  # the anchor of the second body, in the first body and in the second
         poses = [make_pose(from_quaternion(np.roll(data[6:10], -1)), data[3:6]), make_pose(p=data[:3])]
     else:
         poses = [make_pose(p=data[:3]), make_pose(p=data[3:6])]
     sides = zip("ab", ends, poses, strict=True)
-    frames = [Frame(unused(f"{name}/{end}"), names.bodies[body], pose) for end, body, pose in sides]
+    frames = [Frame(claim_name(f"{name}/{end}", taken), bodies[body], pose) for end, body, pose in sides]
     return frames, Loop(name, frames[0].name, frames[1].name, kind)
 
 
@@ -99,12 +67,26 @@ def write_equalities(
         return
     equality = add_element(root, "equality")
     places: set[str] = set(mechanism.places)
+    frames = {frame.name: (frame.link, frame.pose) for frame in mechanism.frames}
     names: set[str] = {loop.name for loop in mechanism.loops}
     for loop in mechanism.loops:
         if isinstance(loop, Coupling):
             _write_coupling(equality, loop, source)
         elif isinstance(loop, Loop):
-            _write_loop(equality, loop, bodies, mechanism, places, names, source)
+            if loop.kind not in _CONSTRAINTS:
+                raise refused_loop(loop, _CONSTRAINTS, source, "MJCF")
+            for k, tag in enumerate(_CONSTRAINTS[loop.kind]):
+                ends = []
+                for end, letter in ((loop.a, "a"), (loop.b, "b")):
+                    if end in frames and not k:  # the site of the frame itself
+                        ends.append(end)
+                        continue
+                    link, pose = frames.get(end, (end, make_pose()))
+                    ends.append(claim_name(f"{loop.name}/{letter}{k or ''}", places))
+                    point, quat = pose[:3, 3] + k * _LEVER * pose[:3, 2], np.roll(to_quaternion(pose[:3, :3]), 1)
+                    add_element(bodies[link], "site", name=ends[-1], pos=point, quat=quat)
+                name = claim_name(f"{loop.name}/axis", names) if k else loop.name
+                add_element(equality, tag, name=name, site1=ends[0], site2=ends[1])
     for joint in followers:
         name, polynomial = claim_name(f"{joint.name}/follows", names), [joint.offset, joint.ratio, 0, 0, 0]
         add_element(equality, "joint", name=name, joint1=joint.name, joint2=joint.coordinate, polycoef=polynomial)
@@ -124,32 +106,3 @@ def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> No
     polynomial = [coupling.offset / c, *(-each / c for each in powers)]
     polynomial += [0.0] * (POWERS - len(polynomial))
     add_element(equality, "joint", name=coupling.name, joint1=y, joint2=x, polycoef=polynomial)
-
-
-def _write_loop(
-    equality: ET.Element,
-    loop: Loop,
-    bodies: dict[str, ET.Element],
-    mechanism: Mechanism,
-    places: set[str],
-    names: set[str],
-    source: str,
-) -> None:
-    """Add the constraints of a loop between sites; ``places`` and ``names`` are the names in use."""
-    if loop.kind not in _CONSTRAINTS:
-        found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(_CONSTRAINTS)} in MJCF"
-        raise ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
-    frames = {frame.name: frame for frame in mechanism.frames}
-    for k, tag in enumerate(_CONSTRAINTS[loop.kind]):
-        ends = []
-        for end, letter in ((loop.a, "a"), (loop.b, "b")):
-            if end in frames and not k:  # the site of the frame itself
-                ends.append(end)
-                continue
-            link, pose = (frames[end].link, frames[end].pose) if end in frames else (end, make_pose())
-            site, (x, y, z, w) = claim_name(f"{loop.name}/{letter}{k or ''}", places), to_quaternion(pose[:3, :3])
-            point = pose[:3, 3] + k * _LEVER * pose[:3, 2]
-            add_element(bodies[link], "site", name=site, pos=point, quat=[w, x, y, z])
-            ends.append(site)
-        name = claim_name(f"{loop.name}/axis", names) if k else loop.name
-        add_element(equality, tag, name=name, site1=ends[0], site2=ends[1])

@@ -8,22 +8,23 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
-from torsor.base.errors import ModelError, listing, missing, warn
+from torsor.base.errors import ModelError, missing, warn
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import own_folders
-from torsor.formats.mjcf.equality import Equalities, Names, read_equalities
+from torsor.formats.mjcf.equality import CONNECT, JOINT, WELD, read_coupling, read_loop
 from torsor.formats.mjcf.notes import NAME as NOTE
 from torsor.formats.mjcf.notes import Note, read_note
+from torsor.formats.writing import left_out_error
 from torsor.formats.xml import Element, parse_xml
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Spring, Visual, build
+from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, inverse_pose, make_pose
@@ -40,60 +41,6 @@ def pose_of(position: ArrayLike, wxyz: ArrayLike) -> Array:
     return make_pose(from_quaternion(np.roll(wxyz, -1)), position)
 
 
-class GeomReader:
-    """The geoms of one compiled model; ``unread`` are the files of meshes that MuJoCo did not read, by mesh."""
-
-    def __init__(self, model: Any, path: Path, unread: Mapping[str, str], note: Note):
-        self.model, self.path, self.unread, self.note = model, path, unread, note
-
-    def of_body(self, body: int, name: str) -> tuple[tuple[Visual, ...], tuple[Shape, ...]]:
-        """Return the visuals and the collision shapes of a body, with the meshes that are noted for it."""
-        visuals, shapes = list[Visual](), list[Shape]()
-        for g in np.flatnonzero(self.model.geom_bodyid == body).tolist():
-            self._geom(g, visuals, shapes)
-        visuals += [visual for owner, visual in self.note.visuals if owner == name]
-        shapes += [shape for owner, shape in self.note.shapes if owner == name]
-        return tuple(visuals), tuple(shapes)
-
-    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
-        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
-        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
-        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
-        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
-        collides = any(masks) or g in self._paired
-        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
-        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
-        if shape is None or not (visible or collides):
-            return
-        pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
-        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
-        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
-        if shape == "mesh":
-            found["pose"], found["size"], mesh = self._mesh(int(m.geom_dataid[g]), pose)
-            path = self.path.parent / mesh
-            found |= {"mesh": mesh or None, "path": str(path) if mesh and path.is_file() else None}
-            found["folders"] = own_folders(self.path) if mesh else None
-        found["name"] = m.geom(g).name
-        if visible:
-            uncolored = material < 0 and rgba == _NO_COLOR
-            visuals.append(Visual(**found, color=None if uncolored else rgba))
-        if collides:
-            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
-
-    @cached_property
-    def _paired(self) -> set[int]:
-        """The geoms of <pair>, which collide whatever their masks are."""
-        return {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
-
-    def _mesh(self, mesh: int, pose: Array) -> tuple[Array, tuple[float, ...], str]:
-        """Return the pose, scale and file of a mesh; MuJoCo moved it to its principal axes."""
-        m, start = self.model, int(self.model.mesh_pathadr[mesh])
-        file = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-        file = self.unread.get(m.mesh(mesh).name, file)
-        moved = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh])
-        return pose @ inverse_pose(moved), tuple(m.mesh_scale[mesh].tolist()), file
-
-
 # MuJoCo's compiler without what a mechanism does not need: only meshes that a number follows from are read.
 #
 # Reading meshes takes most of the time and memory of compiling. A mesh is needed where it decides an inertia or the
@@ -108,16 +55,8 @@ _CORNERS = np.vstack([np.diag([1.0, 2.0, 3.0]), -np.diag([1.0, 2.0, 3.0])])
 _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1, 5], [3, 4, 2], [5, 4, 3]])
 
 
-class Compiled(NamedTuple):
-    """The module ``mujoco``, its model of a file, and the files of the meshes that were not read, by mesh."""
-
-    mujoco: Any
-    model: Any
-    files: Mapping[str, str]
-
-
-def compile_mjcf(path: Path) -> Compiled:
-    """Return MuJoCo's model of a file, with an octahedron in place of every mesh that decides no number."""
+def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
+    """Return ``mujoco``, its model with octahedra in place of meshes that decide no number, and their files by mesh."""
     try:
         import mujoco
     except ImportError:
@@ -128,23 +67,20 @@ def compile_mjcf(path: Path) -> Compiled:
         try:
             if not hasattr(mujoco.MjSpec, "from_file") or path.suffix.lower() not in _PARSED:
                 # Old versions have no parser apart from the compiler; that of new ones reads these suffixes alone.
-                return Compiled(mujoco, mujoco.MjModel.from_xml_path(file), {})
+                return mujoco, mujoco.MjModel.from_xml_path(file), {}
             spec = mujoco.MjSpec.from_file(file)
             files = _without_meshes(mujoco, spec)
             _without_textures(mujoco, spec)
-            return Compiled(mujoco, spec.compile(), files)
+            return mujoco, spec.compile(), files
         except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
-            found = f"MuJoCo refuses it: {' '.join(str(error).split())}"
-            raise ModelError(found, where=path.name, fix=_fix(str(error))) from None
-
-
-def _fix(error: str) -> str:
-    """Return the fix of an error of MuJoCo, where it is known."""
-    if "XML Error: Error opening" in error:
-        return "add the file that is included"
-    if "opening file" in error or "opening resource" in error:
-        return "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
-    return ""
+            text, fix = " ".join(str(error).split()), ""
+            if "XML Error: Error opening" in text:
+                fix = "add the file that is included"
+            elif "opening file" in text or "opening resource" in text:
+                fix = (
+                    "add the file, or give the body an <inertial>: a mesh is read only where an inertia follows from it"
+                )
+            raise ModelError(f"MuJoCo refuses it: {text}", where=path.name, fix=fix) from None
 
 
 @contextmanager
@@ -262,14 +198,13 @@ def read_mjcf(
         refuse_or_warn(root.flaw, strict=False, effect="read by MuJoCo's own parser")
     links, joints = reader.parts()
     frames = reader.frames({link.name for link in links})
-    closed = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
-    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(closed)]):
+    ends, loops, unread = reader.equalities({link.name for link in links}, [frame.name for frame in frames])
+    for fault in filter(None, [*(link.defect for link in links if not strict), reader.omissions(unread)]):
         refuse_or_warn(fault, strict)
-    name, active = root.get("model") or path.stem, reader.actuated_joints() if closed.loops else ()
-    places, base = [*frames, *closed.frames], "fixed" if reader.floating else base
-    postures = reader.keyframes()
-    parts = links, joints, places, reader.gravity
-    return build(name, *parts, path.name, base, closed.loops, active, postures, snap, reader.excluded())
+    name, active = root.get("model") or path.stem, reader.actuated_joints() if loops else ()
+    base, postures = "fixed" if reader.floating else base, reader.keyframes()
+    parts = links, joints, [*frames, *ends], reader.gravity
+    return build(name, *parts, path.name, base, loops, active, postures, snap, reader.excluded())
 
 
 def _single(kinds: Array) -> Any:
@@ -277,23 +212,21 @@ def _single(kinds: Array) -> Any:
     return (kinds != _FREE) & (kinds != _BALL)
 
 
-def _moved(joint: Joint, at: Array) -> Joint:
-    """Return a joint whose child has another frame: at the pose ``at`` (4 x 4) in the one before."""
-    if np.array_equal(at, np.eye(4)):
-        return joint
-    axis, point = at[:3, :3].T @ joint.axis, at[:3, :3].T @ (joint.point - at[:3, 3])
-    return replace(joint, placement=joint.placement @ at, axis=axis, point=point)
-
-
 class _Reader:
     """The state of converting one compiled model: its arrays and the names of its parts."""
 
     def __init__(self, path: Path, strict: bool, floating: bool):
         self.path, self.strict, self.floating = path, strict, floating
-        self.mujoco, self.model, unread = compile_mjcf(path)
+        self.mujoco, self.model, self.unread = compile_mjcf(path)
         self.bodies = self._names("body", self.model.nbody)
-        self.note = self._note()
-        self.geoms = GeomReader(self.model, path, unread, self.note)
+        m, texts = self.model, self._names("text", self.model.ntext)
+        self.note = Note()
+        if NOTE in texts:  # what the file says to Torsor alone
+            start, count = (int(numbers[texts.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
+            text = bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace")
+            self.note = read_note(text, path)
+        # The geoms of <pair> collide whatever their masks are.
+        self.paired = {*self.model.pair_geom1.tolist(), *self.model.pair_geom2.tolist()}
         self.base = 0 if floating else self._noted_base(self.note.base)
         self.bodies[0] = self.bodies[self.base]
         self.joints = self._names("joint", self.model.njnt)
@@ -310,14 +243,6 @@ class _Reader:
             raise ModelError(found, where=self.path.name, fix="save it as UTF-8") from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
-
-    def _note(self) -> Note:
-        """Return what the file says to Torsor alone."""
-        m, names = self.model, self._names("text", self.model.ntext)
-        if NOTE not in names:
-            return Note()
-        start, count = (int(numbers[names.index(NOTE)]) for numbers in (m.text_adr, m.text_size))
-        return read_note(bytes(m.text_data)[start : start + count].rstrip(b"\0").decode(errors="replace"), self.path)
 
     def _noted_base(self, name: str) -> int:
         """Return the body that is noted as the base, or 0, the world, if there is none, or more than it."""
@@ -356,12 +281,21 @@ class _Reader:
             limits.append(sum(abs(gear) * np.abs(m.actuator_forcerange[a]).max() for a, gear in gears))
         return float(min(limits))
 
-    def equalities(self, taken: set[str], sites: list[str]) -> Equalities:
-        """Return the equality constraints as loops and couplings; new frames get names that are not ``taken``."""
-        on = (self.model.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
-        names = Names(self._names("equality", self.model.neq), self.bodies, self.joints, sites)
-        taken = taken | set(sites)
-        return read_equalities(self.model, on, names, lambda wanted: claim_name(wanted, taken))
+    def equalities(self, taken: set[str], sites: list[str]) -> tuple[list[Frame], list[Closure], NDArray[np.bool_]]:
+        """Return equality constraints as loops and couplings with frames of new names, and a mask of those left out."""
+        m, names, taken = self.model, self._names("equality", self.model.neq), taken | set(sites)
+        frames, loops, unsupported = list[Frame](), list[Closure](), np.zeros(m.neq, dtype=bool)
+        on = (m.eq_active0 != 0) & (not self._is_disabled("EQUALITY", "CONSTRAINT"))
+        for e in np.flatnonzero(on).tolist():
+            if m.eq_type[e] == JOINT:
+                loops.append(read_coupling(m, e, names[e], self.joints))
+            elif m.eq_type[e] in (CONNECT, WELD):
+                made, loop = read_loop(m, e, names[e], self.bodies, sites, taken)
+                frames += made
+                loops.append(loop)
+            else:
+                unsupported[e] = True
+        return frames, loops, unsupported
 
     def actuated_joints(self) -> list[str]:
         """Return the names of the joints with one degree of freedom that have an actuator, or one on a fixed tendon."""
@@ -384,7 +318,7 @@ class _Reader:
                 found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
         return found
 
-    def omissions(self, closed: Equalities) -> ModelError | None:
+    def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
         """Return the error that names what acts on bodies in MuJoCo but not here, or None."""
         m, nonzero = self.model, self._nonzero
         springs, limits = not self._is_disabled("SPRING", "PASSIVE"), not self._is_disabled("LIMIT", "CONSTRAINT")
@@ -393,7 +327,7 @@ class _Reader:
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
         found = {
-            "equality constraints of tendons, flexible bodies and geoms": ("equality", closed.unsupported),
+            "equality constraints of tendons, flexible bodies and geoms": ("equality", equalities),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
             "springs of free and ball joints": ("joint", nonzero("jnt_stiffness") & springs & ~_single(m.jnt_type)),
@@ -407,19 +341,17 @@ class _Reader:
             "skins": ("skin", np.ones(m.nskin, dtype=bool)),
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
-        lines = [f"{what} ({self._listing(kind, mask)})" for what, (kind, mask) in found.items() if mask.any()]
-        lines += ["fluid forces"] if m.opt.density or m.opt.viscosity else []
-        omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-        return ModelError(f"{omitted} {'; '.join(lines)}", where=self.path.name) if lines else None
+        lines: dict[str, list[str]] = {}
+        for what, (kind, mask) in found.items():
+            if mask.any():
+                lines[what] = [each for each, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+        lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
+        return left_out_error(lines, self.path.name, self.strict) if lines else None
 
     def _nonzero(self, *names: str) -> Any:
         """Return a mask of the rows of these arrays that are not all zero; not every version has all arrays."""
         masks = [np.asarray(getattr(self.model, name)) != 0 for name in names if hasattr(self.model, name)]
         return np.any([mask if mask.ndim == 1 else mask.any(axis=1) for mask in masks], axis=0)
-
-    def _listing(self, kind: str, mask: NDArray[np.bool_]) -> str:
-        """Return the first names of the objects that a mask selects."""
-        return listing([name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named], most=4)
 
     def parts(self) -> tuple[list[Link], list[Joint]]:
         """Return the links and the joints; a floating base has a free joint to the one body welded to the world."""
@@ -440,7 +372,11 @@ class _Reader:
                 wanted, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
                 child, at = (name, np.eye(4)) if j == own[-1] else (claim_name(wanted, link_names), at)
                 links += [Link(child)] if child != name else []
-                joints.append(_moved(self._joint(j, parent, child, rest), at))
+                joint, R = self._joint(j, parent, child, rest), at[:3, :3]
+                if not np.array_equal(at, np.eye(4)):  # the frame of the child is there
+                    axis, point = R.T @ joint.axis, R.T @ (joint.point - at[:3, 3])
+                    joint = replace(joint, placement=joint.placement @ at, axis=axis, point=point)
+                joints.append(joint)
                 parent, rest = child, inverse_pose(at)
             links.append(self._link(body))
         return links, joints
@@ -461,8 +397,41 @@ class _Reader:
         R = from_quaternion(np.roll(m.body_iquat[body], -1))
         inertia = (R * m.body_inertia[body]) @ R.T
         solid = m.body_mass[body], m.body_ipos[body], 0.5 * (inertia + inertia.T)
-        visuals, shapes = self.geoms.of_body(body, self.bodies[body])
-        return Link(self.bodies[body], *solid, visuals, self.strict, self.path.name, shapes)
+        name, visuals, shapes = self.bodies[body], list[Visual](), list[Shape]()
+        for g in np.flatnonzero(m.geom_bodyid == body).tolist():
+            self._geom(g, visuals, shapes)
+        visuals += [visual for owner, visual in self.note.visuals if owner == name]
+        shapes += [shape for owner, shape in self.note.shapes if owner == name]
+        return Link(name, *solid, tuple(visuals), self.strict, self.path.name, tuple(shapes))
+
+    def _geom(self, g: int, visuals: list[Visual], shapes: list[Shape]) -> None:
+        """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
+        m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
+        material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
+        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
+        collides = any(masks) or g in self.paired
+        # What is transparent and touches nothing is a visual all the same: otherwise it would be lost.
+        visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
+        if shape is None or not (visible or collides):
+            return
+        pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
+        sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
+        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        if shape == "mesh":
+            mesh = int(m.geom_dataid[g])
+            start = int(m.mesh_pathadr[mesh])
+            own = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+            file = self.unread.get(m.mesh(mesh).name, own)
+            moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
+            found |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
+            found |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
+            found["folders"] = own_folders(self.path) if file else None
+        found["name"] = m.geom(g).name
+        if visible:
+            uncolored = material < 0 and rgba == _NO_COLOR
+            visuals.append(Visual(**found, color=None if uncolored else rgba))
+        if collides:
+            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
         """Return the pairs of bodies that <exclude> names; its signature has the number of the first body on top."""

@@ -6,9 +6,10 @@ chain of joints with massless links between them is therefore written as the joi
 
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from torsor.formats.meshes.mesh_files import read_painted, split_prim
 from torsor.formats.meshes.triangles import Triangles, joined
 from torsor.formats.mjcf.equality import write_equalities
 from torsor.formats.mjcf.notes import mesh_entry, write_note
-from torsor.formats.writing import MeshNames, Omissions, relative_file, write_file
+from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, relative_file, write_file
 from torsor.formats.xml import add_element, xml_bytes
 from torsor.mechanism import Coupling, Frame, Joint, Link, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.names import unused_name
@@ -29,43 +30,6 @@ Color = tuple[float, float, float, float]
 _MAX_TRIANGLES = 200_000  # of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo refuses meshes without a surface
 _FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
-
-
-class MeshAssets:
-    """The <mesh> elements of one file, and the copies that it needs."""
-
-    def __init__(self, asset: ET.Element, names: MeshNames):
-        self.asset, self.mesh_names = asset, names
-        self.names: dict[tuple[str, tuple[float, ...]], str] = {}
-        self._parts: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
-
-    def parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
-        """Return the names of the meshes that show a visual or shape, with the colours of the file where it has some.
-
-        A file that MuJoCo reads is one mesh. Of another kind, and of .obj files with materials, a visual without a
-        colour is a mesh for each colour of its file. Files that are missing or cannot be converted raise ModelError or,
-        without trimesh, ImportError.
-        """
-        path = Path(given.path or "")
-        if not given.path or not split_prim(path)[0].is_file():
-            raise ModelError("no such file", where=f"mesh {given.mesh!r}")
-        if _is_for_mujoco(path) and not _has_materials(given):
-            return [(self._name(self.mesh_names.reachable(given), given), None)]
-        key = given.path, given.size, type(given), getattr(given, "color", None) is None
-        if key not in self._parts:
-            copies = self.mesh_names.copies
-            self._parts[key] = [(copies.add(path.stem, surface), color) for surface, color in _surfaces(given)]
-        return [(self._name(copy, given), color) for copy, color in self._parts[key]]
-
-    def _name(self, path: Path, given: Visual | Shape) -> str:
-        """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""
-        file = relative_file(self.mesh_names.path, str(path))
-        name = self.names.get((file, given.size))
-        if name is None:
-            name = self.names[file, given.size] = unused_name(path.stem, self.names.values())
-            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
-            add_element(self.asset, "mesh", name=name, file=file, scale=given.size, inertia="shell")
-        return name
 
 
 def _is_for_mujoco(path: Path) -> bool:
@@ -122,27 +86,20 @@ class Geoms:
     """
 
     def __init__(self, asset: ET.Element, path: Path, omissions: Omissions, kept: set[str]):
-        self.mesh_names, self.omissions = MeshNames(path, omissions), omissions
-        self.meshes = MeshAssets(asset, self.mesh_names)
+        self.asset, self.mesh_names, self.omissions = asset, MeshNames(path, omissions), omissions
+        self.meshes: dict[tuple[str, tuple[float, ...]], str] = {}  # their names, by file and scale
+        self.copied: dict[tuple[object, ...], list[tuple[Path, Color | None]]] = {}
         self.names, self.kept = set[str](), kept
         self.unseen: list[dict[str, Any]] = []
 
-    def save_copies(self) -> None:
-        """Write the copies of meshes beside the file."""
-        self.mesh_names.copies.save()
-
-    def add_visual(self, body: ET.Element, visual: Visual) -> None:
-        """Add a visual to a body; a mesh without a colour has those of its file."""
-        self._add(body, visual, None if visual.color is None else (*visual.color, 1.0)[:4], _VISUAL)
-
-    def add_shape(self, body: ET.Element, shape: Shape) -> None:
-        """Add a collision shape to a body."""
-        masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
-        self._add(body, shape, None, masks | {"group": _COLLISION_GROUP})
-
-    def _add(
-        self, body: ET.Element, given: Visual | Shape, color: tuple[float, ...] | None, settings: dict[str, str]
-    ) -> None:
+    def add(self, body: ET.Element, given: Visual | Shape) -> None:
+        """Add a visual or a collision shape to a body; a visual mesh without a colour has those of its file."""
+        color: tuple[float, ...] | None = None
+        if isinstance(given, Shape):
+            masks = {"contype": str(given.contype), "conaffinity": str(given.conaffinity)}
+            settings = masks | {"group": _COLLISION_GROUP}
+        else:
+            color, settings = None if given.color is None else (*given.color, 1.0)[:4], _VISUAL
         if given.shape == "mesh":
             for mesh, own in self._meshes(body, given):
                 self._geom(body, given, {"type": "mesh", "mesh": mesh, "rgba": color or own, **settings})
@@ -167,7 +124,7 @@ class Geoms:
     def _meshes(self, body: ET.Element, given: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
         """Return names and colours of the meshes of a visual or shape; none and a note, if MuJoCo cannot have it."""
         try:
-            return list(self.meshes.parts(given))
+            return list(self._parts(given))
         except (ModelError, ImportError) as error:
             if given.path:
                 self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN}", str(error))
@@ -176,14 +133,38 @@ class Geoms:
             self.unseen.append(mesh_entry(body.get("name", "world"), given, self.mesh_names))
             return []
 
+    def _parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
+        """Return the names of the meshes that show a visual or shape, with the colours of the file where it has some.
+
+        A file that MuJoCo reads is one mesh. Of another kind, and of .obj files with materials, a visual without a
+        colour is a mesh for each colour of its file. Files that are missing or cannot be converted raise ModelError or,
+        without trimesh, ImportError.
+        """
+        path = Path(given.path or "")
+        if not given.path or not split_prim(path)[0].is_file():
+            raise ModelError("no such file", where=f"mesh {given.mesh!r}")
+        if _is_for_mujoco(path) and not _has_materials(given):
+            return [(self._mesh(self.mesh_names.reachable(given), given), None)]
+        key = given.path, given.size, type(given), getattr(given, "color", None) is None
+        if key not in self.copied:
+            add = self.mesh_names.copies.add
+            self.copied[key] = [(add(path.stem, surface), color) for surface, color in _surfaces(given)]
+        return [(self._mesh(copy, given), color) for copy, color in self.copied[key]]
+
+    def _mesh(self, path: Path, given: Visual | Shape) -> str:
+        """Return the name of the mesh of a file at the scale that is given; its element is added if it is new."""
+        file = relative_file(self.mesh_names.path, str(path))
+        if (file, given.size) not in self.meshes:
+            name = self.meshes[file, given.size] = unused_name(path.stem, self.meshes.values())
+            # Inertias are given: a shell has no volume that could be too small for MuJoCo.
+            add_element(self.asset, "mesh", name=name, file=file, scale=given.size, inertia="shell")
+        return self.meshes[file, given.size]
+
 
 def placed(T: Array) -> dict[str, Any]:
     """Return the attributes of a pose; zero positions and identity rotations are not written."""
-    turned = not np.array_equal(T[:3, :3], np.eye(3))
-    return {
-        "pos": T[:3, 3] if T[:3, 3].any() else None,
-        "quat": np.roll(to_quaternion(T[:3, :3]), 1) if turned else None,
-    }
+    quat = None if np.array_equal(T[:3, :3], np.eye(3)) else np.roll(to_quaternion(T[:3, :3]), 1)
+    return {"pos": T[:3, 3] if T[:3, 3].any() else None, "quat": quat}
 
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
@@ -211,28 +192,8 @@ def write_mjcf(mechanism: Mechanism, path: str | Path) -> None:
     missing or cannot be converted, a base that is not ``world``, and the names of massless links that are no bodies are
     noted in <custom>, for ``read_mjcf``.
     A ``ModelWarning`` names what is not written; other loops and elastic joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.mechanism import build
-        >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = build("arm", [Link("world"), arm], [Joint("hinge", "continuous", "world", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_mjcf(robot, folder + "/arm.xml")
-        ...     '<joint name="hinge" type="hinge"' in Path(folder, "arm.xml").read_text()
-        True
     """
     write_file(path, (".xml", ".mjcf"), _Writer(mechanism, Path(path)).content)
-
-
-class _Chain(NamedTuple):
-    """Joints that will belong to one body, and the parent of that body."""
-
-    parent: ET.Element
-    joints: tuple[Joint, ...]
-
-    def followed_by(self, joint: Joint) -> Self:
-        return self._replace(joints=(*self.joints, joint))
 
 
 class _Writer:
@@ -253,7 +214,11 @@ class _Writer:
 
     def content(self) -> bytes:
         m = self.mechanism
-        self._check()
+        fix = "save as .toml or .urdf, or make the joint rigid: robot.without_motor(name).with_motor(name, ...)"
+        refuse_elastic(m, self.source, "MJCF", fix)
+        for link in m.links:
+            if link.defect and np.abs(link.inertia).max() > _LEAST:
+                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         places = {frame.name: frame.link for frame in m.frames}
         closed = {end for loop in m.loops if not isinstance(loop, Coupling) for end in ends_of(m, loop)}
@@ -261,18 +226,15 @@ class _Writer:
         self.welded = {shape.link for shape in shapes if shape.link in places} - closed
         self._base(m.base)
         carried = Counter(joint.parent for _, joint in moving)
-        needed = {
-            *places.values(),
-            *(places.get(end, end) for end in closed),
-        }  # a site is fixed to them: they must be bodies, with or without mass
+        # A site is fixed to them: they must be bodies, with or without mass.
+        needed = {*places.values(), *(places.get(end, end) for end in closed)}
         below = {joint.parent: joint for _, joint in moving}
-        chains: dict[str, _Chain] = {}
+        chains: dict[str, list[Joint]] = {}  # joints that will belong to one body
         for link, joint in moving:
-            chain = chains.pop(joint.parent, None)
-            chain = _Chain(self._parent(joint), (joint,)) if chain is None else chain.followed_by(joint)
+            chain = [*chains.pop(joint.parent, []), joint]
             bare = not (link.mass or link.inertia.any() or link.visuals or link.shapes)
             empty = bare and link.name not in needed
-            if empty and carried[link.name] == 1 and _fit_one_body(chain.joints, below[link.name]):
+            if empty and carried[link.name] == 1 and _fit_one_body(chain, below[link.name]):
                 chains[link.name] = chain
             else:
                 self._body(link, chain)
@@ -287,20 +249,8 @@ class _Writer:
         write_note(self.root, "" if m.base.name == _WORLD else m.base.name, self.between, self.geoms.unseen)
         self.omissions.report(self.source, "MJCF")
         content = xml_bytes(self.root, self.source)
-        self.geoms.save_copies()
+        self.geoms.mesh_names.copies.save()
         return content
-
-    def _check(self) -> None:
-        """Raise ModelError for mechanisms that MJCF cannot describe."""
-        m = self.mechanism
-        for joint in m.elastic:
-            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which MJCF cannot express"
-            rigid = f"robot.without_motor({joint.name!r}).with_motor({joint.name!r}, ...)"
-            fix = f"save as .toml or .urdf, or make the joint rigid: {rigid}"
-            raise ModelError(found, value=joint.name, where=self.source, fix=fix)
-        for link in m.links:
-            if link.defect and np.abs(link.inertia).max() > _LEAST:
-                raise link.defect.inside(f"{self.source}: MuJoCo refuses it")
 
     def _is_supported(self, joint: Joint) -> bool:
         """Whether MuJoCo has such a joint: a free one only below the world, with the pose of its body as position."""
@@ -322,20 +272,18 @@ class _Writer:
                 self.omissions.note("inertia of the base", base.name, base.mass or base.inertia.any())
         self._geoms(base)
 
-    def _parent(self, joint: Joint) -> ET.Element:
-        return self.world if joint.type == "free" else self.bodies[joint.parent]
-
-    def _body(self, link: Link, chain: _Chain) -> None:
+    def _body(self, link: Link, chain: list[Joint]) -> None:
         """Add the body of a link with its chain of joints, at the pose that it has when all of them are at zero."""
         pose, places = np.eye(4), []
-        for joint in reversed(chain.joints):  # the pose of each joint's own link in the frame of the body
+        for joint in reversed(chain):  # the pose of each joint's own link in the frame of the body
             places.append(inverse_pose(pose))
             pose = joint.placement @ pose
         name = unused_name(_WORLD, self.mechanism.places) if link.name == _WORLD else link.name
         self.omissions.note(f"a moving link {_WORLD!r}, written as {name!r}", link.name, name != link.name)
-        body = self.bodies[link.name] = add_element(chain.parent, "body", name=name, **placed(pose))
+        parent = self.world if chain[0].type == "free" else self.bodies[chain[0].parent]
+        body = self.bodies[link.name] = add_element(parent, "body", name=name, **placed(pose))
         self._inertial(body, link)
-        for joint, place in zip(chain.joints, reversed(places), strict=True):
+        for joint, place in zip(chain, reversed(places), strict=True):
             self._joint(body, joint, place)
             if joint.child != link.name and joint.child in self.carriers:
                 self.between[joint.name] = {"name": joint.child, "pose": place[:3].tolist()}
@@ -356,12 +304,12 @@ class _Writer:
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:
-            self.geoms.add_visual(self.bodies[link.name], visual)
+            self.geoms.add(self.bodies[link.name], visual)
         for shape in link.shapes:
             moving = shape.shape == "plane" and link.name != self.mechanism.base.name
             self.omissions.note("planes on moving links", shape.name or link.name, moving)
             if not moving and shape.link not in self.welded:
-                self.geoms.add_shape(self.bodies[link.name], shape)
+                self.geoms.add(self.bodies[link.name], shape)
 
     def _frame(self, frame: Frame) -> None:
         """Add a site; for a welded link with shapes a body without joints, unless it is the end of a loop."""
@@ -373,7 +321,7 @@ class _Writer:
         back = inverse_pose(frame.pose)
         for shape in self.carriers[frame.link].shapes:
             if shape.link == frame.name and (shape.shape != "plane" or frame.link == self.mechanism.base.name):
-                self.geoms.add_shape(self.bodies[frame.name], replace(shape, pose=back @ shape.pose))
+                self.geoms.add(self.bodies[frame.name], replace(shape, pose=back @ shape.pose))
 
     def _exclusions(self) -> None:
         """Write allowed collisions; a welded link without shapes is no body, and touches nothing."""
@@ -394,7 +342,8 @@ class _Writer:
         kind, single = _TYPES[joint.type], joint.nv == joint.nq == 1
         settings: dict[str, Any] = {"name": joint.name, "type": kind}
         if kind != "free":
-            settings["pos"] = _unless_zero(place[:3, :3] @ joint.point + place[:3, 3]) if kind != "slide" else None
+            point = place[:3, :3] @ joint.point + place[:3, 3]
+            settings["pos"] = point if kind != "slide" and point.any() else None
             settings["axis"] = place[:3, :3] @ joint.axis if kind != "ball" else None
         settings |= self._passive(joint) | (self._limits(joint) if single else {})
         if not single:
@@ -416,39 +365,27 @@ class _Writer:
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
         """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
-        one = {key: self.omissions.common(joint, key) for key in ("viscous", "coulomb", "rotor_inertia")}
-        found: dict[str, Any] = {}
-        smooth = joint.smooth if one["coulomb"] else 0.0
-        if joint.motor is not None:
-            motor = joint.motor
-            one["rotor_inertia"] += motor.ratio**2 * motor.inertia
-            one["viscous"], one["coulomb"] = one["viscous"] + motor.viscous, one["coulomb"] + motor.coulomb
-            smooth = max(smooth, motor.smooth if motor.coulomb else 0.0)
+        viscous, coulomb, spring = self.omissions.passive(joint)
+        armature, motor = self.omissions.common(joint, "rotor_inertia"), joint.motor
+        if motor is not None:
+            armature += motor.ratio**2 * motor.inertia
             moved = motor.carrier != self.mechanism.base.name and motor.inertia * motor.ratio
             what = "gyroscopic moments of rotors in moving links (their armature is written)"
             self.omissions.note(what, joint.name, moved)
-        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, smooth)
-        if joint.spring is not None:
-            one["viscous"] += joint.spring.damping
-            law = isinstance(joint.spring.stiffness, str)
-            self.omissions.note("nonlinear stiffness", joint.name, law)
-            found = {} if law else {"stiffness": joint.spring.stiffness, "springref": joint.spring.rest}
-        attributes = {"viscous": "damping", "coulomb": "frictionloss", "rotor_inertia": "armature"}
-        for key, attribute in attributes.items():
-            if joint.type == "free" and key != "viscous":
-                self.omissions.note(f"{key} of free joints", joint.name, one[key])
-            elif one[key]:
-                found[attribute] = one[key]
-        return found
+        found = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
+        found |= {"damping": viscous} if viscous else {}
+        if joint.type == "free":
+            self.omissions.note("coulomb of free joints", joint.name, coulomb)
+            self.omissions.note("rotor_inertia of free joints", joint.name, armature)
+            return found
+        return found | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
     def _actuators(self) -> None:
         single = {each.get("name") for each in self.root.iter("joint") if each.get("type") in ("hinge", "slide")}
-        driven = [name for name in self.mechanism.active if name in single]
+        actuator = add_element(self.root, "actuator") if single & {*self.mechanism.active} else self.root
         for name in self.mechanism.active:
             self.omissions.note("motors of joints with several velocities", name, name not in single)
-        if driven:
-            actuator = add_element(self.root, "actuator")
-            for name in driven:
+            if name in single:
                 add_element(actuator, "motor", name=name, joint=name)
 
     def _keyframes(self, joints: dict[str, Joint]) -> None:
@@ -470,11 +407,7 @@ class _Writer:
             add_element(keyframe, "key", name=name, qpos=qpos)
 
 
-def _fit_one_body(joints: tuple[Joint, ...], after: Joint) -> bool:
+def _fit_one_body(joints: Sequence[Joint], after: Joint) -> bool:
     """Whether one body can have these joints and one more: a ball joint must be the last, a free joint the only one."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
-    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MAX_DOFS
-
-
-def _unless_zero(p: Array) -> Array | None:
-    return p if p.any() else None
+    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MOST_DOFS

@@ -32,58 +32,51 @@ from torsor.formats.osim.model import (
     pose_of,
 )
 from torsor.formats.search_path import given_folders
-from torsor.formats.xml import FLAGS, Element, parse_xml
+from torsor.formats.xml import Element, flag_of, parse_xml, text_of, where_is
+from torsor.mechanism.mechanism import check_unique
+from torsor.mechanism.parts import symmetric
 from torsor.spatial import to_rpy
 
 
-def name_of(path: Path, element: ET.Element) -> str:
+def _owner(element: ET.Element) -> str:
+    return f"{element.tag} {element.get('name', '')!r}"
+
+
+def _error(found: str, element: ET.Element, **fields: str) -> ModelError:
+    return ModelError(found, where=where_is(element, _owner(element)), **fields)
+
+
+def name_of(element: ET.Element) -> str:
     """Return the name of an element, which it must have."""
     name = element.get("name", "")
     if not name:
-        raise ModelError("it has no name", where=where_is(path, element))
+        raise _error("it has no name", element)
     return name
 
 
-def text_in(element: ET.Element, key: str) -> str:
-    """Return the text of a child element, empty without it."""
-    return (element.findtext(key) or "").strip()
+def flag_is(element: ET.Element, key: str, default: bool = False) -> bool:
+    """Return whether a child element is true; ``default`` without it."""
+    return flag_of(element, key, _owner(element), default)
 
 
-def flag_in(path: Path, element: ET.Element, key: str, default: bool = False) -> bool:
-    """Return whether a child element is true, in the words that OpenSim reads; ``default`` without it."""
-    text = text_in(element, key).lower()
-    if text and text not in FLAGS:
-        raise ModelError(f"<{key}> is {text[:40]!r}", where=where_is(path, element), allowed="true, false, 1, 0")
-    return FLAGS.get(text, default)
-
-
-def numbers_in(
-    path: Path, element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None
-) -> Array:
+def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[float, ...] | None = None) -> Array:
     """Return the numbers in a child element: ``count`` of them, or any number; ``missing`` without that element."""
-    text = text_in(element, key)
+    text = text_of(element, key)
     if not text and missing is not None:
         return np.array(missing)
-    where = where_is(path, element)
     try:
         values = [number_in(each) for each in text.replace(",", " ").split()]
     except ValueError as error:
-        raise ModelError(f"<{key}>: {error}", where=where, allowed="numbers") from None
+        raise _error(f"<{key}>: {error}", element, allowed="numbers") from None
     if not values or (count is not None and len(values) != count):
         allowed = f"{'some' if count is None else count} numbers"
-        raise ModelError(f"<{key}> has {len(values)} numbers", where=where, allowed=allowed)
-    return frozen_array(values, (len(values),), where, f"<{key}>", most=LARGEST)
+        raise _error(f"<{key}> has {len(values)} numbers", element, allowed=allowed)
+    return frozen_array(values, (len(values),), where_is(element, _owner(element)), f"<{key}>", most=LARGEST)
 
 
-def where_is(path: Path, element: ET.Element) -> str:
-    """Return file, line and name of an element, for messages."""
-    line = f"line {element.line}: " if isinstance(element, Element) else ""
-    return f"{path.name}: {line}{element.tag} {element.get('name', '')!r}"
-
-
-def place_in(path: Path, element: ET.Element, *keys: str, count: int = 3) -> Array:
+def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
     """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros where they are missing."""
-    return np.concatenate([numbers_in(path, element, key, count, (0.0,) * count) for key in keys])
+    return np.concatenate([numbers_in(element, key, count, (0.0,) * count) for key in keys])
 
 
 # Frames of an .osim file: on which body each lies, and where. Sockets name them by paths.
@@ -99,8 +92,8 @@ _DEEPEST = 20  # frames on frames (more of them are a cycle), and in frames
 class Frames:
     """The frames of a model: bodies, the ground, and frames at a place on others."""
 
-    def __init__(self, path: Path, model: ET.Element, bodies: Collection[str]):
-        self.path, self.bodies = path, bodies
+    def __init__(self, model: ET.Element, bodies: Collection[str]):
+        self.bodies = bodies
         self.paths: dict[ET.Element, str] = {}
         self.offsets: dict[str, ET.Element] = {}
         self._add(model, "")
@@ -112,8 +105,7 @@ class Frames:
 
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
         if depth > _DEEPEST:
-            found = "frames in frames, too deep"
-            raise ModelError(found, where=where_is(self.path, element), allowed=f"{_DEEPEST} or fewer")
+            raise _error("frames in frames, too deep", element, allowed=f"{_DEEPEST} or fewer")
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
@@ -124,7 +116,7 @@ class Frames:
         """Return the body of a frame, and where (6,) on it the frame lies: of a body, the ground or a frame on them."""
         if owner.tag != OFFSET:
             return self.paths[owner].rpartition("/")[2], np.zeros(6)
-        return self._followed(owner, owner, "socket_parent", [place_in(self.path, owner, *_PLACE)])
+        return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
 
     def at(self, element: ET.Element, socket: str) -> tuple[str, Array]:
         """Return the body that a socket of an element leads to, and where (6,) on it the frame of the socket lies."""
@@ -133,13 +125,20 @@ class Frames:
     def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
         """Follow sockets from frame to frame until they lead to a body."""
         while len(places) < _DEEPEST:
-            named = text_in(owner, key)
+            named = text_of(owner, key)
             found = self._offset(owner, named)
             if found is None:
-                return self._body(element, named if named != ".." else self.paths[owner].rpartition("/")[0], places)
-            places.append(place_in(self.path, found, *_PLACE))
+                body = (named if named != ".." else self.paths[owner].rpartition("/")[0]).rpartition("/")[2]
+                self.check(element, body)
+                if len(places) < 2:
+                    return body, places[0] if places else np.zeros(6)
+                pose = np.eye(4)
+                for place in reversed(places):
+                    pose = pose @ pose_of(place)
+                return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
+            places.append(place_in(found, *_PLACE))
             owner, key = found, "socket_parent"
-        raise ModelError("its frames lie on each other", where=where_is(self.path, element))
+        raise _error("its frames lie on each other", element)
 
     def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
         """Return the frame that a path leads to, None if it leads to a body."""
@@ -150,21 +149,11 @@ class Frames:
         alike = [each for key, each in self.offsets.items() if key.rpartition("/")[2] == last]
         return alike[0] if len(alike) == 1 else None
 
-    def _body(self, element: ET.Element, named: str, places: list[Array]) -> tuple[str, Array]:
-        body = named.rpartition("/")[2]
-        self.check(element, body)
-        if len(places) < 2:
-            return body, places[0] if places else np.zeros(6)
-        pose = np.eye(4)
-        for place in reversed(places):
-            pose = pose @ pose_of(place)
-        return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
-
     def check(self, element: ET.Element, body: str) -> None:
         """Raise ModelError if there is no such body."""
         if body not in self.bodies and body != GROUND:
             allowed = f"ground, {listing(self.bodies, like=body)}"
-            raise ModelError(f"the body is {body[:60]!r}", where=where_is(self.path, element), allowed=allowed)
+            raise _error(f"the body is {body[:60]!r}", element, allowed=allowed)
 
 
 # Surfaces of bodies in .osim files: of version 4 attached to frames, of version 3 in the body.
@@ -187,44 +176,37 @@ def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimSha
         if owner.find("attached_geometry") is not None:
             body, place = frames.of(owner)
             for each in owner.iterfind("attached_geometry/*"):
-                if flag_in(path, each, "Appearance/visible", default=True):
-                    yield _attached(path, each, body, place)
+                if not flag_is(each, "Appearance/visible", default=True):
+                    continue
+                numbers = [numbers_in(each, key, count) for key, count in _SIZES.get(each.tag, ())]
+                size, file = np.concatenate(numbers) if numbers else np.ones(3), text_of(each, "mesh_file")
+                scale, looks = numbers_in(each, "scale_factors", 3, (1.0,) * 3), each.find("Appearance")
+                color = None if looks is None else _color(looks)
+                surface = each.tag, size, scale, place, color, file, _found(path, file)
+                yield OsimShape(each.get("name", ""), body, *surface)
     for owner in model.iterfind("BodySet/objects/Body"):
         for visible in owner.iterfind("VisibleObject"):
             yield from _displayed(path, visible, owner.get("name", GROUND))
 
 
-def _attached(path: Path, element: ET.Element, body: str, place: Array) -> OsimShape:
-    """Return a surface of version 4."""
-    numbers = [numbers_in(path, element, key, count) for key, count in _SIZES.get(element.tag, ())]
-    size = np.concatenate(numbers) if numbers else np.ones(3)
-    name, file = element.get("name", ""), text_in(element, "mesh_file")
-    scale = numbers_in(path, element, "scale_factors", 3, (1.0,) * 3)
-    looks = element.find("Appearance")
-    color = None if looks is None else _color(path, looks)
-    return OsimShape(name, body, element.tag, size, scale, place, color, file, _found(path, file))
-
-
 def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape]:
     """Yield the meshes of a body of version 3: its own scale counts besides theirs."""
-    outer = numbers_in(path, visible, "scale_factors", 3, (1.0,) * 3)
-    for file in text_in(visible, "geometry_files").split():
+    outer = numbers_in(visible, "scale_factors", 3, (1.0,) * 3)
+    for file in text_of(visible, "geometry_files").split():
         yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
     for each in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
-        if text_in(each, "display_preference") == "0":
+        if text_of(each, "display_preference") == "0":
             continue
-        place = place_in(path, each, "transform", count=6)
-        place = np.concatenate([place[3:], place[:3]])  # angles come first there
-        scale, file = outer * numbers_in(path, each, "scale_factors", 3, (1.0,) * 3), text_in(each, "geometry_file")
-        name = each.get("name", "") or Path(file).stem
-        found = _found(path, file)
-        yield OsimShape(name, body, "Mesh", np.ones(3), scale, place, _color(path, each), file, found)
+        place = np.roll(place_in(each, "transform", count=6), 3)  # angles come first there
+        scale, file = outer * numbers_in(each, "scale_factors", 3, (1.0,) * 3), text_of(each, "geometry_file")
+        surface = "Mesh", np.ones(3), scale, place, _color(each), file, _found(path, file)
+        yield OsimShape(each.get("name", "") or Path(file).stem, body, *surface)
 
 
-def _color(path: Path, element: ET.Element) -> tuple[float, ...]:
+def _color(element: ET.Element) -> tuple[float, ...]:
     """Return red, green, blue and opacity, white without them."""
-    color = numbers_in(path, element, "color", 3, (1.0,) * 3)
-    return (*color.tolist(), float(numbers_in(path, element, "opacity", 1, (1.0,))[0]))
+    color = numbers_in(element, "color", 3, (1.0,) * 3)
+    return (*color.tolist(), float(numbers_in(element, "opacity", 1, (1.0,))[0]))
 
 
 def _found(path: Path, file: str) -> str | None:
@@ -271,19 +253,32 @@ def read_osim(path: str | Path) -> OsimModel:
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
     model = _model(path, parse_xml(path))
-    described = [each for each in _objects(model, "BodySet") if each.get("name") != GROUND]
-    bodies = _bodies(path, described)
-    frames = Frames(path, model, bodies)
-    made = [_joint(path, each, frames) for each in _objects(model, "JointSet")]
-    made += [_inner_joint(path, each, joint, frames) for each in described for joint in each.iterfind("Joint/*")]
+    described = [each for each in model.iterfind("BodySet/objects/*") if each.get("name") != GROUND]
+    check_unique(map(name_of, described), "bodies", path.name)
+    bodies = {each.get("name", ""): _body(each) for each in described}
+    if not bodies:
+        raise ModelError("it has no body", where=path.name, allowed=KIND)
+    frames = Frames(model, bodies)
+    made = [_joint(each, frames) for each in model.iterfind("JointSet/objects/*")]
+    made += [_joint(joint, frames, each) for each in described for joint in each.iterfind("Joint/*")]
     joints = _by_name(made, path, "joints")
-    _check_coordinates(path, made)
-    markers = _by_name([_marker(path, each, frames) for each in _objects(model, "MarkerSet")], path, "markers")
-    gravity = numbers_in(path, model, "gravity", 3, (0.0, -9.80665, 0.0))
-    constraints = [each for each in _objects(model, "ConstraintSet") if _is_enforced(path, each)]
-    couplings = tuple(_coupling(path, each) for each in constraints if each.tag == _COUPLER)
-    loops = tuple(_loop(path, each, frames) for each in constraints if each.tag in _LOOPS)
-    name, left_out = model.get("name") or path.stem, _left_out(path, model, constraints)
+    owners = dict[str, str]()  # of coordinates, which functions and couplers name
+    for joint in made:
+        for name in (each.name for each in joint.coordinates):
+            if name in owners:
+                text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
+                raise ModelError(text, argument="joints", where=path.name, fix="rename one")
+            owners[name] = joint.name
+    markers = _by_name([_marker(each, frames) for each in model.iterfind("MarkerSet/objects/*")], path, "markers")
+    gravity = numbers_in(model, "gravity", 3, (0.0, -9.80665, 0.0))
+    constraints = [
+        each
+        for each in model.iterfind("ConstraintSet/objects/*")
+        if flag_is(each, "isEnforced", default=True) and not flag_is(each, "isDisabled")
+    ]
+    couplings = tuple(_coupling(each) for each in constraints if each.tag == _COUPLER)
+    loops = tuple(_loop(each, frames) for each in constraints if each.tag in _LOOPS)
+    name, left_out = model.get("name") or path.stem, _left_out(model, constraints)
     shapes, folders = tuple(shapes_of(path, model, frames)), (*own_folders(path), *map(str, given_folders()))
     return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, left_out, shapes, folders)
 
@@ -300,159 +295,128 @@ def _model(path: Path, root: Element) -> ET.Element:
     if model is None:
         found = f"<{root[0].tag}>" if len(root) else "nothing"
         raise ModelError(f"{found} in place of <Model>", where=path.name, allowed=KIND)
-    length = (model.findtext("length_units") or "").strip()
+    length = text_of(model, "length_units")
     if length.lower() not in ("", "m", "meter", "meters"):
-        warn(
-            f"is {length[:20]!r}; its numbers are read as m, as OpenSim does", argument="length_units", where=path.name
-        )
+        found = f"is {length[:20]!r}; its numbers are read as m, as OpenSim does"
+        warn(found, argument="length_units", where=path.name)
     return model
 
 
-def _objects(model: ET.Element, name: str) -> Iterator[ET.Element]:
-    found = model.find(f"{name}/objects")
-    return iter(() if found is None else found)
-
-
-def _is_enforced(path: Path, element: ET.Element) -> bool:
-    return flag_in(path, element, "isEnforced", default=True) and not flag_in(path, element, "isDisabled")
-
-
-def _left_out(path: Path, model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
+def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
     found: dict[str, list[str]] = {}
     others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
-    parts = [part for name in _OTHER_SETS for part in _objects(model, name)]
+    parts = [part for name in _OTHER_SETS for part in model.iterfind(f"{name}/objects/*")]
     parts += [part for owner in model.iter("components") for part in owner]
     for each in (*others, *(part for part in parts if part.tag != OFFSET)):
         found.setdefault(each.tag, []).append(each.get("name", ""))
     wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
-    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if flag_in(path, each, "prescribed")]
+    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if flag_is(each, "prescribed")]
     return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
 
 
-def _bodies(path: Path, elements: list[ET.Element]) -> dict[str, OsimBody]:
-    """Return the bodies by name; joints name them, so that no two may have the same."""
-    found: dict[str, OsimBody] = {}
-    for body in (_body(path, each) for each in elements):
-        if body.name in found:
-            raise ModelError(f"two bodies are named {body.name!r}", value=body.name, where=path.name, fix="rename one")
-        found[body.name] = body
-    if not found:
-        raise ModelError("it has no body", where=path.name, allowed=KIND)
-    return found
-
-
-def _body(path: Path, element: ET.Element) -> OsimBody:
-    name = name_of(path, element)
-    mass = float(numbers_in(path, element, "mass", 1)[0])
+def _body(element: ET.Element) -> OsimBody:
+    name = name_of(element)
+    mass = float(numbers_in(element, "mass", 1)[0])
     if mass < 0:
-        raise ModelError(f"is {mass:g} kg", argument="mass", where=where_is(path, element), allowed="0 or more")
+        raise _error(f"is {mass:g} kg", element, argument="mass", allowed="0 or more")
     if element.find("inertia_xx") is None:
-        xx, yy, zz, xy, xz, yz = numbers_in(path, element, "inertia", 6, (0.0,) * 6)
+        inertia = numbers_in(element, "inertia", 6, (0.0,) * 6)
     else:  # of version 3
-        keys = ("xx", "yy", "zz", "xy", "xz", "yz")
-        xx, yy, zz, xy, xz, yz = (numbers_in(path, element, f"inertia_{key}", 1, (0.0,))[0] for key in keys)
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        keys = (f"inertia_{key}" for key in ("xx", "yy", "zz", "xy", "xz", "yz"))
+        inertia = np.concatenate([numbers_in(element, key, 1, (0.0,)) for key in keys])
+    inertia = symmetric(inertia)
     surface = element.find("attached_geometry/Mesh")
     surface = element.find("VisibleObject") if surface is None else surface  # of version 3
-    scale = np.ones(3) if surface is None else numbers_in(path, surface, "scale_factors", 3, (1.0,) * 3)
-    return OsimBody(name, mass, numbers_in(path, element, "mass_center", 3, (0.0,) * 3), inertia, scale)
+    scale = np.ones(3) if surface is None else numbers_in(surface, "scale_factors", 3, (1.0,) * 3)
+    return OsimBody(name, mass, numbers_in(element, "mass_center", 3, (0.0,) * 3), inertia, scale)
 
 
-def _joint(path: Path, element: ET.Element, frames: Frames) -> OsimJoint:
-    """Return a joint of version 4."""
-    (parent, before), (child, after) = (frames.at(element, f"{role}_frame") for role in ("parent", "child"))
-    coordinates = tuple(_coordinate(path, each) for each in element.iterfind("coordinates/Coordinate"))
-    return OsimJoint(
-        name_of(path, element), element.tag, parent, child, before, after, coordinates, _axes(path, element)
-    )
+def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) -> OsimJoint:
+    """Return a joint of version 4, or one of version 3, which is in the ``body`` that it moves."""
+    if body is None:
+        ends = [frames.at(element, f"{role}_frame") for role in ("parent", "child")]
+    elif flag_is(element, "reverse"):
+        raise _error("the joint is reversed", element, fix="open it in OpenSim 4 and save it")
+    else:
+        on = text_of(element, "parent_body")
+        frames.check(element, on)
+        ends = [(on, place_in(element, "location_in_parent", "orientation_in_parent"))]
+        ends.append((name_of(body), place_in(element, "location", "orientation")))
+    (parent, before), (child, after) = ends
+    found = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
+    parts = tuple(map(_coordinate, found)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
+    return OsimJoint(name_of(element), element.tag, parent, child, before, after, *parts)
 
 
-def _inner_joint(path: Path, body: ET.Element, element: ET.Element, frames: Frames) -> OsimJoint:
-    """Return the joint of version 3 that is in the body that it moves."""
-    if flag_in(path, element, "reverse"):
-        raise ModelError("the joint is reversed", where=where_is(path, element), fix="open it in OpenSim 4 and save it")
-    parent = text_in(element, "parent_body")
-    frames.check(element, parent)
-    before = place_in(path, element, "location_in_parent", "orientation_in_parent")
-    after = place_in(path, element, "location", "orientation")
-    coordinates = tuple(_coordinate(path, each) for each in element.iterfind("CoordinateSet/objects/Coordinate"))
-    ends = parent, name_of(path, body), before, after
-    return OsimJoint(name_of(path, element), element.tag, *ends, coordinates, _axes(path, element))
-
-
-def _axes(path: Path, element: ET.Element) -> tuple[OsimAxis, ...]:
-    return tuple(_axis(path, each) for each in element.iterfind("SpatialTransform/TransformAxis"))
-
-
-def _loop(path: Path, element: ET.Element, frames: Frames) -> OsimLoop:
+def _loop(element: ET.Element, frames: Frames) -> OsimLoop:
     """Return a weld or a point that two bodies share; version 4 has frames of welds, all others places on bodies."""
     if element.find("socket_frame1") is not None:
-        (a, at), (b, there) = (frames.at(element, f"frame{k}") for k in "12")
-        return OsimLoop(name_of(path, element), _LOOPS[element.tag], (a, b), (at, there))
-    names, places = [], []
-    for k in "12":
-        names.append(text_in(element, f"body_{k}") or text_in(element, f"socket_body_{k}").split("/")[-1])
-        frames.check(element, names[-1])
-        places.append(place_in(path, element, f"location_body_{k}", f"orientation_body_{k}"))
-    return OsimLoop(name_of(path, element), _LOOPS[element.tag], (names[0], names[1]), (places[0], places[1]))
+        ends = [frames.at(element, f"frame{k}") for k in "12"]
+    else:
+        ends = []
+        for k in "12":
+            body = text_of(element, f"body_{k}") or text_of(element, f"socket_body_{k}").split("/")[-1]
+            frames.check(element, body)
+            ends.append((body, place_in(element, f"location_body_{k}", f"orientation_body_{k}")))
+    (a, at), (b, there) = ends
+    return OsimLoop(name_of(element), _LOOPS[element.tag], (a, b), (at, there))
 
 
-def _coordinate(path: Path, element: ET.Element) -> OsimCoordinate:
-    default = float(numbers_in(path, element, "default_value", 1, (0.0,))[0])
-    lower, upper = numbers_in(path, element, "range", 2, (-np.inf, np.inf))
-    locked, clamped = (flag_in(path, element, key) for key in ("locked", "clamped"))
-    return OsimCoordinate(name_of(path, element), default, float(lower), float(upper), locked, clamped)
+def _coordinate(element: ET.Element) -> OsimCoordinate:
+    default = float(numbers_in(element, "default_value", 1, (0.0,))[0])
+    lower, upper = numbers_in(element, "range", 2, (-np.inf, np.inf))
+    locked, clamped = (flag_is(element, key) for key in ("locked", "clamped"))
+    return OsimCoordinate(name_of(element), default, float(lower), float(upper), locked, clamped)
 
 
-def _axis(path: Path, element: ET.Element) -> OsimAxis:
+def _axis(element: ET.Element) -> OsimAxis:
     named = (each for each in element if each.tag not in ("coordinates", "axis", "function"))
     own = next(named, element.find("function/*"))  # in version 3 within <function>
-    axis = numbers_in(path, element, "axis", 3)
-    coordinates = tuple(text_in(element, "coordinates").split())
-    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(path, element, own))
+    axis = numbers_in(element, "axis", 3)
+    coordinates = tuple(text_of(element, "coordinates").split())
+    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(element, own))
 
 
-def _coupling(path: Path, element: ET.Element) -> OsimCoupling:
-    names = text_in(element, "independent_coordinate_names").split()
+def _coupling(element: ET.Element) -> OsimCoupling:
+    names = text_of(element, "independent_coordinate_names").split()
     if len(names) != 1:
-        raise ModelError(f"it depends on {len(names)} coordinates", where=where_is(path, element), allowed="1")
+        raise _error(f"it depends on {len(names)} coordinates", element, allowed="1")
     function = element.find("coupled_coordinates_function/*")
     if function is None:
-        raise ModelError("no function", where=where_is(path, element), allowed=", ".join(_FUNCTIONS))
-    kind, numbers, scale = _function(path, element, function)
-    scale *= float(numbers_in(path, element, "scale_factor", 1, (1.0,))[0])
-    return OsimCoupling(text_in(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
+        raise _error("no function", element, allowed=", ".join(_FUNCTIONS))
+    kind, numbers, scale = _function(element, function)
+    scale *= float(numbers_in(element, "scale_factor", 1, (1.0,))[0])
+    return OsimCoupling(text_of(element, "dependent_coordinate_name"), names[0], kind, numbers, scale)
 
 
-def _function(path: Path, element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
+def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
     """Return the kind, the numbers and the scale of a function, the constant 0 where there is none."""
     scale = 1.0
     if function is not None and function.tag == "MultiplierFunction":
-        scale = float(numbers_in(path, function, "scale", 1, (1.0,))[0])
+        scale = float(numbers_in(function, "scale", 1, (1.0,))[0])
         function = function.find("function/*")
     if function is None:
         return "Constant", np.zeros(1), scale
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
         text = f"a {kind} in {element.get('name', 'it')!r}"
-        raise ModelError(text, where=where_is(path, element), allowed=", ".join(_FUNCTIONS))
+        raise _error(text, element, allowed=", ".join(_FUNCTIONS))
     if kind == "Constant":
-        return kind, numbers_in(path, function, "value", 1, (0.0,)), scale
-    if kind == "LinearFunction":
-        return kind, numbers_in(path, function, "coefficients", 2, (1.0, 0.0)), scale
-    if kind == "PolynomialFunction":
-        return kind, numbers_in(path, function, "coefficients", None, (0.0,)), scale
-    x, y = (numbers_in(path, function, key, None) for key in "xy")
+        return kind, numbers_in(function, "value", 1, (0.0,)), scale
+    if kind in ("LinearFunction", "PolynomialFunction"):
+        count, default = (2, (1.0, 0.0)) if kind == "LinearFunction" else (None, (0.0,))
+        return kind, numbers_in(function, "coefficients", count, default), scale
+    x, y = (numbers_in(function, key, None) for key in "xy")
     if len(x) != len(y):
         text = f"{len(x)} x and {len(y)} y in a {kind}"
-        raise ModelError(text, where=where_is(path, function), allowed="as many of both")
+        raise _error(text, function, allowed="as many of both")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
-def _marker(path: Path, element: ET.Element, frames: Frames) -> OsimMarker:
-    location, fixed = numbers_in(path, element, "location", 3), flag_in(path, element, "fixed")
-    body = text_in(element, "body")  # of version 3
+def _marker(element: ET.Element, frames: Frames) -> OsimMarker:
+    location, fixed = numbers_in(element, "location", 3), flag_is(element, "fixed")
+    body = text_of(element, "body")  # of version 3
     if body:
         frames.check(element, body)
     else:
@@ -460,7 +424,7 @@ def _marker(path: Path, element: ET.Element, frames: Frames) -> OsimMarker:
         if place.any():
             pose = pose_of(place)
             location = pose[:3, :3] @ location + pose[:3, 3]
-    return OsimMarker(name_of(path, element), body, location, fixed)
+    return OsimMarker(name_of(element), body, location, fixed)
 
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
@@ -473,14 +437,3 @@ def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
             warn(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name)
         found[name] = part._replace(name=name)
     return found
-
-
-def _check_coordinates(path: Path, joints: list[OsimJoint]) -> None:
-    """Raise ModelError if two coordinates have the same name: functions and couplers name them."""
-    owners: dict[str, str] = {}
-    for joint in joints:
-        for name in (each.name for each in joint.coordinates):
-            if name in owners:
-                text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
-                raise ModelError(text, argument="joints", where=path.name, fix="rename one")
-            owners[name] = joint.name

@@ -93,10 +93,7 @@ class OsimCoupling(NamedTuple):
 
 
 class OsimLoop(NamedTuple):
-    """A constraint between two bodies, a "weld" or a "spherical" point: their names and where (6,) it is on each.
-
-    Places are as in ``OsimJoint``.
-    """
+    """A "weld" or a "spherical" point between two bodies: their names, and where (6,) it is on each (``OsimJoint``)."""
 
     name: str
     kind: str
@@ -230,9 +227,8 @@ def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[st
         where = f"{model.source}: coordinate {name!r}"
         if coupling.independent not in names or coupling.independent in direct:
             text = f"it follows {coupling.independent!r}"
-            raise ModelError(
-                text, value=coupling.independent, where=where, allowed="a coordinate that follows no other"
-            )
+            allowed = "a coordinate that follows no other"
+            raise ModelError(text, value=coupling.independent, where=where, allowed=allowed)
         found[name] = coupling.independent, curve_of(coupling)
     return found
 

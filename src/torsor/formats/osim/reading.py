@@ -27,30 +27,18 @@ from torsor.formats.osim.model import (
     pose_of,
     steps_of,
 )
+from torsor.formats.writing import left_out_error
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Visual, build
 from torsor.mechanism.curves import IDENTITY, Cam, Curve
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import link_of
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
 _UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
 
 
-def visuals_of(model: OsimModel, body: str) -> tuple[Visual, ...]:
-    """Return the surfaces of a body that can be drawn."""
-    found = (_visual(model, shape) for shape in model.shapes if shape.body == body)
-    return tuple(visual for visual in found if visual is not None)
-
-
-def not_drawn(model: OsimModel) -> dict[str, list[str]]:
-    """Return the names of surfaces that no visual is like, by kind: cones, lines."""
-    found: dict[str, list[str]] = {}
-    for shape in model.shapes:
-        if _visual(model, shape) is None:
-            found.setdefault(f"surfaces of the kind {shape.kind}", []).append(shape.name)
-    return found
-
-
-def _visual(model: OsimModel, shape: OsimShape) -> Visual | None:
+def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
+    """Return a surface that can be drawn; None for cones, lines and others that no visual is like."""
     pose, scale = pose_of(shape.place), np.abs(shape.scale)
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
@@ -84,11 +72,12 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
     it an error.
     """
     model = read_osim(path)
-    left_out = model.left_out | not_drawn(model)
+    left_out = dict(model.left_out)
+    for shape in model.shapes:
+        if visual_of(model, shape) is None:
+            left_out.setdefault(f"surfaces of the kind {shape.kind}", []).append(shape.name)
     if left_out:
-        lines = [f"{kind} ({listing(names, most=3)})" for kind, names in left_out.items()]
-        omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
-        refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=model.source), strict)
+        refuse_or_warn(left_out_error(left_out, model.source, strict), strict)
     return mechanism_of(model, base, strict, snap)
 
 
@@ -103,25 +92,23 @@ class _Builder:
     def __init__(self, model: OsimModel, strict: bool):
         self.model, self.strict, self.coordinates = model, strict, model.coordinates
         self.couplings = couplings_of(model, tuple(self.coordinates))
-        bodies = model.bodies.values()
-        self.links = [Link(GROUND, visuals=visuals_of(model, GROUND)), *(self._link(each) for each in bodies)]
+        surfaces = [(shape.body, visual_of(model, shape)) for shape in model.shapes]
+        self.links = list[Link]()
+        for name in (GROUND, *model.bodies):
+            visuals = tuple(visual for body, visual in surfaces if body == name and visual is not None)
+            solid = (0.0, np.zeros(3), np.zeros((3, 3))) if name == GROUND else model.bodies[name][1:4]
+            self.links.append(link_of(name, solid, visuals, (), strict, model.source))
         self.taken = {link.name for link in self.links}
         self.joint_names = {*self.coordinates, *model.joints}
         self.steps = {name: self._resolved(joint) for name, joint in model.joints.items()}
         self.leaders = self._leaders()
 
-    def _link(self, body: Any) -> Link:
-        visuals, source = visuals_of(self.model, body.name), self.model.source
-        link = Link(body.name, body.mass, body.com, body.inertia, visuals, self.strict, source)
-        if link.defect and not self.strict:
-            refuse_or_warn(link.defect, strict=False)
-        return link
-
     def mechanism(self, base: str, snap: float) -> Mechanism:
         model, joints = self.model, list[Joint]()
         for name, joint in model.joints.items():
             joints += self._joint(name, joint)
-        frames, loops = self._markers(), list[Loop]()
+        marked, loops = model.markers.items(), list[Loop]()
+        frames = [Frame(claim_name(name, self.taken), at.body, make_pose(p=at.location)) for name, at in marked]
         for each in model.loops:
             ends = [claim_name(f"{each.name}/{letter}", self.taken) for letter in "ab"]
             places = zip(ends, each.bodies, each.places, strict=True)
@@ -133,15 +120,8 @@ class _Builder:
         parts = self.links, joints, frames, model.gravity, model.source, base, loops
         return build(model.name, *parts, posture_table=posture, snap=snap)
 
-    def _markers(self) -> list[Frame]:
-        at = {name: make_pose(p=marker.location) for name, marker in self.model.markers.items()}
-        return [Frame(claim_name(name, self.taken), self.model.markers[name].body, pose) for name, pose in at.items()]
-
     def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
-        """Return the steps of a joint, each with the function of a leader that its coordinate is.
-
-        Steps of constant functions, and of locked coordinates, are poses that do not move: their coordinate is "".
-        """
+        """Return the steps of a joint, each with the function of its leader; one that stands still has none."""
         found = []
         for step in steps_of(self.model, joint):
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
@@ -175,13 +155,15 @@ class _Builder:
 
     def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
         """Return the joints of a joint: one for each step that moves."""
-        before, after = (pose_of(each) for each in (joint.parent_place, joint.child_place))
+        model, before, after = self.model.source, pose_of(joint.parent_place), pose_of(joint.child_place)
         steps = list[Joint | Array]()
         for k, (step, inner) in enumerate(self.steps[name]):
-            if not step.coordinate:
-                steps.append(_still(step, f"{self.model.source}: joint {name!r}"))
+            if step.coordinate:
+                leads = self.leaders[step.coordinate] == (name, k)
+                steps.append(self._moving(step, inner, leads, f"{name}/{k + 1}"))
                 continue
-            steps.append(self._moving(step, inner, self.leaders[step.coordinate] == (name, k), f"{name}/{k + 1}"))
+            by = float(step.function(np.zeros(1))[0][0]) * direction(step.axis, f"{model}: joint {name!r}", "axis")
+            steps.append(make_pose(p=by) if step.kind == "prismatic" else make_pose(exp_so3(by)))
         still = [each for each in steps if not isinstance(each, Joint)]
         if len(still) == len(steps):
             for pose in still:
@@ -228,10 +210,3 @@ def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
         return None
     (slope, constant), (first, second) = function.line, inner.line
     return (slope * first, slope * second + constant) if slope * first else None
-
-
-def _still(step: Step, where: str) -> Array:
-    """Return the pose of a step that does not move."""
-    value = float(step.function(np.zeros(1))[0][0])
-    axis = direction(step.axis, where, "axis")
-    return make_pose(p=value * axis) if step.kind == "prismatic" else make_pose(exp_so3(value * axis))

@@ -10,77 +10,53 @@ import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import LARGEST, known_name
-from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.meshes.mesh_files import is_inside
 from torsor.formats.search_path import SEARCH_FIX, Finder
-from torsor.formats.xml import FLAGS, Element, parse_xml
+from torsor.formats.xml import FLAGS, Element, flag_of, numbers_in, parse_xml, text_of, where_is
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
-def where_of(element: Any, source: str, owner: str = "") -> str:
-    """Return file, line and owner of an element, for messages."""
-    line = f"{source}: line {element.line}" if isinstance(element, Element) else source
-    return f"{line}: {owner}" if owner else line
-
-
-def text_of(element: Any, tag: str) -> str:
-    """Return the text of a child, without blanks around it; empty where there is none."""
-    return (element.findtext(tag) or "").strip()
-
-
-def numbers_of(element: Any, count: int, source: str, owner: str, most: float = LARGEST) -> Array:
+def numbers_of(element: Any, count: int, owner: str, most: float = LARGEST) -> Array:
     """Return the numbers (count,) in the text of an element; none is larger than ``most`` in size."""
     text = (element.text or "").strip()
-    try:
-        values = np.array([number_in(word) for word in text.split()])
-    except ValueError:
-        values = np.zeros(0)
-    if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
-        allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-        raise ModelError(f"<{element.tag}> is {text[:80]!r}", where=where_of(element, source, owner), allowed=allowed)
-    return values
+    return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
 
-def number_of(element: Any, tag: str, default: float | None, source: str, owner: str, most: float = LARGEST) -> float:
-    """Return the number in a child, or the default; without one, the child must be there."""
+def number_of(element: Any, tag: str, default: float, owner: str, most: float = LARGEST) -> float:
+    """Return the number in a child, or the default."""
     child = None if element is None else element.find(tag)
-    if child is not None:
-        return float(numbers_of(child, 1, source, owner, most)[0])
-    if default is None:
-        found = f"<{element.tag}> has no <{tag}>"
-        raise ModelError(found, where=where_of(element, source, owner), fix=f"add <{tag}>...</{tag}>")
-    return default
+    return default if child is None else float(numbers_of(child, 1, owner, most)[0])
 
 
-def flag_of(element: Any, tag: str, source: str, owner: str, default: bool = False) -> bool:
-    """Return whether a child is true; ``default`` where there is none."""
-    text = text_of(element, tag).lower()
-    if text and text not in FLAGS:
-        found = f"<{tag}> is {text[:80]!r}"
-        raise ModelError(found, where=where_of(element.find(tag), source, owner), allowed="true or false")
-    return FLAGS.get(text, default)
+def pose_of(element: Any, owner: str) -> tuple[Array, str]:
+    """Return the <pose> (4 x 4) in an element, and the name of the frame that it is relative to, empty without one.
 
-
-def pose_of(element: Any, source: str, owner: str) -> Array:
-    """Return the pose (4 x 4) in a <pose>: a position and roll, pitch, yaw (perhaps in degrees), or a quaternion."""
-    if element is None or not (element.text or "").strip():
-        return IDENTITY
-    kind, degrees = element.get("rotation_format", "euler_rpy"), element.get("degrees", "false").strip().lower()
-    where = where_of(element, source, owner)
+    A pose is a position and roll, pitch, yaw (perhaps in degrees), or a quaternion.
+    """
+    pose = element.find("pose")
+    if pose is None:
+        return IDENTITY, ""
+    # Version 1.6 has the attribute ``frame``, which 1.7 renamed.
+    relative_to = (pose.get("relative_to") or pose.get("frame") or "").strip()
+    if not (pose.text or "").strip():
+        return IDENTITY, relative_to
+    kind, degrees = pose.get("rotation_format", "euler_rpy"), pose.get("degrees", "false").strip().lower()
+    where = where_is(pose, owner)
     if kind not in ("euler_rpy", "quat_xyzw"):
         raise ModelError(argument="rotation_format", value=kind, where=where, allowed="euler_rpy, quat_xyzw")
     if degrees not in FLAGS or (FLAGS[degrees] and kind == "quat_xyzw"):
         raise ModelError(argument="degrees", value=degrees, where=where, allowed="true or false; false with quat_xyzw")
-    values = numbers_of(element, 6 if kind == "euler_rpy" else 7, source, owner)
+    values = numbers_of(pose, 6 if kind == "euler_rpy" else 7, owner)
     if not values.any():
-        return IDENTITY
+        return IDENTITY, relative_to
     if kind == "euler_rpy":
-        angles = [radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:]
-        return make_pose(from_rpy(angles), values[:3])
-    if not values[3:].any():
+        R = from_rpy([radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:])
+    elif not values[3:].any():
         raise ModelError("a quaternion of zeros", where=where, allowed="any other")
-    return make_pose(from_quaternion(values[3:]), values[:3])
+    else:
+        R = from_quaternion(values[3:])
+    return make_pose(R, values[:3]), relative_to
 
 
 # Frames of SDF: models, links, joints and <frame>s have a pose in another frame, and are attached to a link.
@@ -131,8 +107,7 @@ class SdfFrame:
 
     def in_world(self) -> Array:
         """Return the pose (4 x 4) of the frame in the world."""
-        way: dict[int, SdfFrame] = {}
-        at = self
+        way, at = dict[int, SdfFrame](), self
         while at._world is None and at.kind != WORLD:
             if id(at) in way:
                 raise ModelError(f"the pose of {at.name!r} is relative to itself", value=at.name, where=at.where)
@@ -150,22 +125,18 @@ class SdfFrame:
             if id(at) in seen:
                 raise ModelError(f"{at.name!r} is attached to itself", value=at.name, where=at.where)
             seen.add(id(at))
-            if at.kind == "model":
-                assert at.inside is not None
-                at = at.inside.canonical(at)
-            else:
-                assert at.scope is not None
-                at = at.scope.find(at.attached_to or MODEL, at.where)
+            assert at.scope is not None
+            model = at.inside
+            at = at.scope.find(at.attached_to or MODEL, at.where) if model is None else model.canonical(at)
         return at
 
 
 @dataclass(eq=False)
 class Scope:
-    """The names of a model: frames, nested models, the frame of the model itself, and the file that it is from."""
+    """The names of a model: frames, nested models, and the frame of the model itself."""
 
     frame: SdfFrame
     version: tuple[int, int]
-    source: str
     prefix: str = ""
     canonical_link: str = ""
     names: dict[str, SdfFrame] = field(default_factory=dict)
@@ -176,7 +147,7 @@ class Scope:
         other = self.names.get(name)
         if other is not None and (self.version >= (1, 7) or other.kind == frame.kind):
             found = f"a {frame.kind} and a {other.kind} are both named {name!r}"
-            raise ModelError(found, value=name, where=where_of(element, self.source), allowed="names that differ")
+            raise ModelError(found, value=name, where=where_is(element), allowed="names that differ")
         if other is None or frame.kind == "link":
             self.names[name] = frame
 
@@ -220,8 +191,7 @@ def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
     if b.kind != WORLD and b.base is a:
         return b.pose
     if a.kind != WORLD and a.base is b:
-        back: Array = inverse_pose(a.pose)
-        return back
+        return np.asarray(inverse_pose(a.pose))
     if a.kind != WORLD and b.kind != WORLD and a.base is b.base:
         return _product(inverse_pose(a.pose), b.pose)
     return _product(inverse_pose(a.in_world()), b.in_world())
@@ -251,8 +221,8 @@ OLDEST = (1, 4)
 MAX_PARTS = 20_000  # links, joints and frames, those of included files counted each time
 MAX_INCLUDES = 1000
 DEEPEST = 40  # nested and included models
-_GRAVITY = (0.0, 0.0, -9.8)  # SDF's default for a world
-_EARTH = (0.0, 0.0, -9.81)
+_GRAVITY = np.array([0.0, 0.0, -9.8])  # SDF's default for a world
+_EARTH = np.array([0.0, 0.0, -9.81])
 
 
 class Part(NamedTuple):
@@ -263,6 +233,11 @@ class Part(NamedTuple):
     scope: Scope
     finder: Finder
 
+    @property
+    def owner(self) -> str:
+        """Kind and name, for messages."""
+        return f"{self.frame.kind} {self.frame.name!r}"
+
 
 @dataclass
 class Model:
@@ -270,7 +245,7 @@ class Model:
 
     name: str
     scope: Scope
-    gravity: Array | tuple[float, ...]
+    gravity: Array
     static: bool
     links: list[Part] = field(default_factory=list)
     joints: list[Part] = field(default_factory=list)
@@ -282,10 +257,13 @@ class Model:
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning of the others."""
-    version = _version(root, path.name)
+    version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
     candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
-    names = [_called(each) for _, each in candidates]
+    names = []
+    for _, each in candidates:  # of an <include> without a name, the last part of its address
+        named = each.get("name") if each.tag == "model" else text_of(each, "name")
+        names.append((named or text_of(each, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
         raise ModelError("no model", where=path.name, allowed="<model> in <sdf> or in <world>")
     if wanted:
@@ -301,13 +279,8 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     return collector.read(*candidates[chosen], root)
 
 
-def _called(element: Any) -> str:
-    """Return the name of a <model> or <include>: of the latter without a name, the last part of its address."""
-    named = element.get("name") if element.tag == "model" else text_of(element, "name")
-    return (named or text_of(element, "uri").rstrip("/").rpartition("/")[2]).strip()
-
-
-def _version(root: Element, source: str) -> tuple[int, int]:
+def _version(root: Element) -> tuple[int, int]:
+    source = root.source
     if root.tag != "sdf":
         raise ModelError(f"root element <{root.tag}>", where=source, allowed="<sdf>")
     text = root.get("version", "")
@@ -333,48 +306,44 @@ class _Collector:
         given = element
         if element.tag == "include":
             try:
-                given = self._included(element, Scope(THE_WORLD, self.version, self.path.name), Finder(self.path))[0]
+                given = self._included(element, Finder(self.path))[0]
             except ModelError:
                 return False
         return not any(FLAGS.get(text_of(each, "static").lower(), False) for each in (element, given))
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
-        outside = Scope(THE_WORLD, self.version, self.path.name)
-        finder = Finder(self.path)
-        gravity: Array | tuple[float, ...] = _EARTH
+        outside, gravity = Scope(THE_WORLD, self.version), _EARTH
         if world is not None:
             found = world.find("gravity")
-            gravity = _GRAVITY if found is None else numbers_of(found, 3, self.path.name, "world")
+            gravity = _GRAVITY if found is None else numbers_of(found, 3, "world")
             for each in world.findall("frame"):
-                self._frame(each, outside)
+                self._added(each, outside)
         self.model = Model("", outside, gravity, static=False)
         self.model.roots = [root] if world is None else [root, world]
-        self._nested(element, outside, finder, 0)
+        self._nested(element, outside, Finder(self.path), 0)
         ((self.model.name, self.model.scope),) = outside.nested.items()
         return self.model
 
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
         """Collect a <model> or an <include> inside of the scope ``around``."""
         if depth > DEEPEST:
-            where = where_of(element, finder.path.name)
-            raise ModelError("models in models, too deep", where=where, allowed=f"{DEEPEST} or fewer")
+            allowed = f"{DEEPEST} or fewer"
+            raise ModelError("models in models, too deep", where=where_is(element), allowed=allowed)
         given, version, merged = element, around.version, False
         if element.tag == "include":
-            given, version, finder = self._included(element, around, finder)
+            given, version, finder = self._included(element, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-        if any(flag_of(each, "static", finder.path.name, "model") for each in (element, given)):
+        if any(flag_of(each, "static", "model") for each in (element, given)):
             self.model.resting += [element] if depth else []
             self.model.static = self.model.static or not depth
-        name = text_of(element, "name") if element.tag == "include" else ""
-        name = name or self._name(given, finder.path.name)
-        where = where_of(element, finder.path.name, f"model {name!r}")
-        placed = element if element.find("pose") is not None else given
-        pose, relative_to = self._pose(placed, around.source if placed is element else finder.path.name, name)
+        name = (text_of(element, "name") if element.tag == "include" else "") or _name(given)
+        where = where_is(element, f"model {name!r}")
+        pose, relative_to = pose_of(element if element.find("pose") is not None else given, name)
         placement = text_of(element, "placement_frame") or given.get("placement_frame", "")
         at = SdfFrame("model", f"{around.prefix}{name}", around, pose, relative_to, around.frame, where=where)
         top = around.frame.kind == WORLD
         prefix = around.prefix if merged else "" if top else f"{around.prefix}{name}::"
-        scope = Scope(at, version, finder.path.name, prefix, given.get("canonical_link", ""))
+        scope = Scope(at, version, prefix, given.get("canonical_link", ""))
         at.inside, at.placement = scope, placement
         if merged:
             scope.names, scope.nested = around.names, around.nested
@@ -391,46 +360,24 @@ class _Collector:
             if each.tag in ("model", "include"):
                 self._nested(each, scope, finder, depth + 1)
             elif each.tag in kinds:
-                kinds[each.tag].append(Part(each, getattr(self, f"_{each.tag}")(each, scope), scope, finder))
-                if sum(map(len, kinds.values())) > MAX_PARTS:
-                    allowed = f"{MAX_PARTS} links, joints and frames"
+                kinds[each.tag].append(Part(each, self._added(each, scope), scope, finder))
+                if sum(map(len, kinds.values())) > MOST_PARTS:
+                    allowed = f"{MOST_PARTS} links, joints and frames"
                     raise ModelError("too many parts", where=self.path.name, allowed=allowed)
 
-    def _name(self, element: Any, source: str) -> str:
-        name = (element.get("name") or "").strip()
-        if not name or (element.tag == "link" and name in (WORLD, MODEL)):
-            found = f"<{element.tag} name={name!r}>"
-            raise ModelError(found, value=name, where=where_of(element, source), allowed="a name of its own")
-        return name
-
-    def _pose(self, element: Any, source: str, owner: str) -> tuple[Array, str]:
-        pose = element.find("pose")
-        # Version 1.6 has the attribute ``frame``, which 1.7 renamed.
-        relative_to = "" if pose is None else pose.get("relative_to") or pose.get("frame") or ""
-        return pose_of(pose, source, owner), relative_to.strip()
-
-    def _link(self, element: Any, scope: Scope) -> SdfFrame:
-        return self._added(element, scope, default=scope.frame)
-
-    def _joint(self, element: Any, scope: Scope) -> SdfFrame:
-        child = text_of(element, "child")
-        return self._added(element, scope, default=child or scope.frame, attached_to=child)
-
-    def _frame(self, element: Any, scope: Scope) -> SdfFrame:
-        to = (element.get("attached_to") or "").strip()
-        return self._added(element, scope, default=to or scope.frame, attached_to=to)
-
-    def _added(self, element: Any, scope: Scope, **settings: Any) -> SdfFrame:
-        name = self._name(element, scope.source)
-        where = where_of(element, scope.source, f"{element.tag} {name!r}")
-        pose, relative_to = self._pose(element, scope.source, f"{element.tag} {name!r}")
-        frame = SdfFrame(element.tag, scope.prefix + name, scope, pose, relative_to, where=where, **settings)
+    def _added(self, element: Any, scope: Scope) -> SdfFrame:
+        """Return the frame of a link, which is relative to its model, of a joint (to its child) or of a <frame>."""
+        name, to = _name(element), text_of(element, "child") if element.tag == "joint" else ""
+        to = (element.get("attached_to") or "").strip() if element.tag == "frame" else to
+        owner = f"{element.tag} {name!r}"
+        placed, where = (scope, *pose_of(element, owner), to or scope.frame, to), where_is(element, owner)
+        frame = SdfFrame(element.tag, scope.prefix + name, *placed, where=where)
         scope.add(frame, name, element)
         return frame
 
-    def _included(self, element: Any, around: Scope, finder: Finder) -> tuple[Any, tuple[int, int], Finder]:
+    def _included(self, element: Any, finder: Finder) -> tuple[Any, tuple[int, int], Finder]:
         """Return the model that an <include> names, the version of its file, and the finder of that file."""
-        uri, where = text_of(element, "uri"), where_of(element, around.source)
+        uri, where = text_of(element, "uri"), where_is(element)
         self.includes += 1
         if self.includes > MAX_INCLUDES:
             raise ModelError("too many <include>", where=where, allowed=f"{MAX_INCLUDES} in all")
@@ -443,14 +390,20 @@ class _Collector:
         if not is_inside(file, finder.folders):
             raise ModelError(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
         file = file.resolve()
-        root = self.parsed.get(file)
-        if root is None:
-            root = self.parsed[file] = parse_xml(file)
-        version = _version(root, file.name)
-        model = root.find("model")
+        if file not in self.parsed:
+            self.parsed[file] = parse_xml(file)
+        version, model = _version(self.parsed[file]), self.parsed[file].find("model")
         if model is None:
             raise ModelError(f"{file.name} has no model", where=where, allowed="<sdf> with a <model>")
         return model, version, Finder(file)
+
+
+def _name(element: Any) -> str:
+    name = (element.get("name") or "").strip()
+    if not name or (element.tag == "link" and name in (WORLD, MODEL)):
+        found = f"<{element.tag} name={name!r}>"
+        raise ModelError(found, value=name, where=where_is(element), allowed="a name of its own")
+    return name
 
 
 def _model_file(folder: Path, where: str) -> Path:

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,20 +21,17 @@ from torsor.formats.sdf.models import (
     Model,
     Part,
     SdfFrame,
-    flag_of,
     number_of,
     numbers_of,
     pose_of,
     read_model,
     relative_pose,
-    text_of,
-    where_of,
 )
-from torsor.formats.xml import FLAGS, Element, parse_xml
+from torsor.formats.xml import FLAGS, Element, flag_of, parse_xml, text_of, where_is
 from torsor.mechanism import Coupling, Frame, Joint, Link, Loop, Mechanism, Shape, Spring, Visual, build
 from torsor.mechanism.loops import Closure
 from torsor.mechanism.names import claim_name
-from torsor.mechanism.parts import SHAPE_SIZES, VISUAL_SIZES
+from torsor.mechanism.parts import SHAPE_SIZES, VISUAL_SIZES, link_of, symmetric
 from torsor.spatial import axis_frame, make_pose
 
 # By element: the children that are read, and those that have no influence on the motion of the model alone.
@@ -83,8 +80,11 @@ class Unread:
                     self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS.split() else "acting")
                 elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed by themselves
                     waiting.append(child)
-            for what in _switches(element):
-                self.note(what, element)
+            if element.tag == "link":  # switches of Gazebo that change its motion: without gravity, or without forces
+                if not FLAGS.get(text_of(element, "gravity").lower(), True):
+                    self.note("<gravity> that is off for a link", element)
+                if FLAGS.get(text_of(element, "kinematic").lower(), False):
+                    self.note("<kinematic>", element)
 
     def report(self) -> None:
         """Give the warning, or raise ModelError where reading is strict and something may act on the motion."""
@@ -99,15 +99,6 @@ class Unread:
         if parts:
             fix = "if they act on the motion, the robot here is not the one that the file describes"
             warn("; ".join(parts), where=self.source, fix=fix if acting else "")
-
-
-def _switches(element: Any) -> Iterator[str]:
-    """Yield switches of Gazebo that change the motion of a link: without gravity, or moved without forces."""
-    if element.tag == "link":
-        if not FLAGS.get(text_of(element, "gravity").lower(), True):
-            yield "<gravity> that is off for a link"
-        if FLAGS.get(text_of(element, "kinematic").lower(), False):
-            yield "<kinematic>"
 
 
 def _lines(found: dict[str, list[int]]) -> str:
@@ -127,43 +118,31 @@ _SIZES: dict[str, tuple[tuple[str, int], ...]] = {
 }
 
 
-def read_link(part: Part, strict: bool, masked: bool, unread: Unread) -> Link:
-    """Return a link. ``masked`` says whether any shape of the file has a mask, ``unread`` notes what is left out."""
-    reader = _LinkReader(part, strict, unread)
-    mass, com, inertia = reader.inertia()
-    visuals, shapes = tuple(reader.visuals()), tuple(reader.shapes(masked))
-    source = where_of(part.element, part.scope.source)
-    link = Link(part.frame.name, mass, com, inertia, visuals, strict, source, shapes)
-    if link.defect and not strict:
-        refuse_or_warn(link.defect, strict=False)
-    return link
-
-
 class _LinkReader:
-    """The state of reading one link."""
+    """The state of reading one link; ``unread`` notes what is left out."""
 
     def __init__(self, part: Part, strict: bool, unread: Unread):
         self.part, self.strict, self.unread = part, strict, unread
-        self.source, self.owner = part.scope.source, f"link {part.frame.name!r}"
 
-    def pose(self, element: Any) -> Array:
+    def read(self, masked: bool) -> Link:
+        """Return the link. ``masked`` says whether any shape of the file has a mask."""
+        parts = self._inertia(), tuple(self._surfaces("visual")), tuple(self._surfaces("collision", masked))
+        return link_of(self.part.frame.name, *parts, self.strict, where_is(self.part.element))
+
+    def _pose(self, element: Any) -> Array:
         """Return the pose of an element of the link in the axes of the link."""
-        pose = element.find("pose")
-        T = pose_of(pose, self.source, self.owner)
-        # Version 1.6 has the attribute ``frame``, which 1.7 renamed.
-        name = "" if pose is None else (pose.get("relative_to") or pose.get("frame") or "").strip()
+        T, name = pose_of(element, self.part.owner)
         if not name:
             return T
-        base = self.part.scope.find(name, where_of(pose, self.source, self.owner))
+        base = self.part.scope.find(name, where_is(element.find("pose"), self.part.owner))
         return relative_pose(self.part.frame, base) @ T
 
     def _frame_of(self, element: Any) -> str:
         """Return the <frame> of this link that a shape is placed in, or an empty string."""
-        pose = element.find("pose")
-        at = None if pose is None else self.part.scope.names.get((pose.get("relative_to") or "").strip())
+        at = self.part.scope.names.get(pose_of(element, self.part.owner)[1])
         return at.name if at is not None and at.kind == "frame" and at.carrier() is self.part.frame else ""
 
-    def inertia(self) -> tuple[float, Array, Array]:
+    def _inertia(self) -> tuple[float, Array, Array]:
         """Return mass, centre of mass and inertia about it, in the axes of the link; defaults are those of SDF."""
         inertial = self.part.element.find("inertial")
         if inertial is None:
@@ -171,40 +150,29 @@ class _LinkReader:
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
             found, fix = "an inertia that is computed from shapes", "expand it: gz sdf --print --expand-auto-inertials"
-            raise ModelError(found, where=where_of(inertial, self.source, self.owner), fix=fix)
+            raise ModelError(found, where=where_is(inertial, self.part.owner), fix=fix)
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
             self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
-        keys, defaults = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)
-        xx, yy, zz, xy, xz, yz = (
-            number_of(matrix, key, default, self.source, self.owner)
-            for key, default in zip(keys, defaults, strict=True)
-        )
-        T = self.pose(inertial)
-        R = T[:3, :3]
-        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        return number_of(inertial, "mass", 1.0, self.source, self.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
+        defaults = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
+        six = [number_of(matrix, key, default, self.part.owner) for key, default in defaults.items()]
+        T = self._pose(inertial)
+        inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
+        return number_of(inertial, "mass", 1.0, self.part.owner), T[:3, 3], 0.5 * (inertia + inertia.T)
 
-    def visuals(self) -> Iterator[Visual]:
-        """Yield what is drawn; one that cannot be used is left out, with a warning."""
-        for element in self.part.element.findall("visual"):
+    def _surfaces(self, tag: str, masked: bool = False) -> Iterator[Any]:
+        """Yield the visuals or the collision shapes; one that cannot be used is left out, with a warning."""
+        for element in self.part.element.findall(tag):
             try:
-                found = self._geometry(element, VISUAL_SIZES)
-                if found is not None:
+                found = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
+                if found is not None and tag == "visual":
                     yield Visual(**found, color=self._color(element))
-            except ModelError as error:
-                refuse_or_warn(error, self.strict, "this visual is left out")
-
-    def shapes(self, masked: bool) -> Iterator[Shape]:
-        """Yield the collision shapes; one that cannot be used is left out, with a warning."""
-        for element in self.part.element.findall("collision"):
-            try:
-                found = self._geometry(element, SHAPE_SIZES)
-                if found is not None:
+                elif found is not None:
                     mask = self._mask(element) if masked else 1
                     yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
-                refuse_or_warn(error, self.strict, "this shape is left out")
+                what = "visual" if tag == "visual" else "shape"
+                refuse_or_warn(error, self.strict, f"this {what} is left out")
 
     def _mask(self, element: Any) -> int:
         """Return the mask of a shape: 32 bits, the last of which is a sign here."""
@@ -214,7 +182,7 @@ class _LinkReader:
         except ValueError:
             mask = -1
         if not 0 <= mask < 2**32:
-            found, where = f"collide_bitmask is {text[:40]!r}", where_of(element, self.source, self.owner)
+            found, where = f"collide_bitmask is {text[:40]!r}", where_is(element, self.part.owner)
             raise ModelError(found, where=where, allowed="a whole number of 32 bits")
         return mask - 2**32 if mask >= 2**31 else mask
 
@@ -231,29 +199,25 @@ class _LinkReader:
         for tag, count in _SIZES[shape.tag]:
             given = shape.find(tag)
             if given is None:
-                raise ModelError(f"<{shape.tag}> has no <{tag}>", where=where_of(shape, self.source, self.owner))
-            size += numbers_of(given, count, self.source, self.owner).tolist()
-        found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self.pose(element), "name": element.get("name", "")}
+                raise ModelError(f"<{shape.tag}> has no <{tag}>", where=where_is(shape, self.part.owner))
+            size += numbers_of(given, count, self.part.owner).tolist()
+        found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self._pose(element), "name": element.get("name", "")}
         if shape.tag == "plane":
             normal = shape.find("normal")
-            axis = [0, 0, 1] if normal is None else numbers_of(normal, 3, self.source, self.owner)
+            axis = [0, 0, 1] if normal is None else numbers_of(normal, 3, self.part.owner)
             if not np.any(axis):
-                raise ModelError("a normal of length 0", where=where_of(shape, self.source, self.owner))
+                raise ModelError("a normal of length 0", where=where_is(shape, self.part.owner))
             found_shape["pose"] = found_shape["pose"] @ make_pose(axis_frame(axis))
         elif shape.tag == "mesh":
-            size = self._mesh(shape, found_shape)
+            scale, uri = shape.find("scale"), text_of(shape, "uri")
+            if not uri:
+                raise ModelError("<mesh> has no <uri>", where=where_is(shape, self.part.owner))
+            if shape.find("submesh") is not None:
+                self.unread.note("<submesh>, for which the whole mesh is taken", shape)
+            file = self.part.finder.file(uri)  # before its folders, which it may add one to
+            found_shape |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
+            size = [1.0] * 3 if scale is None else numbers_of(scale, 3, self.part.owner).tolist()
         return found_shape | {"size": tuple(size)}
-
-    def _mesh(self, shape: Any, found: dict[str, Any]) -> list[float]:
-        """Add the file of a mesh to what is found, and return its scale."""
-        scale, uri = shape.find("scale"), text_of(shape, "uri")
-        if not uri:
-            raise ModelError("<mesh> has no <uri>", where=where_of(shape, self.source, self.owner))
-        if shape.find("submesh") is not None:
-            self.unread.note("<submesh>, for which the whole mesh is taken", shape)
-        file = self.part.finder.file(uri)  # before its folders, which it may add one to
-        found |= {"mesh": uri, "path": file, "folders": self.part.finder.folders}
-        return [1.0] * 3 if scale is None else numbers_of(scale, 3, self.source, self.owner).tolist()
 
     def _color(self, element: Any) -> tuple[float, ...] | None:
         """Return red, green, blue and opacity of a visual; None where its material has no colour."""
@@ -262,70 +226,42 @@ class _LinkReader:
         if color is None:
             return None
         count = 3 if len((color.text or "").split()) == 3 else 4  # the opacity may be left out
-        rgba = numbers_of(color, count, self.source, self.owner).tolist()
-        opacity = 1.0 - number_of(element, "transparency", 0.0, self.source, self.owner)
+        rgba = numbers_of(color, count, self.part.owner).tolist()
+        opacity = 1.0 - number_of(element, "transparency", 0.0, self.part.owner)
         return (*rgba[:3], (rgba[3] if count == 4 else 1.0) * opacity)
 
 
-_KINDS = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "screw": "helical",
-    "ball": "spherical",
-    "fixed": "fixed",
-}
+_KINDS = {kind: kind for kind in ("revolute", "continuous", "prismatic")}
+_KINDS |= {"screw": "helical", "ball": "spherical", "fixed": "fixed"}
 _TWO_AXES = ("universal", "revolute2")
 _TYPES = (*_KINDS, *_TWO_AXES, "gearbox")
 # The cut joints that a joint with a link that has a parent already becomes.
-_CUTS = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "ball": "spherical",
-    "universal": "universal",
-    "fixed": "weld",
-}
+_CUTS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "ball": "spherical"}
+_CUTS |= {"universal": "universal", "fixed": "weld"}
 ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's elements of a joint, as text
 _NO_LIMIT = 1e16  # SDF's default of limits
 _PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
 
 
-class Joints(NamedTuple):
-    """The joints of a model, the links between axes of universal joints, frames and equations of closed loops."""
-
-    joints: list[Joint]
-    links: list[Link]
-    frames: list[Frame]
-    loops: list[Closure]
-
-
-def read_joints(parts: list[Part], strict: bool, unread: Unread, taken: set[str]) -> Joints:
-    """Return the joints of a model; a link that has a parent already is closed to another one by a cut joint.
-
-    ``taken`` are the names of links and frames, to which those that are made here are added.
-    """
-    reader = _JointReader(strict, unread, taken, parts)
-    for part in parts:
-        reader.read(part)
-    for part in parts:
-        if part.element.get("type") == "gearbox":
-            reader.gearbox(part)
-    return reader.found
-
-
 class _JointReader:
-    """The state of reading the joints of a model."""
+    """The state of reading joints; ``taken`` are the names of links and frames, to which those made here are added."""
 
-    def __init__(self, strict: bool, unread: Unread, taken: set[str], parts: list[Part]):
+    def __init__(self, parts: list[Part], strict: bool, unread: Unread, taken: set[str]):
         self.strict, self.unread, self.taken = strict, unread, taken
         self.names = {part.frame.name for part in parts}
         self.two_axes = {part.frame.name for part in parts if part.element.get("type") in _TWO_AXES}
-        self.found = Joints([], [], [], [])
+        # Besides joints: the links between axes of universal joints, frames and equations of closed loops.
+        self.joints, self.links = list[Joint](), list[Link]()
+        self.frames, self.loops = list[Frame](), list[Closure]()
         self.children: set[str] = set()
         self.hinges: dict[frozenset[str], tuple[Joint, Array]] = {}  # by its two links, with the axis in the world
+        for part in parts:
+            self._read(part)
+        for part in parts:
+            if part.element.get("type") == "gearbox":
+                self._gearbox(part)
 
-    def read(self, part: Part) -> None:
+    def _read(self, part: Part) -> None:
         """Add a joint, or the two joints of one with two axes, or a loop."""
         kind, where = part.element.get("type", ""), part.frame.where
         if kind not in _TYPES:
@@ -336,9 +272,8 @@ class _JointReader:
         if child.kind == WORLD:
             raise ModelError("the child is the world", where=where, fix="make the world the parent")
         if parent is child:
-            raise ModelError(
-                f"both ends are parts of {child.name!r}", value=child.name, where=where, allowed="two links"
-            )
+            found = f"both ends are parts of {child.name!r}"
+            raise ModelError(found, value=child.name, where=where, allowed="two links")
         closing = child.name in self.children
         if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
             self.unread.note(f"<{ROTOR}> of a joint that closes a loop or has not one axis", part.element)
@@ -349,14 +284,15 @@ class _JointReader:
         placement, at = relative_pose(parent, child), relative_pose(child, part.frame)
         if kind in _TWO_AXES:
             middle, name = claim_name(f"{part.frame.name}/axis", self.taken), part.frame.name
-            self.found.links.append(Link(middle))
+            self.links.append(Link(middle))
             axes = [self._axis(part, tag, child) for tag in ("axis", "axis2")]
             first, second = (claim_name(f"{name}/{tag}", self.names) for tag in ("axis", "axis2"))
             settings = [self._settings(part, tag) for tag in ("axis", "axis2")]
-            self._add(Joint(first, "revolute", parent.name, middle, placement, axes[0], at[:3, 3], **settings[0]))
-            self._add(Joint(second, "revolute", middle, child.name, np.eye(4), axes[1], at[:3, 3], **settings[1]))
+            made = Joint(first, "revolute", parent.name, middle, placement, axes[0], at[:3, 3], **settings[0])
+            last = Joint(second, "revolute", middle, child.name, np.eye(4), axes[1], at[:3, 3], **settings[1])
+            self.joints.extend([made, last])
             return
-        more: dict[str, Any] = {"source": part.scope.source}
+        more: dict[str, Any] = {"source": part.element.source}
         if kind not in ("fixed", "ball"):
             more |= self._settings(part, "axis") | {"axis": self._axis(part, "axis", child)}
             more["rotor_inertia"] = self._rotor(part)
@@ -367,13 +303,10 @@ class _JointReader:
         if kind == "continuous":
             more |= {"lower": -math.inf, "upper": math.inf}
         joint = Joint(part.frame.name, _KINDS[kind], parent.name, child.name, placement, **more)
-        self._add(joint)
+        self.joints.append(joint)
         if kind in ("revolute", "continuous"):
             axis = child.in_world()[:3, :3] @ joint.axis
             self.hinges[frozenset((parent.name, child.name))] = joint, axis
-
-    def _add(self, joint: Joint) -> None:
-        self.found.joints.append(joint)
 
     def _end(self, part: Part, role: str) -> SdfFrame:
         name = text_of(part.element, role)
@@ -383,63 +316,56 @@ class _JointReader:
 
     def _axis(self, part: Part, tag: str, child: SdfFrame) -> Array:
         """Return a unit vector along an axis, in the axes of the child."""
-        axis, source, owner = part.element.find(tag), part.scope.source, f"joint {part.frame.name!r}"
+        axis, owner = part.element.find(tag), part.owner
         if axis is None:
             raise ModelError(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>")
         given = axis.find("xyz")
-        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, source, owner, sys.float_info.max)
-        frame, where = part.frame, where_of(axis, source, owner)
+        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, owner, sys.float_info.max)
+        frame, where = part.frame, where_is(axis, owner)
         expressed_in = "" if given is None else (given.get("expressed_in") or "").strip()
         if expressed_in:
             frame = part.scope.find(expressed_in, where)
-        elif flag_of(axis, "use_parent_model_frame", source, owner, default=part.scope.version < (1, 5)):
+        elif flag_of(axis, "use_parent_model_frame", owner, part.scope.version < (1, 5)):
             frame = part.scope.frame
         return relative_pose(child, frame)[:3, :3] @ direction(xyz, where, "axis")
 
     def _pitch(self, part: Part) -> float:
         """Return the advance of a screw in m/rad; <thread_pitch> is rad/m of a left-handed thread."""
-        source, owner = part.scope.source, f"joint {part.frame.name!r}"
         if part.element.find("screw_thread_pitch") is None and part.element.find("thread_pitch") is not None:
-            turns = number_of(part.element, "thread_pitch", None, source, owner)
+            turns = number_of(part.element, "thread_pitch", 0.0, part.owner)
             if not turns:
                 where = part.frame.where
                 raise ModelError("is 0", argument="thread_pitch", where=where, allowed="any other number (rad/m)")
             return -1.0 / turns
-        return number_of(part.element, "screw_thread_pitch", 1.0, source, owner) / (2 * math.pi)
+        return number_of(part.element, "screw_thread_pitch", 1.0, part.owner) / (2 * math.pi)
 
     def _rotor(self, part: Part) -> float:
         """Return the rotor inertia after the gear, as Drake takes it: without the gyroscopic moments of the rotor."""
-        owner = f"joint {part.frame.name!r}"
-        inertia, ratio = (
-            float(
-                next((numbers_of(each, 1, part.scope.source, owner)[0] for each in part.element if each.tag == tag), x)
-            )
-            for tag, x in ((ROTOR, 0.0), (GEAR, 1.0))
-        )
-        return inertia * ratio * ratio  # ** raises an error of its own where it overflows
+        found = (each for each in part.element if each.tag in (ROTOR, GEAR))
+        given = {each.tag: float(numbers_of(each, 1, part.owner)[0]) for each in found}
+        ratio = given.get(GEAR, 1.0)
+        return given.get(ROTOR, 0.0) * ratio * ratio  # ** raises an error of its own where it overflows
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""
-        axis, source, owner = part.element.find(tag), part.scope.source, f"joint {part.frame.name!r}"
-        found: dict[str, Any] = {"source": source}
+        axis, owner = part.element.find(tag), part.owner
+        found: dict[str, Any] = {"source": part.element.source}
         limit, dynamics = (None if axis is None else axis.find(key) for key in ("limit", "dynamics"))
         for key in ("effort", "velocity"):
-            most = number_of(limit, key, -1.0, source, owner, most=math.inf)
+            most = number_of(limit, key, -1.0, owner, most=math.inf)
             found[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
-        ends = [
-            number_of(limit, key, sign * _NO_LIMIT, source, owner, most=math.inf)
-            for key, sign in (("lower", -1), ("upper", 1))
-        ]
+        defaults = {"lower": -_NO_LIMIT, "upper": _NO_LIMIT}
+        ends = [number_of(limit, key, default, owner, most=math.inf) for key, default in defaults.items()]
         if ends[0] > ends[1]:
             text = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
             refuse_or_warn(ModelError(text, where=part.frame.where), self.strict, "read as no limit")
             ends = [-math.inf, math.inf]
         found["lower"], found["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
         for key, name in (("viscous", "damping"), ("coulomb", "friction")):
-            found[key] = number_of(dynamics, name, 0.0, source, owner)
-        stiffness = number_of(dynamics, "spring_stiffness", 0.0, source, owner)
+            found[key] = number_of(dynamics, name, 0.0, owner)
+        stiffness = number_of(dynamics, "spring_stiffness", 0.0, owner)
         if stiffness:
-            rest = number_of(dynamics, "spring_reference", 0.0, source, owner)
+            rest = number_of(dynamics, "spring_reference", 0.0, owner)
             found["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
         return found | self._mimic(part, axis)
 
@@ -448,14 +374,12 @@ class _JointReader:
         mimic = None if axis is None else axis.find("mimic")
         if mimic is None:
             return {}
-        source, owner, where = part.scope.source, f"joint {part.frame.name!r}", part.frame.where
+        where = part.frame.where
         leader = part.scope.find((mimic.get("joint") or "").strip(), where)
         if leader.kind != "joint" or leader is part.frame:
             raise ModelError(f"<mimic> of {mimic.get('joint')!r}", where=where, allowed="another joint")
-        ratio, offset, reference = (
-            number_of(mimic, key, default, source, owner)
-            for key, default in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
-        )
+        defaults = {"multiplier": 1.0, "offset": 0.0, "reference": 0.0}
+        ratio, offset, reference = (number_of(mimic, key, x, part.owner) for key, x in defaults.items())
         name, which = leader.name, (mimic.get("axis") or "axis").strip()
         name = f"{name}/{which}" if name in self.two_axes else name
         return {"coordinate": name, "ratio": ratio, "offset": offset - ratio * reference}
@@ -480,14 +404,14 @@ class _JointReader:
         for side, link, turn in (("a", parent, turns[0]), ("b", child, turns[1])):
             ends.append(claim_name(f"{name}/{side}", self.taken))
             pose = relative_pose(link, part.frame) @ make_pose(turn)
-            self.found.frames.append(Frame(ends[-1], link.name, pose))
-        self.found.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.scope.source))
+            self.frames.append(Frame(ends[-1], link.name, pose))
+        self.loops.append(Loop(name, ends[0], ends[1], _CUTS[kind], source=part.element.source))
 
-    def gearbox(self, part: Part) -> None:
+    def _gearbox(self, part: Part) -> None:
         """Add theta_2 = -ratio theta_1: the angles of child and parent about the axes, from the reference body."""
-        source, owner, where = part.scope.source, f"joint {part.frame.name!r}", part.frame.where
+        where = part.frame.where
         reference = part.scope.find(text_of(part.element, "gearbox_reference_body"), where).carrier()
-        ratio = number_of(part.element, "gearbox_ratio", 1.0, source, owner)
+        ratio = number_of(part.element, "gearbox_ratio", 1.0, part.owner)
         factors: dict[str, float] = {}
         for role, tag, factor in (("parent", "axis", ratio), ("child", "axis2", 1.0)):
             link = self._end(part, role).carrier()
@@ -498,12 +422,11 @@ class _JointReader:
             joint, axis = hinge
             own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
             if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
-                raise ModelError(
-                    f"<{tag}> is not along the axis of joint {joint.name!r}", value=joint.name, where=where
-                )
+                found = f"<{tag}> is not along the axis of joint {joint.name!r}"
+                raise ModelError(found, value=joint.name, where=where)
             sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
-        self.found.loops.append(Coupling(part.frame.name, factors, source=source))
+        self.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
 
 
 def read_sdf(
@@ -526,36 +449,25 @@ def read_sdf(
     """
     root = parse_xml(path, strict) if root is None else root
     found, unread = read_model(path, root, model), Unread(path.name, strict)
-    masked = _is_masked(found)
-    links = [read_link(part, strict, masked, unread) for part in found.links]
+    mask = "collision/surface/contact/collide_bitmask"
+    masked = any(part.element.find(mask) is not None for part in found.links)
+    links = [_LinkReader(part, strict, unread).read(masked) for part in found.links]
     taken = {link.name for link in links} | {part.frame.name for part in found.frames} | {WORLD}
-    frames = [Frame(part.frame.name, *_placed(part)) for part in found.frames]
+    carried = [(part.frame, part.frame.carrier()) for part in found.frames]
+    frames = [Frame(at.name, carrier.name, relative_pose(carrier, at)) for at, carrier in carried]
+    made = _JointReader([] if found.static else found.joints, strict, unread, taken)
     if found.static:
-        names, made = {part.frame.name for part in found.joints}, Joints([], [], [], [])
+        names = {part.frame.name for part in found.joints}
         for part in found.links:
             name = claim_name(f"{part.frame.name}/fixed", names)
             made.joints.append(Joint(name, "fixed", WORLD, part.frame.name, part.frame.in_world()))
-    else:
-        made = read_joints(found.joints, strict, unread, taken)
-        for each in found.resting:
-            unread.note("<static> of a nested model", each)
+    for each in () if found.static else found.resting:
+        unread.note("<static> of a nested model", each)
     unread.children(found.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]
     links, joints = _on_world(found, links, joints, frames, base)
     return build(found.name, links, joints, frames, found.gravity, path.name, base, made.loops, snap=snap)
-
-
-def _is_masked(model: Model) -> bool:
-    """Whether any collision shape says which others it touches."""
-    tag = "collision/surface/contact/collide_bitmask"
-    return any(part.element.find(tag) is not None for part in model.links)
-
-
-def _placed(part: Part) -> tuple[str, Array]:
-    """Return the link that a <frame> is attached to, and its pose there."""
-    carrier = part.frame.carrier()
-    return carrier.name, relative_pose(carrier, part.frame)
 
 
 def _on_world(
@@ -569,7 +481,7 @@ def _on_world(
     if len(roots) > 1 or on_world or (held and not (len(held) == 1 and held[0].is_fixed)):
         if base == "floating" and (held or on_world):
             found = f"the base cannot float: {len(held)} joints hold the model to the world"
-            raise ModelError(found, where=model.scope.source, allowed="one fixed joint, or none")
+            raise ModelError(found, where=model.roots[0].source, allowed="one fixed joint, or none")
         return ([Link(WORLD), *links] if held or on_world else links), joints
     at = relative_pose(THE_WORLD, roots[0].frame) if roots else np.eye(4)
     if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link says no more than ``base``

@@ -7,9 +7,10 @@ exactly.
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -19,80 +20,16 @@ from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.sdf.models import WORLD
 from torsor.formats.sdf.reading import ROTOR
-from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
+from torsor.formats.writing import MeshNames, Omissions, moments_of, refuse_elastic, refused_loop, short_rpy, write_file
 from torsor.formats.xml import add_element, numbers, xml_bytes
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual
-from torsor.mechanism.loops import CutJoint
 from torsor.mechanism.names import claim_name, unused_name
 from torsor.spatial import inverse_pose
 
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
 _JOINTS |= {"spherical": "ball"}
 _CLOSED = 1e-9  # largest error of a loop at zero, in m and rad
-
-
-def write_loops(
-    model: ET.Element,
-    mechanism: Mechanism,
-    loops: Sequence[CutJoint],
-    moving: Sequence[tuple[Link, Joint]],
-    name_of: Callable[[str], str],
-    taken: set[str],
-    source: str,
-) -> None:
-    """Add a joint for each loop; ``name_of`` gives the name of a link in the file, ``taken`` are the names in use.
-
-    SDF has one pose for both ends of a joint, where all positions are zero: a loop that is open there is refused.
-    """
-    poses = {mechanism.base.name: np.eye(4)}
-    for link, joint in moving:
-        poses[link.name] = poses[joint.parent] @ joint.placement
-    frames = {frame.name: (frame.link, frame.pose) for frame in mechanism.frames}
-    for loop in loops:
-        if not isinstance(loop, Loop) or loop.kind not in _JOINTS:
-            kind = getattr(loop, "kind", "")
-            found, allowed = f"loop {loop.name!r} is {kind}", f"{', '.join(_JOINTS)} in SDF"
-            raise ModelError(found, value=loop.name, where=source, allowed=allowed, fix="save as .toml")
-        ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
-        a, b = (poses[link] @ pose for link, pose in ends)
-        between = inverse_pose(a) @ b
-        error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
-        if np.abs(error).max() > _CLOSED:
-            found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
-            raise ModelError(found, value=loop.name, where=source, fix="save as .toml or .xml (MJCF)")
-        if ends[1][0] == mechanism.base.name:  # the child of a joint that closes a loop has a parent already
-            ends, between = ends[::-1], inverse_pose(between)
-        _add_joint(model, loop, ends, between, name_of, taken)
-
-
-def _add_joint(
-    model: ET.Element,
-    loop: Loop,
-    ends: list[tuple[str, Array]],
-    between: Array,
-    name_of: Callable[[str], str],
-    taken: set[str],
-) -> None:
-    """Add the joint of a loop at the second end; ``between`` is the pose of that end in the first."""
-    (parent, _), (child, pose) = ends
-    element = add_element(model, "joint", name=claim_name(loop.name, taken), type=_JOINTS[loop.kind])
-    add_element(element, "parent").text = name_of(parent)
-    add_element(element, "child").text = name_of(child)
-    add_element(element, "pose").text = f"{numbers(pose[:3, 3])} {numbers(short_rpy(pose[:3, :3]))}"
-    if loop.kind in ("revolute", "prismatic", "universal"):
-        axis = between[2, :3] if loop.kind == "universal" else np.array([0.0, 0.0, 1.0])
-        add_element(add_element(element, "axis"), "xyz").text = numbers(axis)
-    if loop.kind == "universal":
-        add_element(add_element(element, "axis2"), "xyz").text = "0 0 1"
-
-
-_TYPES = {
-    "revolute": "revolute",
-    "continuous": "continuous",
-    "prismatic": "prismatic",
-    "helical": "screw",
-    "spherical": "ball",
-}
+_TYPES = {kind: kind for kind in ("revolute", "continuous", "prismatic")} | {"helical": "screw", "spherical": "ball"}
 _EARTH = (0.0, 0.0, -9.81)
 
 
@@ -106,18 +43,6 @@ def write_sdf(mechanism: Mechanism, path: str | Path) -> None:
     universal and spherical loops that are closed at zero are joints to a link that has a parent already. Rotor inertia
     is Drake's element. A ``ModelWarning`` names what is not written (gyroscopic moments of rotors, wheels) and what
     Gazebo does not accept (links without mass). Other loops and elastic joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats.sdf.reading import read_sdf
-        >>> from torsor.mechanism import build
-        >>> solid = 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1])
-        >>> links = [Link("ground", *solid), Link("arm", *solid)]
-        >>> robot = build("arm", links, [Joint("hinge", "continuous", "ground", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_sdf(robot, folder + "/arm.sdf")
-        ...     read_sdf(Path(folder, "arm.sdf")) == robot
-        True
     """
     write_file(path, (".sdf",), _Writer(mechanism, Path(path)).content)
 
@@ -129,7 +54,7 @@ class _Writer:
         self.source, self.omissions, self.version = path.name, Omissions(), 7
         self.meshes = MeshNames(path, self.omissions)
         given = self.omissions.without_wheels(mechanism)
-        self.loops = [loop for loop in given.loops if not isinstance(loop, Coupling)]
+        self.loops = [loop for loop in given.loops if isinstance(loop, Loop)]
         couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))
         self.active = mechanism.active
         self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
@@ -140,7 +65,7 @@ class _Writer:
 
     def content(self) -> bytes:
         m = self.mechanism
-        self._check()
+        refuse_elastic(m, self.source, "SDF", "save as .toml or .urdf")
         around = self.root
         if not np.array_equal(m.gravity, _EARTH):
             around = add_element(self.root, "world", name="default")
@@ -148,6 +73,7 @@ class _Writer:
         self.model = add_element(around, "model", name=m.name)
         free = self._floating()
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
+        poses = {m.base.name: np.eye(4)}
         self.taken = {*m.places, *(link.name for link, _ in moving), WORLD}
         named = [joint.name for _, joint in moving if joint.name != free]
         self.joint_names = {name: claim_name(name, self.taken) for name in named}
@@ -164,18 +90,16 @@ class _Writer:
         for frame in m.frames:
             element = add_element(self.model, "frame", name=frame.name, attached_to=self._name(frame.link))
             _pose(element, frame.pose)
-        write_loops(self.model, m, self.loops, moving, self._name, self.taken, self.source)
+        for link, joint in moving:
+            poses[link.name] = poses[joint.parent] @ joint.placement
+        for loop in self.loops:
+            self._loop(loop, poses)
         self._notes()
         self.root.set("version", f"1.{self.version}")
         self.omissions.report(self.source, "SDF")
         content = xml_bytes(self.root, self.source)
         self.meshes.copies.save()
         return content
-
-    def _check(self) -> None:
-        for joint in self.mechanism.elastic:
-            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which SDF cannot express"
-            raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml or .urdf")
 
     def _notes(self) -> None:
         """Note what the mechanism has and SDF does not."""
@@ -229,9 +153,7 @@ class _Writer:
             return WORLD
         name = claim_name(f"{WORLD}/body", self.taken) if m.base.name == WORLD else m.base.name
         self._link(name, m.base, None, np.eye(4))
-        weld = add_element(self.model, "joint", name=claim_name(f"{name}/fixed", self.taken), type="fixed")
-        add_element(weld, "parent").text = WORLD
-        add_element(weld, "child").text = name
+        self._ends(claim_name(f"{name}/fixed", self.taken), "fixed", WORLD, name)
         return name
 
     def _link(self, name: str, link: Link, relative_to: str | None, pose: Array) -> None:
@@ -244,17 +166,13 @@ class _Writer:
         if np.any(link.com):
             add_element(inertial, "pose").text = f"{numbers(link.com)} 0 0 0"
         add_element(inertial, "mass").text = numbers(link.mass)
-        inertia, matrix = (link.inertia + link.inertia.T) / 2, add_element(inertial, "inertia")
-        for i in range(3):
-            for j in range(i, 3):
-                add_element(matrix, f"i{'xyz'[i]}{'xyz'[j]}").text = numbers(inertia[i, j])
+        _add_texts(add_element(inertial, "inertia"), moments_of(link))
         names: set[str] = set()
         for visual in link.visuals:
             made = self._geometry(element, "visual", visual, names)
             if visual.color is not None:
                 material, color = add_element(made, "material"), (*visual.color, 1.0)[:4]
-                for kind in ("ambient", "diffuse"):
-                    add_element(material, kind).text = numbers(color)
+                _add_texts(material, {"ambient": color, "diffuse": color})
         names = set()
         for shape in link.shapes:
             made = self._geometry(element, "collision", shape, names)
@@ -281,8 +199,7 @@ class _Writer:
         elif given.shape in ("box", "ellipsoid"):
             add_element(shape, "size" if given.shape == "box" else "radii").text = numbers(given.size)
         else:
-            for key, value in zip(("radius", "length"), given.size, strict=False):
-                add_element(shape, key).text = numbers(value)
+            _add_texts(shape, dict(zip(("radius", "length"), given.size, strict=False)))
         return element
 
     # Joints
@@ -291,9 +208,7 @@ class _Writer:
         name = self.joint_names[joint.name]
         self.omissions.note("joints with the name of a link, which get another", joint.name, name != joint.name)
         kind = "revolute" if joint.type == "continuous" and has_position_limits(joint) else _TYPES[joint.type]
-        element = add_element(self.model, "joint", name=name, type=kind)
-        add_element(element, "parent").text = self._name(joint.parent)
-        add_element(element, "child").text = self._name(joint.child)
+        element = self._ends(name, kind, self._name(joint.parent), self._name(joint.child))
         if np.any(joint.point):
             add_element(element, "pose").text = f"{numbers(joint.point)} 0 0 0"
         if kind == "screw":
@@ -313,35 +228,22 @@ class _Writer:
         if joint.follows:
             self.version = max(self.version, 11)
             mimic = add_element(axis, "mimic", joint=self.joint_names[joint.coordinate], axis="axis")
-            for key, value in (("multiplier", joint.ratio), ("offset", joint.offset), ("reference", 0.0)):
-                add_element(mimic, key).text = numbers(value)
+            _add_texts(mimic, {"multiplier": joint.ratio, "offset": joint.offset, "reference": 0.0})
 
     def _limits(self, axis: ET.Element, joint: Joint) -> None:
         limits = {key: float(np.ravel(getattr(joint, key))[0]) for key in ("lower", "upper")}
         limits |= {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
         finite = {key: value for key, value in limits.items() if math.isfinite(value)}
         if finite:
-            element = add_element(axis, "limit")
-            for key, value in finite.items():
-                add_element(element, key).text = numbers(value)
+            _add_texts(add_element(axis, "limit"), finite)
 
     def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
-        viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
-        motor, spring, smooth = joint.motor, joint.spring, joint.smooth
-        if motor is not None:
-            viscous, coulomb, smooth = viscous + motor.viscous, coulomb + motor.coulomb, max(smooth, motor.smooth)
-        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and smooth)
-        found: dict[str, float] = {}
-        if spring is not None:
-            viscous += spring.damping
-            if isinstance(spring.stiffness, str):
-                self.omissions.note("nonlinear stiffness", joint.name)
-            else:
-                found = {"spring_stiffness": spring.stiffness, "spring_reference": spring.rest}
-        if viscous or coulomb or found:
-            element = add_element(axis, "dynamics")
-            for key, value in ({"damping": viscous, "friction": coulomb} | found).items():
-                add_element(element, key).text = numbers(value)
+        viscous, coulomb, spring = self.omissions.passive(joint)
+        found = {"damping": viscous, "friction": coulomb}
+        if spring:
+            found |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+        if viscous or coulomb or spring:
+            _add_texts(add_element(axis, "dynamics"), found)
 
     def _rotor(self, element: ET.Element, joint: Joint) -> None:
         """Add the rotor inertia after the gear, in the element that Drake reads."""
@@ -354,6 +256,44 @@ class _Writer:
         if inertia:
             self.root.set("xmlns:drake", "http://drake.mit.edu")
             add_element(element, ROTOR).text = numbers(inertia)
+
+    def _loop(self, loop: Loop, poses: dict[str, Array]) -> None:
+        """Add the joint of a loop, which must be closed where positions are zero and the links have these ``poses``."""
+        if loop.kind not in _JOINTS:
+            raise refused_loop(loop, _JOINTS, self.source, "SDF")
+        frames = {frame.name: (frame.link, frame.pose) for frame in self.mechanism.frames}
+        ends = [frames.get(end, (end, np.eye(4))) for end in (loop.a, loop.b)]
+        a, b = (poses[link] @ pose for link, pose in ends)
+        between = inverse_pose(a) @ b
+        error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
+        if np.abs(error).max() > _CLOSED:
+            found = f"loop {loop.name!r} is open where all joints are at zero, where SDF has its poses"
+            raise ModelError(found, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
+        if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop has a parent already
+            ends, between = ends[::-1], inverse_pose(between)
+        (parent, _), (child, pose) = ends
+        element = self._ends(
+            claim_name(loop.name, self.taken), _JOINTS[loop.kind], self._name(parent), self._name(child)
+        )
+        add_element(element, "pose").text = f"{numbers(pose[:3, 3])} {numbers(short_rpy(pose[:3, :3]))}"
+        if loop.kind in ("revolute", "prismatic", "universal"):
+            axis = between[2, :3] if loop.kind == "universal" else np.array([0.0, 0.0, 1.0])
+            add_element(add_element(element, "axis"), "xyz").text = numbers(axis)
+        if loop.kind == "universal":
+            add_element(add_element(element, "axis2"), "xyz").text = "0 0 1"
+
+    def _ends(self, name: str, kind: str, parent: str, child: str) -> ET.Element:
+        """Add a joint between two links."""
+        element = add_element(self.model, "joint", name=name, type=kind)
+        add_element(element, "parent").text = parent
+        add_element(element, "child").text = child
+        return element
+
+
+def _add_texts(element: ET.Element, values: Mapping[str, Any]) -> None:
+    """Add children with numbers as their text."""
+    for tag, value in values.items():
+        add_element(element, tag).text = numbers(value)
 
 
 def _pose(element: ET.Element, T: Array, relative_to: str | None = None) -> None:

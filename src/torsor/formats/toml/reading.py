@@ -13,29 +13,13 @@ from torsor.base.arrays import Array
 from torsor.base.checks import ROTATION_TOLERANCE, whole_number
 from torsor.base.decoding import Table, check_keys, check_version, error, known_word, toml_data
 from torsor.base.errors import ModelError, shortened
-from torsor.base.faults import refuse_or_warn
 from torsor.base.files import read_limited
 from torsor.formats.meshes.mesh_files import own_folders
-from torsor.mechanism import (
-    KINDS,
-    Coupling,
-    Frame,
-    Joint,
-    JointKind,
-    Link,
-    Loop,
-    Mechanism,
-    Motor,
-    Shape,
-    Spring,
-    Visual,
-    Wheel,
-    build,
-)
+from torsor.mechanism import KINDS, Frame, Joint, JointKind, Link, Mechanism, Motor, Shape, Spring, Visual, build
 from torsor.mechanism.curves import Cam
 from torsor.mechanism.flexible import Flexible, Modes, RodSection, TipTurn
-from torsor.mechanism.loops import Closure
-from torsor.mechanism.parts import ALL_BITS, SHAPE_SIZES, VISUAL_SIZES
+from torsor.mechanism.loops import Closure, Coupling, Loop, Wheel
+from torsor.mechanism.parts import ALL_BITS, SHAPE_SIZES, VISUAL_SIZES, link_of, symmetric
 from torsor.spatial import from_rpy, make_pose
 
 # The schema of TOML files: the keys of each table and the type of each value. See docs/toml.md.
@@ -141,26 +125,13 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 
 def flexible_table(flexible: Flexible) -> Table:
-    """Return the table of a flexible joint: the kind and the fields of its data.
-
-    Example:
-        >>> import torsor
-        >>> modes = torsor.mechanism.flexible_links.beam(length=1.0, mass=1.0, bending=1.0, modes=(1, 0))
-        >>> list(flexible_table(modes))[:4]
-        ['kind', 'positions', 'masses', 'shapes']
-    """
+    """Return the table of a flexible joint: the kind and the fields of its data."""
     kind = next(name for name, each in _KINDS.items() if type(flexible) is each)
     return {"kind": kind} | {each.name: getattr(flexible, each.name) for each in _fields(type(flexible))}
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
-    """Return the data of a flexible joint; what is wrong in it raises ModelError.
-
-    Example:
-        >>> table = {"kind": "turn", "first": [[0], [0], [1]], "second": [[[0]]] * 3, "turns": [False]}
-        >>> read_flexible(table, "arm").kind.nv
-        1
-    """
+    """Return the data of a flexible joint; what is wrong in it raises ModelError."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
     known = [each.name for each in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
@@ -172,17 +143,12 @@ def read_flexible(table: Table, where: str) -> Flexible:
             if not isinstance(value, (list, tuple)) or not all(type(each) is kinds for each in value):
                 raise error(where, f"{key} is {value!r}"[:100], f"a list: {allowed}")
             values[key] = tuple(value)
-        elif not _numbers(value):
+        elif not all(type(each) in (int, float) for each in np.array(value, dtype=object).flat):
             raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
     if "source" in {each.name for each in fields(_KINDS[kind])}:
         values["source"] = where
     made: Flexible = _KINDS[kind](**values)
     return made
-
-
-def _numbers(value: Any) -> bool:
-    cells = np.array(value, dtype=object)
-    return all(type(each) in (int, float) for each in cells.flat)
 
 
 def _fields(kind: type[Any]) -> list[Any]:
@@ -198,14 +164,6 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 
     ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` an inertia that no
     rigid body can have is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
-
-    Example:
-        >>> import tempfile
-        >>> text = 'torsor = 1\nunits.angle = "deg"\nlinks = [{ name = "ground", mass = 2.5 }]'
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "block.toml").write_text(text)
-        ...     read_toml(Path(folder, "block.toml")).base.mass
-        2.5
     """
     reader = _Reader(path.name, strict, own_folders(path))
     return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)
@@ -273,32 +231,29 @@ class _Reader:
         if R is None:
             R = from_rpy(np.radians(rpy) if self.degrees else rpy)
         elif np.abs(R @ R.T - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-            raise error(
-                where, f"rotation is {shortened(R)}", "a right-handed rotation matrix", "write 8 digits or more"
-            )
+            what, allowed = f"rotation is {shortened(R)}", "a right-handed rotation matrix"
+            raise error(where, what, allowed, "write 8 digits or more")
         return make_pose(R, entry.get("position"))
 
     def _link(self, where: str, entry: Table) -> Link:
         inertia = entry.get("inertia", np.zeros(6))
-        inertia = inertia[[[0, 3, 4], [3, 1, 5], [4, 5, 2]]] if inertia.ndim == 1 else inertia
-        visuals = tuple(self._visual(*visual) for visual in entries("visual", entry, where))
-        shapes = tuple(self._shape(*shape) for shape in entries("shape", entry, where))
-        settings = some(entry, "name", "mass", "com")
-        known = entry.get("unphysical", False)  # the file declares that the inertia is not physically consistent
-        strict = self.strict and not known
-        link = Link(inertia=inertia, visuals=visuals, strict=strict, source=self.source, shapes=shapes, **settings)
-        if link.defect and not known and not strict:
-            refuse_or_warn(link.defect, strict=False)
-        return link
-
-    def _visual(self, where: str, entry: Table) -> Visual:
-        color = tuple(entry["color"].tolist()) if "color" in entry else None
-        return Visual(**self._geometry(where, entry, VISUAL_SIZES), color=color)
+        inertia = symmetric(inertia) if inertia.ndim == 1 else inertia
+        visuals = []
+        for place, each in entries("visual", entry, where):
+            color = tuple(each["color"].tolist()) if "color" in each else None
+            visuals.append(Visual(**self._geometry(place, each, VISUAL_SIZES), color=color))
+        surfaces = tuple(visuals), tuple(self._shape(*shape) for shape in entries("shape", entry, where))
+        body = entry.get("mass", 0.0), entry.get("com", np.zeros(3)), inertia
+        if not entry.get("unphysical", False):
+            return link_of(entry["name"], body, *surfaces, self.strict, self.source)
+        # The file declares that the inertia is not physically consistent.
+        return Link(entry["name"], *body, surfaces[0], strict=False, source=self.source, shapes=surfaces[1])
 
     def _shape(self, where: str, entry: Table) -> Shape:
         masks: Table = {}
         for key in some(entry, "contype", "conaffinity"):
-            masks[key] = whole_number(_whole(entry[key]), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+            given = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
+            masks[key] = whole_number(given, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
             return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
         except ModelError as wrong:
@@ -344,11 +299,6 @@ class _Reader:
             fix = 'write angle = "deg" under [units], or multi_turn = true in this joint if radians are meant'
             raise error(where, f"{key} is {shortened(values)} rad, which looks like degrees", "radians", fix)
         return np.where(turning, np.radians(values), values) if self.degrees else values
-
-
-def _whole(value: float) -> float | int:
-    """Return a number without fraction as an integer: writers may print 1.0 or 1."""
-    return int(value) if float(value).is_integer() else value
 
 
 def _turning(key: str, kind: JointKind) -> NDArray[np.bool_]:

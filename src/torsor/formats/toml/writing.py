@@ -13,14 +13,7 @@ from torsor.base.arrays import Array
 from torsor.base.decoding import Table, error
 from torsor.base.errors import listing, warn
 from torsor.formats.meshes.mesh_files import split_prim
-from torsor.formats.toml.reading import (
-    EACH,
-    ONCE,
-    VERSION,
-    flexible_table,
-    looks_like_degrees,
-    parse_toml,
-)
+from torsor.formats.toml.reading import EACH, ONCE, VERSION, flexible_table, looks_like_degrees, parse_toml
 from torsor.formats.writing import MeshCopies, write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy
@@ -30,16 +23,6 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file stays.
 
     The text is read back first: a file is only written if it gives an equal mechanism.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats import read_toml
-        >>> from torsor.mechanism import Link, build
-        >>> robot = build("block", [Link("ground", mass=2.5)], [])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_toml(robot, folder + "/block.toml")
-        ...     read_toml(Path(folder, "block.toml")) == robot
-        True
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
@@ -108,10 +91,8 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
             yield "[[couplings]]\n", table | _unless(0.0, offset=loop.offset)
         elif isinstance(loop, Wheel):
             table = {"name": loop.name, "frame": loop.frame, "kind": loop.kind}
-            yield (
-                "[[wheels]]\n",
-                table | _unless(0.0, radius=loop.radius, roller=loop.roller) | _unless("", ground=loop.ground),
-            )
+            table |= _unless(0.0, radius=loop.radius, roller=loop.roller) | _unless("", ground=loop.ground)
+            yield "[[wheels]]\n", table
         else:
             ends = {"name": loop.name, "a": loop.a, "b": loop.b, "kind": loop.kind}
             yield "[[loops]]\n", ends | _unless(0.0, length=loop.length)

@@ -10,7 +10,6 @@ URDF has no loops. Such a file lists them, with the motors and the joints that U
 | ``joint_name``, ``joint_type`` | joints of another type: ``SPHERICAL``, ``CARDAN`` (about x, then y), ``FIXED`` |
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,24 +42,25 @@ def read_closures(path: Path, base: str = "fixed", strict: bool = False, snap: f
     urdf = _urdf(path)
     root = parse_xml(urdf, strict)
     robot = read_urdf(urdf, base, strict, root, snap)
-    names, types = _list(data, "joint_name", where), _list(data, "joint_type", where)
-    _same_length(names, types, "joint_name", "joint_type", where)
-    for name, kind in zip(names, types, strict=True):
+    names, types = (_strings(data.get(key, []), key, where) for key in ("joint_name", "joint_type"))
+    for name, kind in _zipped(names, types, "joint_name", "joint_type", where):
         robot = _with_type(robot, name, kind.upper(), where)
     motors = data.get("name_mot", [])
     if isinstance(motors, str):
         text, motors = motors, [name for name in robot.joint_names if motors in name]
         if not motors or not text:
             found = f"is {text!r}, which {'is empty' if not text else 'no joint has in its name'}"
-            raise ModelError(
-                found, value=text, argument="name_mot", where=where, allowed="a part of the names of the driven joints"
-            )
+            allowed = "a part of the names of the driven joints"
+            raise ModelError(found, value=text, argument="name_mot", where=where, allowed=allowed)
     active = with_active(robot, _strings(motors, "name_mot", where)).active  # checked here, for the message
-    children = {each.get("name"): _child(each) for each in root if each.tag == "joint"}
-    pairs, kinds = _pairs(data, where), _list(data, "type", where)
-    _same_length(pairs, kinds, "closed_loop", "type", where)
-    loops = list[Loop]()
-    for number, (pair, kind) in enumerate(zip(pairs, kinds, strict=True), start=1):
+    ends = ((each.get("name"), each.find("child")) for each in root.findall("joint"))
+    children = {name: None if child is None else child.get("link") for name, child in ends}
+    pairs, kinds = data.get("closed_loop", []), _strings(data.get("type", []), "type", where)
+    if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
+        allowed = "closed_loop: [['frame_a', 'frame_b'], ...]"
+        raise ModelError("is no list of pairs", argument="closed_loop", where=where, allowed=allowed)
+    pairs, loops = [_strings(pair, "closed_loop", where) for pair in pairs], list[Loop]()
+    for number, (pair, kind) in enumerate(_zipped(pairs, kinds, "closed_loop", "type", where), start=1):
         if kind.lower() not in _KINDS:
             raise ModelError(f"type {kind!r} of closed_loop {number}", value=kind, where=where, allowed="6d or 3d")
         a, b = (end if end in robot.places else children.get(end) or end for end in pair)
@@ -89,26 +89,11 @@ def _strings(value: object, key: str, where: str) -> list[str]:
     return value
 
 
-def _list(data: dict[str, Any], key: str, where: str) -> list[str]:
-    return _strings(data.get(key, []), key, where)
-
-
-def _pairs(data: dict[str, Any], where: str) -> list[list[str]]:
-    pairs = data.get("closed_loop", [])
-    if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
-        allowed = "closed_loop: [['frame_a', 'frame_b'], ...]"
-        raise ModelError("is no list of pairs", argument="closed_loop", where=where, allowed=allowed)
-    return [_strings(pair, "closed_loop", where) for pair in pairs]
-
-
-def _same_length(first: Sequence[object], second: Sequence[object], one: str, other: str, where: str) -> None:
+def _zipped(first: list[Any], second: list[str], one: str, other: str, where: str) -> list[tuple[Any, str]]:
     if len(first) != len(second):
         found = f"{one} has {len(first)} entries and {other} has {len(second)}"
         raise ModelError(found, where=where, allowed=f"a {other} for each")
-
-
-def _child(joint: Any) -> str | None:
-    return next((each.get("link") for each in joint if each.tag == "child"), None)
+    return list(zip(first, second, strict=True))
 
 
 def _with_type(robot: Mechanism, name: str, kind: str, where: str) -> Mechanism:

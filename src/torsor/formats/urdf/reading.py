@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import LARGEST, direction
-from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.search_path import Finder
-from torsor.formats.xml import Element, parse_xml
+from torsor.formats.xml import FLAGS, Element, numbers_in, parse_xml, where_is
 from torsor.mechanism import Frame, Joint, Link, Loop, Mechanism, Motor, Shape, Spring, Visual, build
 from torsor.mechanism.names import claim_name
+from torsor.mechanism.parts import link_of, symmetric
 from torsor.spatial import axis_frame, from_rpy, make_pose
 
 # Elements of URDF beyond links and joints: Drake's frames and loop joints are read, and what is not read is named.
@@ -42,15 +42,9 @@ _DYNAMICS = ("damping", "friction", "spring_stiffness", "spring_reference")
 _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose meaning is clear
 
 
-class Extras(NamedTuple):
-    """What a file has besides its tree."""
-
-    frames: list[Frame]
-    loops: list[Loop]
-    active: list[str]
-
-
-def read_extras(root: Element, links: list[Link], joints: list[Joint], source: str, strict: bool) -> Extras:
+def read_extras(
+    root: Element, links: list[Link], joints: list[Joint], strict: bool
+) -> tuple[list[Frame], list[Loop], list[str]]:
     """Return Drake's <frame> and <loop_joint> elements; warn of all that is not read, or raise if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
@@ -59,33 +53,32 @@ def read_extras(root: Element, links: list[Link], joints: list[Joint], source: s
     taken, loops = {link.name for link in links}, list[Loop]()
     on, frames = set(taken), list[Frame]()
     for element in root:
-        where = f"{source}: line {element.line}: <{element.tag} name={element.get('name', '')!r}>"  # type: ignore[attr-defined]
+        name = element.get("name") or ""
+        where = where_is(element, f"<{element.tag} name={name!r}>")
         try:
             if element.tag == "frame":
-                name = element.get("name") or ""
                 if name in taken:
                     raise ModelError("it has the name of another link or frame", where=where)
-                frames.append(Frame(name, _link(element, on, where), _pose(element, where)))
+                frames.append(Frame(name, *_placed(element, on, where)))
                 taken.add(name)
             elif element.tag == "loop_joint":
-                ends = _loop_frames(element, on, where)
-                made = [
-                    Frame(claim_name(f"{element.get('name')}/{end}", taken), *at)
-                    for end, at in zip("ab", ends, strict=True)
-                ]
-                loops.append(Loop(element.get("name") or "", made[0].name, made[1].name, source=where))
+                a, b = _loop_frames(element, on, where)
+                made = [Frame(claim_name(f"{name}/{end}", taken), *at) for end, at in (("a", a), ("b", b))]
+                loops.append(Loop(name, made[0].name, made[1].name, source=where))
                 frames += made
         except ModelError as error:
             refuse_or_warn(error, strict, "it is ignored")
-    unread = _unread(root)
+    unread: dict[str, list[int]] = defaultdict(list)
+    for tag, stranger in _strangers(root):
+        unread[tag].append(stranger.line)
     if unread:
         names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
         found = f"elements that are not read: {listing(names, most=8)}"
         fix = "if they act on the motion, the robot here is not the one that the file describes"
-        refuse_or_warn(ModelError(found, where=source, fix=fix), strict)
+        refuse_or_warn(ModelError(found, where=root.source, fix=fix), strict)
     moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
     driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
-    return Extras(frames, loops, [name for name in moving if name in driven] if loops else [])
+    return frames, loops, [name for name in moving if name in driven] if loops else []
 
 
 def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, Array]]:
@@ -93,49 +86,28 @@ def _loop_frames(element: Any, links: set[str], where: str) -> list[tuple[str, A
     if element.get("type") not in _REVOLUTE:
         allowed = ", ".join(kind for kind in _REVOLUTE if kind)
         raise ModelError(f"type is {element.get('type')!r}", where=where, allowed=allowed)
-    turned = make_pose(axis_frame(_direction(element.find("axis"), where)))
+    turned = make_pose(axis_frame(direction(_three(element.find("axis"), "xyz", where, "1 0 0"), where, "axis")))
     ends = []
     for role in ("link1", "link2"):
         end = element.find(role)
         if end is None:
             raise ModelError(f"no <{role}>", where=where, fix=f'add <{role} link="..." xyz="..."/>')
-        ends.append((_link(end, links, where), _pose(end, where) @ turned))
+        link, pose = _placed(end, links, where)
+        ends.append((link, pose @ turned))
     return ends
 
 
-def _link(element: Any, links: set[str], where: str) -> str:
+def _placed(element: Any, links: set[str], where: str) -> tuple[str, Array]:
+    """Return the link of an element, and the pose of its ``xyz`` and ``rpy``; Drake has no <origin> there."""
     link = element.get("link")
     if link not in links:
         raise ModelError(f"its link is {link!r}", value=link, where=where, allowed="a link of this file")
-    return str(link)
+    return str(link), make_pose(from_rpy(_three(element, "rpy", where)), _three(element, "xyz", where))
 
 
-def _direction(element: Any, where: str) -> Array:
-    return direction(_numbers(element, "xyz", "1 0 0", where), where, "axis")
-
-
-def _pose(element: Any, where: str) -> Array:
-    """Return the pose of the attributes ``xyz`` and ``rpy``; Drake has no <origin> there."""
-    return make_pose(from_rpy(_numbers(element, "rpy", "0 0 0", where)), _numbers(element, "xyz", "0 0 0", where))
-
-
-def _numbers(element: Any, attribute: str, default: str, where: str) -> Array:
+def _three(element: Any, attribute: str, where: str, default: str = "0 0 0") -> Array:
     text = default if element is None else element.get(attribute, default)
-    try:
-        values = np.array([number_in(word) for word in text.split()])
-    except ValueError:
-        values = np.zeros(0)
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise ModelError(f"{attribute} is {text!r}", value=text, where=where, allowed="3 finite numbers")
-    return values
-
-
-def _unread(root: Element) -> dict[str, list[int]]:
-    """Return the lines of the elements that are not read, by tag."""
-    found: dict[str, list[int]] = {}
-    for tag, element in _strangers(root):
-        found.setdefault(tag, []).append(element.line)
-    return found
+    return numbers_in(text, 3, f"{attribute} is {text!r}", where, sys.float_info.max)
 
 
 def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
@@ -149,9 +121,8 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield element.tag, element
             elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
                 # Gazebo's switches: without gravity, or moved without forces.
-                if (element.text or "").strip().lower() in (
-                    ("0", "false") if element.tag == "gravity" else ("1", "true")
-                ):
+                switch = FLAGS.get((element.text or "").strip().lower())
+                if switch is (element.tag == "kinematic"):
                     yield element.tag, element
             elif parent.tag == "joint" and element.tag == "dynamics":
                 yield from ((f"dynamics {key}=", element) for key in element.attrib if key not in _DYNAMICS)
@@ -169,7 +140,7 @@ _ROTORS = {
 _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
 
 
-def with_motors(root: Element, joints: list[Joint], source: str, strict: bool = False) -> list[Joint]:
+def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> list[Joint]:
     """Return the joints with the motors of those simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
@@ -178,7 +149,7 @@ def with_motors(root: Element, joints: list[Joint], source: str, strict: bool = 
     """
     found = {joint.name: joint for joint in joints}
     for transmission in root.findall("transmission"):
-        where = f"{source}: line {transmission.line}: transmission {transmission.get('name', '')!r}"  # type: ignore[attr-defined]
+        where = where_is(transmission, f"transmission {transmission.get('name', '')!r}")
         if not any(_has(transmission, tag) for tag in _ROTORS):
             if _has(transmission, "stiffness"):
                 warn("a stiffness without a rotor inertia is ignored", where=where, fix="add rotorInertia")
@@ -230,15 +201,8 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
     text = element.get("value") or element.get("xyz") or element.get("link") or element.text or ""
     if tag == "carrier":
         return text.strip()
-    count = 3 if tag == "axis" else 1
-    try:
-        numbers = [number_in(word) for word in text.split()]
-    except ValueError:
-        numbers = []
-    if len(numbers) != count:
-        allowed = "a number" if count == 1 else f"{count} numbers"
-        raise ModelError(f"<{tag}> is {text!r}", value=text, where=where, allowed=allowed)
-    return np.array(numbers) if count > 1 else numbers[0]
+    numbers = numbers_in(text, 3 if tag == "axis" else 1, f"<{tag}> is {text!r}", where)
+    return numbers if tag == "axis" else float(numbers[0])
 
 
 # Capsules in URDF: a cylinder and two spheres, whose names tell that they are one capsule.
@@ -260,18 +224,13 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
     if not length:
         return [replace(capsule, shape="sphere", size=(radius,))]
     name = f"{capsule.name}/capsule{number}" if capsule.name else f"capsule{number}"
-    spheres = [
-        replace(capsule, shape="sphere", size=(radius,), name=f"{name}/{end}", pose=_end(capsule, side))
-        for end, side in _ENDS.items()
-    ]
+    ball = replace(capsule, shape="sphere", size=(radius,))
+    spheres = [replace(ball, name=f"{name}/{end}", pose=_end(capsule, side)) for end, side in _ENDS.items()]
     return [replace(capsule, shape="cylinder", name=name), *spheres]
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of the parts that ``capsule_parts`` makes of them.
-
-    Parts that somebody has changed since, so that they are no capsule any more, stay what they are.
-    """
+    """Return visuals or shapes with capsules in place of unchanged parts that ``capsule_parts`` made."""
     found, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
@@ -343,8 +302,8 @@ class _Reader:
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
             stop_reading()  # without them, the tree would have other faults
-        joints = with_motors(self.root, self._without_missing_leaders(joints), self.path.name, self.strict)
-        frames, loops, active = read_extras(self.root, links, joints, self.path.name, self.strict)
+        joints = with_motors(self.root, self._without_missing_leaders(joints), self.strict)
+        frames, loops, active = read_extras(self.root, links, joints, self.strict)
         name = self.root.get("name") or self.path.stem
         source, joints = self.path.name, _depth_first(joints)
         return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
@@ -366,11 +325,11 @@ class _Reader:
         for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
             for child in [*element, *(part for each in element.findall("inertial") for part in each)]:
                 if "xacro" in child.tag and child.tag not in _LEFT_OVER:
-                    raise ModelError("a xacro macro, not plain URDF", where=self._where(child), fix=EXPAND)
+                    raise ModelError("a xacro macro, not plain URDF", where=where_is(child), fix=EXPAND)
         left = [element for element in self.root.iter() if "xacro" in element.tag]
         if left:
             found = f"<{left[0].tag}>, which xacro should have replaced, is ignored ({len(left)} in all)"
-            refuse_or_warn(ModelError(found, where=self._where(left[0]), fix=EXPAND), self.strict)
+            refuse_or_warn(ModelError(found, where=where_is(left[0]), fix=EXPAND), self.strict)
 
     @contextmanager
     def _drawn(self, effect: str) -> Iterator[None]:
@@ -382,34 +341,25 @@ class _Reader:
 
     # Numbers and names
 
-    def _where(self, element: Any, owner: str = "") -> str:
-        line = f"{self.path.name}: line {element.line}" if isinstance(element, Element) else self.path.name
-        return f"{line}: {owner}" if owner else line
-
     def _numbers(
         self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = LARGEST
     ) -> Array:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
             what = f"<{element.tag}> has no {attribute}"
-            raise ModelError(what, where=self._where(element, owner), fix=f'add {attribute}="..."')
-        try:
-            values = np.array([number_in(word) for word in text.replace(",", " ").split()])
-        except ValueError:
-            values = np.zeros(0)
-        if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
-            what = f"<{element.tag} {attribute}={text!r}>"
-            allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-            raise ModelError(what, value=text, where=self._where(element, owner), allowed=allowed)
-        return values
+            raise ModelError(what, where=where_is(element, owner), fix=f'add {attribute}="..."')
+        if element is None:
+            return np.array([float(word) for word in text.split()])
+        found = f"<{element.tag} {attribute}={text!r}>"
+        return numbers_in(text.replace(",", " "), count, found, where_is(element, owner), most)
 
     def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = LARGEST) -> float:
         return float(self._numbers(element, attribute, 1, default, owner, most)[0])
 
-    def _name(self, element: Any, owner: str = "") -> str:
+    def _name(self, element: Any) -> str:
         name = element.get("name")
         if not name:
-            raise ModelError(f"<{element.tag}> without a name", where=self._where(element, owner))
+            raise ModelError(f"<{element.tag}> without a name", where=where_is(element))
         return str(name)
 
     def _origin(self, element: Any, owner: str) -> Array:
@@ -432,44 +382,36 @@ class _Reader:
         inertial = element.find("inertial")
         if inertial is None:
             return Link(name, visuals=visuals, shapes=shapes)
-        mass_element, inertia_element = inertial.find("mass"), inertial.find("inertia")
-        mass = 0.0 if mass_element is None else self._number(mass_element, "value", None, owner)
-        xx, yy, zz, xy, xz, yz = (
-            0.0 if inertia_element is None else self._number(inertia_element, key, "0", owner)
-            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-        )
+        whole, matrix = inertial.find("mass"), inertial.find("inertia")
+        mass = 0.0 if whole is None else self._number(whole, "value", None, owner)
+        six = [self._number(matrix, key, "0", owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
         T = self._origin(inertial, owner)
-        self._warn_of_missing(inertial, owner)
-        R = T[:3, :3]
-        inertia = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        source = self._where(element)
-        link = Link(name, mass, T[:3, 3], 0.5 * (inertia + inertia.T), visuals, self.strict, source, shapes)
-        if link.defect and not self.strict:
-            refuse_or_warn(link.defect, strict=False)
-        return link
-
-    def _warn_of_missing(self, inertial: Any, owner: str) -> None:
-        """Warn of a mass or of moments that are missing; products may be: they are 0 for most bodies."""
-        inertia = inertial.find("inertia")
-        missing = ["<mass>"] if inertial.find("mass") is None else []
-        missing += [key for key in ("ixx", "iyy", "izz") if inertia is not None and key not in inertia.attrib]
-        missing += ["<inertia>"] if inertia is None else []
+        # Products of inertia may be missing: they are 0 for most bodies.
+        missing = ["<mass>"] if whole is None else []
+        missing += [key for key in ("ixx", "iyy", "izz") if matrix is not None and key not in matrix.attrib]
+        missing += ["<inertia>"] if matrix is None else []
         if missing:
-            found, where = f"<inertial> without {', '.join(missing)}", self._where(inertial, owner)
+            found, where = f"<inertial> without {', '.join(missing)}", where_is(inertial, owner)
             refuse_or_warn(ModelError(found, where=where, fix="add what is missing"), self.strict, "read as 0")
+        inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
+        body = mass, T[:3, 3], 0.5 * (inertia + inertia.T)
+        return link_of(name, body, visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
             with self._drawn("this visual is left out"):
-                shape = self._geometry(visual, owner)
-                if shape is not None:
-                    yield Visual(**shape, color=self._visual_color(visual))
+                shape, material = self._geometry(visual, owner), visual.find("material")
+                if shape is None:
+                    continue
+                color = None if material is None else material.find("color")
+                named = None if material is None else self.materials.get(material.get("name", ""))
+                yield Visual(**shape, color=named if color is None else self._color(color))
 
     def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
         """Yield the collision shapes of a link; one that cannot be used is a warning, and left out."""
         for collision in element.findall("collision"):
             with self._drawn("this collision shape is left out"):
-                shape, where = self._geometry(collision, owner), self._where(collision, owner)
+                shape, where = self._geometry(collision, owner), where_is(collision, owner)
                 if shape is None:
                     kinds = [f"<{each.tag}>" for each in collision.iterfind("geometry/*")]
                     if not kinds:  # as some files have for links without a shape
@@ -487,36 +429,21 @@ class _Reader:
         shape = None if geometry is None else next((each for each in geometry if each.tag in _SIZES), None)
         if shape is None:
             return None
-        size = tuple(
-            value
-            for attribute, count, default in _SIZES[shape.tag]
-            for value in self._numbers(shape, attribute, count, default, owner, sys.float_info.max).tolist()
-        )
-        found = {
-            "shape": shape.tag,
-            "size": size,
-            "pose": self._origin(element, owner),
-            "name": element.get("name", ""),
-        }
+        size = [self._numbers(shape, *each, owner, sys.float_info.max) for each in _SIZES[shape.tag]]
+        found = {"shape": shape.tag, "size": tuple(np.concatenate(size).tolist()), "name": element.get("name", "")}
+        found["pose"] = self._origin(element, owner)
         mesh = shape.get("filename")
         if not mesh:
             return found
         file = self.finder.file(mesh)  # before its folders, which it may add one to
         return found | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
-    def _visual_color(self, visual: Any) -> tuple[float, ...] | None:
-        material = visual.find("material")
-        if material is None:
-            return None
-        color = material.find("color")
-        return self.materials.get(material.get("name", "")) if color is None else self._color(color)
-
     # Joints
 
     def _joint(self, element: Any) -> Joint:
         name = self._name(element)
         owner = f"joint {name!r}"
-        where = self._where(element, owner)
+        where = where_is(element, owner)
         found = element.get("type")
         if found not in _TYPES:
             raise ModelError(f"unknown joint type {found!r}", value=found, where=where, allowed=", ".join(_TYPES))
@@ -526,7 +453,7 @@ class _Reader:
             if end is None or not end.get("link"):
                 raise ModelError(f"no {role} link", where=where, fix=f'add <{role} link="..."/>')
             ends.append(end.get("link"))
-        settings: dict[str, Any] = {"source": self._where(element)}
+        settings: dict[str, Any] = {"source": where_is(element)}
         if found != "fixed":
             settings |= self._limits(element, found, owner)
             settings |= self._dynamics(element, owner) | self._mimic(element, owner)
@@ -543,9 +470,8 @@ class _Reader:
             if joint.coordinate not in names:
                 found = f"it mimics {joint.coordinate!r}, which does not exist"
                 where, allowed = f"{joint.source}: joint {joint.name!r}", "another joint of the file"
-                fault = ModelError(
-                    found, value=joint.coordinate, where=where, allowed=allowed, fix="correct the name in <mimic>"
-                )
+                fields: dict[str, str] = {"value": joint.coordinate, "allowed": allowed}
+                fault = ModelError(found, where=where, fix="correct the name in <mimic>", **fields)
                 refuse_or_warn(fault, self.strict, "it gets its own coordinate instead")
                 joint = replace(joint, coordinate="", ratio=1.0, offset=0.0)
             kept.append(joint)
@@ -561,7 +487,7 @@ class _Reader:
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}
             if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
                 found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
-                where, fix = self._where(limit, owner), 'remove lower and upper, or make it type="continuous"'
+                where, fix = where_is(limit, owner), 'remove lower and upper, or make it type="continuous"'
                 refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
             else:
                 limits |= ends
@@ -571,14 +497,12 @@ class _Reader:
 
     def _dynamics(self, element: Any, owner: str) -> dict[str, Any]:
         dynamics = element.find("dynamics")
-        found: dict[str, Any] = {
-            "viscous": self._number(dynamics, "damping", "0", owner),
-            "coulomb": self._number(dynamics, "friction", "0", owner),
-        }
+        found: dict[str, Any] = {"viscous": self._number(dynamics, "damping", "0", owner)}
+        found["coulomb"] = self._number(dynamics, "friction", "0", owner)
         stiffness = self._number(dynamics, "spring_stiffness", "0", owner)
         if stiffness:
             rest = self._number(dynamics, "spring_reference", "0", owner)
-            found["spring"] = Spring(stiffness, rest=rest, source=self._where(dynamics, owner))
+            found["spring"] = Spring(stiffness, rest=rest, source=where_is(dynamics, owner))
         return found
 
     def _mimic(self, element: Any, owner: str) -> dict[str, Any]:
@@ -588,12 +512,9 @@ class _Reader:
         leader = mimic.get("joint")
         if not leader or leader == element.get("name"):
             found = "<mimic> of itself" if leader else "<mimic> without a joint"
-            raise ModelError(found, where=self._where(mimic, owner), fix="name the joint that it follows")
-        return {
-            "coordinate": leader,
-            "ratio": self._number(mimic, "multiplier", "1", owner),
-            "offset": self._number(mimic, "offset", "0", owner),
-        }
+            raise ModelError(found, where=where_is(mimic, owner), fix="name the joint that it follows")
+        ratio, offset = self._number(mimic, "multiplier", "1", owner), self._number(mimic, "offset", "0", owner)
+        return {"coordinate": leader, "ratio": ratio, "offset": offset}
 
 
 # By shape: (attribute, count of numbers, default).

@@ -18,9 +18,9 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, has_position_limits, without_couplings
 from torsor.formats.urdf.reading import capsule_parts
-from torsor.formats.writing import MeshNames, Omissions, short_rpy, write_file
+from torsor.formats.writing import MeshNames, Omissions, moments_of, short_rpy, write_file
 from torsor.formats.xml import add_element, xml_bytes
-from torsor.mechanism import Frame, Joint, Link, Mechanism, Motor, Shape, Visual
+from torsor.mechanism import Joint, Link, Mechanism, Motor, Shape, Visual
 from torsor.mechanism.names import claim_name
 from torsor.spatial import inverse_pose, make_pose
 
@@ -41,17 +41,6 @@ def write_urdf(mechanism: Mechanism, path: str | Path) -> None:
     (0, 0, -9.81), wheels, forces and limits that URDF cannot express) and what only Torsor reads (springs and elastic
     joints). A coupling of two joints is a <mimic>: one of them has no coordinate of its own in the file. Other
     couplings, loops and spherical joints are errors.
-
-    Example:
-        >>> import tempfile
-        >>> from torsor.formats import read_urdf
-        >>> from torsor.mechanism import build
-        >>> arm = Link("arm", 1.0, (0.5, 0, 0), np.diag([0.01, 0.1, 0.1]))
-        >>> robot = build("arm", [Link("ground"), arm], [Joint("hinge", "continuous", "ground", "arm")])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_urdf(robot, folder + "/arm.urdf")
-        ...     read_urdf(Path(folder, "arm.urdf")) == robot
-        True
     """
     write_file(path, (".urdf",), _Writer(mechanism, Path(path)).content)
 
@@ -80,7 +69,10 @@ class _Writer:
             self._link(link)
             self._joint(joint)
         for frame in m.frames:
-            self._shapes(add_element(self.root, "link", name=frame.name), self._shapes_of(frame))
+            # The shapes of a welded link, which is a frame of the mechanism, are in the axes of that frame.
+            shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
+            own = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
+            self._shapes(add_element(self.root, "link", name=frame.name), own)
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
@@ -98,9 +90,7 @@ class _Writer:
             inertial = add_element(element, "inertial")
             add_element(inertial, "origin", xyz=link.com, rpy="0 0 0")
             add_element(inertial, "mass", value=link.mass)
-            inertia = (link.inertia + link.inertia.T) / 2
-            upper = {f"i{'xyz'[i]}{'xyz'[j]}": inertia[i, j] for i in range(3) for j in range(i, 3)}
-            add_element(inertial, "inertia", **upper)
+            add_element(inertial, "inertia", **moments_of(link))
         for k, visual in enumerate(link.visuals):
             self.omissions.note("ellipsoids", visual.name or link.name, visual.shape not in _SHAPES)
             if visual.shape not in _SHAPES:
@@ -110,11 +100,6 @@ class _Writer:
                     material = add_element(made, "material", name=f"{link.name}/{k}")
                     add_element(material, "color", rgba=visual.color)
         self._shapes(element, [shape for shape in link.shapes if shape.link not in self.frames])
-
-    def _shapes_of(self, frame: Frame) -> list[Shape]:
-        """Return the shapes of a welded link, which is a frame of the mechanism, in the axes of that frame."""
-        shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
-        return [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
 
     def _shapes(self, element: ET.Element, shapes: list[Shape]) -> None:
         for shape in shapes:
@@ -132,15 +117,13 @@ class _Writer:
         for shape in shapes:
             made.append(add_element(element, tag, name=shape.name or None))
             _origin(made[-1], shape.pose)
-            add_element(add_element(made[-1], "geometry"), shape.shape, **self._size(shape))
+            size: dict[str, Any] = dict(zip(("radius", "length"), shape.size, strict=False))
+            if shape.shape == "mesh":
+                size = {"filename": self.meshes.file(shape), "scale": shape.size}
+            elif shape.shape == "box":
+                size = {"size": shape.size}
+            add_element(add_element(made[-1], "geometry"), shape.shape, **size)
         return made
-
-    def _size(self, visual: Visual | Shape) -> dict[str, Any]:
-        if visual.shape == "mesh":
-            return {"filename": self.meshes.file(visual), "scale": visual.size}
-        if visual.shape == "box":
-            return {"size": visual.size}
-        return dict(zip(("radius", "length"), visual.size, strict=False))
 
     # Joints
 
@@ -165,12 +148,6 @@ class _Writer:
         add_element(element, "child", link=child)
         if kind != "floating":
             add_element(element, "axis", xyz="0 0 1" if kind == "planar" else joint.axis)
-        self._limits(element, joint, kind)
-        self._dynamics(element, joint)
-        if joint.follows:
-            add_element(element, "mimic", joint=joint.coordinate, multiplier=joint.ratio, offset=joint.offset)
-
-    def _limits(self, element: ET.Element, joint: Joint, kind: str) -> None:
         limits = {key: self.omissions.common(joint, f"{key}_limit") for key in ("effort", "velocity")}
         if kind in ("revolute", "prismatic"):
             limits = {"lower": float(np.ravel(joint.lower)[0]), "upper": float(np.ravel(joint.upper)[0])} | limits
@@ -179,22 +156,19 @@ class _Writer:
         if kind in ("revolute", "prismatic") or np.isfinite(list(limits.values())).any():
             clipped = {key: np.clip(value, -_NO_LIMIT, _NO_LIMIT) for key, value in limits.items()}
             add_element(element, "limit", **clipped)
+        self._dynamics(element, joint)
+        if joint.follows:
+            add_element(element, "mimic", joint=joint.coordinate, multiplier=joint.ratio, offset=joint.offset)
 
     def _dynamics(self, element: ET.Element, joint: Joint) -> None:
-        viscous, coulomb = (self.omissions.common(joint, key) for key in ("viscous", "coulomb"))
+        viscous, coulomb, spring = self.omissions.passive(joint, with_motor=False)
+        if joint.motor is not None and not joint.is_elastic:
+            viscous += joint.motor.viscous
         found: dict[str, Any] = {}
-        self.omissions.note("smooth Coulomb friction, written as sign(v)", joint.name, coulomb and joint.smooth)
-        motor, spring = joint.motor, joint.spring
-        if spring is not None:
-            viscous += spring.damping
-            if isinstance(spring.stiffness, str):
-                self.omissions.note("nonlinear stiffness", joint.name)
-            else:
-                found = {"spring_stiffness": spring.stiffness, "spring_reference": spring.rest}
-                what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
-                self.omissions.note(what, joint.name)
-        if motor is not None and not motor.is_elastic:
-            viscous += motor.viscous
+        if spring:
+            found = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+            what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
+            self.omissions.note(what, joint.name)
         if viscous or coulomb or found:
             add_element(element, "dynamics", damping=viscous, friction=coulomb, **found)
 

@@ -89,31 +89,22 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
     elif kind in _TYPED:
         free = dict.fromkeys(_TYPED[kind], "")
         limits = [number_of(prim.GetAttribute(f"physics:coneAngle{k}Limit"), -1.0) for k in "01"]
-        scene.left_out.note(
-            "cone limits of spherical joints", name, kind == "PhysicsSphericalJoint" and max(limits) >= 0
-        )
-    elif kind == "PhysicsDistanceJoint" and _rod(scene, prim):
-        length, excluded = _rod(scene, prim), True
-    else:
-        scene.left_out.note(f"joints of the kind {kind}", name)
-        return None
+        limited = kind == "PhysicsSphericalJoint" and max(limits) >= 0
+        scene.left_out.note("cone limits of spherical joints", name, limited)
+    else:  # a rod has one distance
+        least, most = (number_of(prim.GetAttribute(f"physics:{key}Distance"), -1.0) for key in ("min", "max"))
+        if kind != "PhysicsDistanceJoint" or least != most or least <= 0:
+            scene.left_out.note(f"joints of the kind {kind}", name)
+            return None
+        length, excluded = float(exact(own_data(prim), "length", least * scene.units.length)), True
     return UsdJoint(prim, name, (ends[0], ends[1]), free, excluded, length)
-
-
-def _rod(scene: Scene, prim: Any) -> float | None:
-    """Return the length (m) of a distance joint whose least and largest distance are the same."""
-    least, most = (number_of(prim.GetAttribute(f"physics:{key}Distance"), -1.0) for key in ("min", "max"))
-    length = float(exact(own_data(prim), "length", least * scene.units.length))
-    return length if least == most and least > 0 else None
 
 
 def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
     """Return one end of a joint; its frame is given in the axes, and the scale, of the prim that it is on."""
     targets = getattr(joint, f"GetBody{side}Rel")().GetTargets()
-    point, R = (
-        vector_of(getattr(joint, f"GetLocalPos{side}Attr")()),
-        rotation_of(getattr(joint, f"GetLocalRot{side}Attr")()),
-    )
+    point = vector_of(getattr(joint, f"GetLocalPos{side}Attr")())
+    R = rotation_of(getattr(joint, f"GetLocalRot{side}Attr")())
     if R is None or not np.isfinite(point).all():
         found = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
         raise ModelError(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
@@ -121,9 +112,8 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
         return End(WORLD, make_pose(R, point * scene.units.length))
     on = scene.stage.GetPrimAtPath(targets[0])
     if not on or len(targets) > 1:
-        found = (
-            f"body{side} is {', '.join(map(str, targets))}, which is {'missing' if len(targets) == 1 else 'several'}"
-        )
+        why = "missing" if len(targets) == 1 else "several"
+        found = f"body{side} is {', '.join(map(str, targets))}, which is {why}"
         raise ModelError(found, where=scene.where(prim), allowed="the path of one prim")
     place, body = scene.place(on), scene.body_of(on)
     local = make_pose(R, point * place.scale * scene.units.length)
@@ -164,7 +154,11 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
     settings["smooth"] = float(data.get("smooth", 0.0))
     settings["viscous"] = damping * effort / unit
     settings |= _driven(scene, joint, joint.free[axis], unit, effort)
-    settings |= _rotor(data, armature * inertia)
+    if "motor" in data and agrees(data, "armature", armature * inertia):
+        motor: dict[str, Any] = {**data["motor"], "axis": np.array(data["motor"]["axis"], dtype=float)}
+        settings |= {"motor": Motor(**motor), "rotor_inertia": float(data["rotor_inertia"])}
+    else:
+        settings["rotor_inertia"] = exact(data, "armature", armature * inertia)
     settings |= _follower(scene, joint, axis, unit)
     hinge = "revolute" if limited or data.get("type") == "revolute" else "continuous"
     return Joint(name, hinge if turns else "prismatic", "parent", "child", axis=sign * axis_of(axis), **settings)
@@ -193,19 +187,16 @@ def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
 
 
 def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: float) -> dict[str, Any]:
-    """Return the largest force of a drive and, if Torsor wrote it for them, the spring and the viscous friction.
-
-    The gains of any other drive are a controller, not a part of the mechanism.
-    """
+    """Return the largest force of a drive, and spring and friction that Torsor wrote; other gains are a controller."""
     api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
     if not joint.prim.HasAPI(api, drive):
         return {}
     found = api(joint.prim, drive)
     most = _limit(number_of(found.GetMaxForceAttr(), np.inf))
     settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
-    stiffness, damping, rest = (
-        number_of(found.GetStiffnessAttr()) * effort / unit,
-        number_of(found.GetDampingAttr()) * effort / unit,
+    gains = number_of(found.GetStiffnessAttr()), number_of(found.GetDampingAttr())
+    (stiffness, damping), rest = (
+        (gain * effort / unit for gain in gains),
         number_of(found.GetTargetPositionAttr()) * unit,
     )
     if "drive_damping" not in data:
@@ -218,22 +209,23 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
     return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
 
 
-def _rotor(data: Any, armature: float) -> dict[str, Any]:
-    """Return the motor of a joint, if Torsor wrote one, and the rotor inertia beside it."""
-    motor = data.get("motor")
-    if motor is None or not agrees(data, "armature", armature):
-        return {"rotor_inertia": exact(data, "armature", armature)}
-    settings: dict[str, Any] = {**motor, "axis": np.array(motor["axis"], dtype=float)}
-    return {"motor": Motor(**settings), "rotor_inertia": float(data["rotor_inertia"])}
-
-
 def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str, Any]:
-    """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset."""
+    """Return the coordinate that a joint follows, with ratio and offset: q = ratio q(other) + offset.
+
+    Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
+    """
     prim, data = joint.prim, own_data(joint.prim)
-    found = _mimicked(prim, axis)
-    if found is None:
-        return {}
-    targets, ratio, offset = found
+    targets, ratio, offset = prim.GetRelationship("newton:mimicJoint").GetTargets(), 1.0, 0.0
+    if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
+        offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
+    else:
+        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX takes any of these
+        found = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
+        key = next((key for key in keys if found[key]), "")
+        if not key:
+            return {}
+        targets, ratio = found[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
+        offset = -number_of(prim.GetAttribute(f"{key}:offset"))
     leader = scene.stage.GetPrimAtPath(targets[0])
     if not leader or leader == prim or len(targets) > 1:
         why = "which are several" if len(targets) > 1 else "itself" if leader == prim else "which is missing"
@@ -246,63 +238,40 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     return {"coordinate": name, "ratio": exact(data, "ratio", ratio), "offset": exact(data, "offset", offset * unit)}
 
 
-def _mimicked(prim: Any, axis: str) -> tuple[list[Any], float, float] | None:
-    """Return the paths of the joints that a joint mimics, ratio, and offset in units of the stage, or None.
-
-    Newton: q = coef1 q(other) + coef0; PhysX: q + gearing q(other) + offset = 0.
-    """
-    targets = prim.GetRelationship("newton:mimicJoint").GetTargets()
-    if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
-        offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
-        return targets, ratio, offset
-    for key in (axis, "rotX", "rotY", "rotZ"):  # PhysX takes any of these for the one axis of a hinge
-        targets = prim.GetRelationship(f"physxMimicJoint:{key}:referenceJoint").GetTargets()
-        if targets:
-            gearing, shift = (prim.GetAttribute(f"physxMimicJoint:{key}:{each}") for each in ("gearing", "offset"))
-            return targets, -number_of(gearing, 1.0), -number_of(shift)
-    return None
-
-
 _TURNS = {"rotX", "rotY", "rotZ"}
 
 
-def loop_of(
-    scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]
-) -> tuple[list[Frame], Loop | None]:
-    """Return a joint as a loop with the frames that it needs; no loop if no cut joint has its free axes.
+def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]) -> Loop | None:
+    """Return a joint as a loop, and add the frames that it needs; None if no cut joint has its free axes.
 
     ``names`` are those of the bodies by path; ends that Torsor wrote are links, or among the ``frames`` already.
     """
     kind, axis = cut_kind(joint)
     if kind is None:
         scene.left_out.note(f"loops with the free axes {', '.join(joint.free)}", joint.name)
-        return [], None
+        return None
     limited = any(np.isfinite(limits_of(scene, joint.prim, each)).any() for each in joint.free)
     scene.left_out.note("limits of joints that close loops", joint.name, limited)
     poses = [end.pose @ make_pose(axis_frame(axis_of(axis))) for end in joint.ends]
-    found, ends = list[Frame](), list[str]()
+    ends = list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):
         own, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
         known = next((each for each in frames if each.name == own and each.link == link), None)
         at = known.pose if known is not None else np.eye(4) if own == link else None
         if at is None or not np.allclose(at, pose, rtol=0, atol=AGREE * max(1.0, np.abs(pose).max())):
             own = scene.unused(f"{joint.name}/{letter}", "link")
-            found.append(Frame(own, link, pose))
+            frames.append(Frame(own, link, pose))
         ends.append(own)
-    return found, Loop(joint.name, ends[0], ends[1], kind, joint.length or 0.0, scene.source)
+    return Loop(joint.name, ends[0], ends[1], kind, joint.length or 0.0, scene.source)
 
 
 def cut_kind(joint: UsdJoint) -> tuple[str | None, str]:
     """Return the kind of a cut joint with the free axes of a joint, and the axis that is z of its frames."""
     free = set(joint.free)
     slides, turns = sorted(free - _TURNS), sorted(free & _TURNS)
-    if joint.length is not None:
-        return "rod", "rotZ"
-    if not free:
-        return "weld", "rotZ"
-    if free == _TURNS:
-        return "spherical", "rotZ"
-    if len(slides) + len(turns) == 1:
+    if joint.length is not None or not free or free == _TURNS:
+        return "rod" if joint.length is not None else "spherical" if free else "weld", "rotZ"
+    if len(free) == 1:
         return ("prismatic", slides[0]) if slides else ("revolute", turns[0])
     letters = {each[-1] for each in slides}
     if len(turns) == 1 and len(slides) == 1 and letters == {turns[0][-1]}:

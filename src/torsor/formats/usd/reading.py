@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
+from torsor.base.checks import frozen_array
 from torsor.base.errors import ModelError, listing
-from torsor.base.faults import refuse_or_warn
 from torsor.formats.joint_decomposition import joint_chain
 from torsor.formats.meshes.mesh_files import is_inside, split_prim, triangles_of
 from torsor.formats.usd.joints import AXES, WORLD, UsdJoint, joint_of, loop_of, several, single_joint
@@ -31,7 +31,8 @@ from torsor.formats.usd.stage import (
 )
 from torsor.mechanism import Frame, Joint, Link, Mechanism, Shape, Visual, build
 from torsor.mechanism.loops import Closure
-from torsor.mechanism.parts import VISUAL_SIZES, Solid, primitive_solid, tetrahedra_solid
+from torsor.mechanism.parts import VISUAL_SIZES, Solid, primitive_solid, symmetric, tetrahedra_solid
+from torsor.mechanism.parts import link_of as link_of_file
 from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_inertia
 
 # Bodies of USD as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
@@ -42,6 +43,7 @@ from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_
 
 WATER = 1000.0  # kg/m^3, the density of what has none
 _AXES = {"X": 0, "Y": 1, "Z": 2}
+_SIMPLE = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
 _ROUND = 1e-5  # relative difference of scales that count as equal
 _HIDDEN = ("guide", "proxy")  # purposes that are not drawn
 
@@ -64,11 +66,8 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
             masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
             shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
             solids += _solid(scene, prim, part, found)
-    mass, com, inertia = _mass(scene, prim, place, solids)
-    link = Link(name, mass, com, inertia, tuple(visuals), scene.strict, scene.source, tuple(shapes))
-    if link.defect and not scene.strict:
-        refuse_or_warn(link.defect, strict=False)
-    return link
+    body = _mass(scene, prim, place, solids)
+    return link_of_file(name, body, tuple(visuals), tuple(shapes), scene.strict, scene.source)
 
 
 def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
@@ -80,11 +79,13 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
     R = np.eye(3) if R is None else R
     if "mass" in data and own_mass == decimal(data["mass"]) == 0:  # Torsor wrote a link without mass, not one of water
         zeros = np.zeros(3), np.zeros((3, 3))
-        com, inertia = (
-            np.asarray(data.get(key, zero), dtype=float) for key, zero in zip(("com", "inertia"), zeros, strict=True)
-        )
-        return float(data["mass"]), com, inertia
-    _check(scene, prim, own_mass, center, moments)
+        com, inertia = data.get("com", zeros[0]), data.get("inertia", zeros[1])
+        return float(data["mass"]), np.asarray(com, dtype=float), np.asarray(inertia, dtype=float)
+    numbers = [own_mass, *moments, *([] if np.isneginf(center).all() else center)]  # minus infinity stands for none
+    if not (np.isfinite(numbers).all() and own_mass >= 0):
+        found, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
+        where = scene.where(prim)
+        raise ModelError(found, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
     volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
@@ -110,34 +111,27 @@ def _newton_inertia(prim: Any) -> Array | None:
     if given is None or len(given) == 0:
         return None
     try:
-        xx, yy, zz, xy, xz, yz = numbers = np.array(given, dtype=float)
-        if not np.isfinite(numbers).all():
-            raise ValueError
-    except (TypeError, ValueError):
+        return symmetric(frozen_array(np.array(given, dtype=float), (6,), "", ""))
+    except (TypeError, ValueError):  # of which ModelError is one
         raise wrong_type(attribute, given, "6 finite numbers: xx yy zz xy xz yz") from None
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def _check(scene: Scene, prim: Any, mass: float, center: Array, moments: Array) -> None:
-    """Raise ModelError for numbers that are none; a centre of minus infinity is the schema's word for none."""
-    absent = bool(np.isneginf(center).all())
-    if not (np.isfinite(mass) and mass >= 0 and np.isfinite(moments).all() and (absent or np.isfinite(center).all())):
-        found = f"{mass:g}, centre of mass {center}, diagonal inertia {moments}"
-        raise ModelError(found, argument="mass", where=scene.where(prim), allowed="finite numbers, a mass of 0 or more")
 
 
 def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
     """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
     if found["shape"] == "plane" or "mesh" in own_data(part):
         return []
-    if found["shape"] != "mesh":
-        solid = move_inertia(found["pose"], *primitive_solid(found["shape"], np.array(found["size"])))
-    else:
-        inside = _mesh_solid(scene, part, body)
-        if inside is None:
+    if found["shape"] == "mesh":
+        surface, (pose, scale) = triangles_of(part, scene.where(part))[0], scene.place_in(part, body)
+        at = surface.scaled(scale * scene.units.length).at(pose).vertices
+        faces = at[surface.faces] - at.mean(axis=0)
+        volumes = np.linalg.det(faces) / 6
+        if abs(volumes.sum()) <= 1e-9 * np.abs(volumes).sum():
             return []
-        solid = inside
-    volume, center, inertia = solid
+        volume, center, inertia = tetrahedra_solid(faces, volumes * np.sign(volumes.sum()))
+        center = center + at.mean(axis=0)
+    else:
+        primitive = primitive_solid(found["shape"], np.array(found["size"]))
+        volume, center, inertia = move_inertia(found["pose"], *primitive)
     mass = number_of(scene.pxr.UsdPhysics.MassAPI(part).GetMassAttr()) * scene.units.mass
     factor = mass / volume if mass else _density(scene, body, part)
     return [(factor * volume, center, factor * inertia)]
@@ -152,32 +146,15 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
     if not given >= 0 or np.isinf(given):
         raise ModelError(f"density is {given:g}", where=scene.where(part), allowed="0 or more")
-    path, counts = (
-        str(body.GetPath()),
-        "mass" not in own_data(body) and not number_of(physics.MassAPI(body).GetMassAttr()),
-    )
-    if not given and counts and path not in scene.of_water:
+    path, counts = str(body.GetPath()), not number_of(physics.MassAPI(body).GetMassAttr())
+    if not given and counts and "mass" not in own_data(body) and path not in scene.of_water:
         scene.of_water.append(path)
     return given * scene.units.mass / scene.units.length**3 or WATER
 
 
-def _mesh_solid(scene: Scene, part: Any, body: Any) -> Solid | None:
-    """Return the solid inside of a mesh prim of unit density, in the body's axes; None without a volume."""
-    surface, _ = triangles_of(part, scene.where(part))
-    pose, scale = scene.place_in(part, body)
-    at = surface.scaled(scale * scene.units.length).at(pose).vertices
-    faces = at[surface.faces] - at.mean(axis=0)
-    volumes = np.linalg.det(faces) / 6
-    if abs(volumes.sum()) <= 1e-9 * np.abs(volumes).sum():
-        return None
-    volume, center, inertia = tetrahedra_solid(faces, volumes * np.sign(volumes.sum()))
-    return volume, center + at.mean(axis=0), inertia
-
-
 def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
     """Return shape, size, pose and name of a prim in the axes of its body, or None if no shape of ours is like it."""
-    data, kind = own_data(part), part.GetTypeName()
-    name = str(data.get("name", part.GetName()))
+    kind, name = part.GetTypeName(), str(own_data(part).get("name", part.GetName()))
     try:
         pose, scale = scene.place_in(part, body)
     except ModelError:
@@ -185,45 +162,39 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         return None
     scale = scale * scene.units.length
     if kind == "Mesh":
-        if not own_data(part).get("mesh") and not _has_faces(scene, part):
+        try:
+            faces = own_data(part).get("mesh") or len(triangles_of(part, scene.where(part))[0].faces)
+        except ModelError:
+            faces = None
+        if not faces:
             scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
-    shaped, scale = scene.pxr.UsdGeom, np.abs(scale)  # these are their own mirror images
+    scale = np.abs(scale)  # these are their own mirror images
+    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None
+    found = {"pose": pose, "name": name}
     if kind == "Cube":
-        size = tuple(shaped.Cube(part).GetSizeAttr().Get() * scale)
-        return {"shape": "box", "size": size, "pose": pose, "name": name}
+        return found | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
     if kind == "Sphere":
-        radii = shaped.Sphere(part).GetRadiusAttr().Get() * scale
+        radii = prim.GetRadiusAttr().Get() * scale
         if np.ptp(radii) <= _ROUND * radii.max():
-            return {"shape": "sphere", "size": (float(radii[0]),), "pose": pose, "name": name}
-        return {"shape": "ellipsoid", "size": tuple(radii), "pose": pose, "name": name}
+            return found | {"shape": "sphere", "size": (float(radii[0]),)}
+        return found | {"shape": "ellipsoid", "size": tuple(radii)}
     if kind in ("Capsule", "Cylinder", "Plane"):
-        prim = getattr(shaped, kind)(part)
         along = _AXES[prim.GetAxisAttr().Get()]
-        turned = pose @ make_pose(axis_frame(np.eye(3)[along]))
+        found["pose"] = pose @ make_pose(axis_frame(np.eye(3)[along]))
         if kind == "Plane":
-            return {"shape": "plane", "size": (), "pose": turned, "name": name} if collides else None
+            return found | {"shape": "plane", "size": ()} if collides else None
         across = np.delete(scale, along)
         if np.ptp(across) <= _ROUND * across.max():
             size = (prim.GetRadiusAttr().Get() * across[0], prim.GetHeightAttr().Get() * scale[along])
-            return {"shape": kind.lower(), "size": tuple(map(float, size)), "pose": turned, "name": name}
+            return found | {"shape": kind.lower(), "size": tuple(map(float, size))}
     scene.left_out.note(f"{'collision shapes' if collides else 'visuals'} of the kind {kind}", name)
     return None
 
 
-def _has_faces(scene: Scene, part: Any) -> bool:
-    try:
-        return len(triangles_of(part, scene.where(part))[0].faces) > 0
-    except ModelError:
-        return False
-
-
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return scale, name, path and folders of a mesh: of the file that Torsor named, or of the surface in the stage.
-
-    The surface counts where there is no such file, or where it is not in a folder that may be read.
-    """
+    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the surface here."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
@@ -306,33 +277,29 @@ class _Reader:
             joined = {end.body for joint in joints for end in joint.ends}
             found = {path: piece for path, piece in found.items() if piece & joined} or found
         found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
-        found = {path: piece for path, piece in found.items() if path == _first(found, piece)}
+        # The first root of a piece: the root of a robot may be marked on its joint to the world, too.
+        first = {frozenset(piece): path for path, piece in reversed(found.items())}
+        found = {path: piece for path, piece in found.items() if path == first[frozenset(piece)]}
         moved = {end.body for joint in joints if joint.free for end in joint.ends}
         moving = {path: piece for path, piece in found.items() if piece & moved}
         for each in (found, moving):
             if len(each) == 1:
                 return next(iter(each.items()))
         if found:
-            what, fix = (
-                f"{len(found)} articulations: {listing(found)}",
-                f"name one: {scene.source}#{next(iter(found))}",
-            )
+            what = f"{len(found)} articulations: {listing(found)}"
+            fix = f"name one: {scene.source}#{next(iter(found))}"
             raise ModelError(what, where=scene.source, allowed="one", fix=fix)
         what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same two bodies as one chain, as Newton means them: the first has the others.
-
-        The chain goes from the first end of the first joint to its second; others may have their ends exchanged.
-        """
+        """Take joints between the same bodies as one chain from the first end of the first, as Newton does."""
         stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (each for each in self.joints if not each.excluded):
             stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])
             a, b = joint.ends
-            stack.append(
-                replace(joint, ends=(b, a), turned=True) if stack and stack[0].ends[0].body != a.body else joint
-            )
+            exchanged = stack and stack[0].ends[0].body != a.body
+            stack.append(replace(joint, ends=(b, a), turned=True) if exchanged else joint)
         later = {joint.name for stack in stacks.values() for joint in stack[1:]}
         self.joints = [joint for joint in self.joints if joint.name not in later]
         return {stack[0].name: stack for stack in stacks.values()}
@@ -426,11 +393,8 @@ class _Reader:
         between = before[0], after[-1]
         links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
-            made = [
-                replace(
-                    made[0], placement=placement, **{k: exact(data, k, getattr(made[0], k)) for k in ("axis", "point")}
-                )
-            ]
+            own = {key: exact(data, key, getattr(made[0], key)) for key in ("axis", "point")}
+            made = [replace(made[0], placement=placement, **own)]
         return links, made
 
     def _steps(self, joint: UsdJoint, sign: float) -> list[Joint]:
@@ -463,8 +427,7 @@ class _Reader:
                 if len(self.stacks.get(joint.name, [])) > 1:
                     found = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
                     raise ModelError(found, where=self.scene.where(joint.prim), allowed="one joint")
-                made, loop = loop_of(self.scene, joint, self.names, frames)
-                frames += made
+                loop = loop_of(self.scene, joint, self.names, frames)
                 if loop is not None:
                     yield loop
 
@@ -472,9 +435,8 @@ class _Reader:
         """Return the driven coordinates of a robot with loops: those that Torsor wrote, or all with a drive."""
         if "active" in self.data:
             return [str(each) for each in self.data["active"]]
-        driven = {
-            joint.name for joint in self.joints if any("DriveAPI" in each for each in joint.prim.GetAppliedSchemas())
-        }
+        schemas = {joint.name: joint.prim.GetAppliedSchemas() for joint in self.joints}
+        driven = [name for name, given in schemas.items() if any("DriveAPI" in each for each in given)]
         return [joint.name for joint in joints if joint.name in driven and not joint.follows] if loops else []
 
     def _allowed(self) -> list[tuple[str, str, str]]:
@@ -489,11 +451,6 @@ class _Reader:
                     a, b = sorted((self.names[path], self.names[str(other.GetPath())]))
                     found[a, b] = None
         return [(*pair, "filtered") for pair in found]
-
-
-def _first(found: dict[str, set[str]], piece: set[str]) -> str:
-    """Return the first root of a piece: the root of a robot may be marked on its joint to the world, too."""
-    return next(path for path, each in found.items() if each == piece)
 
 
 def _is_below(path: str, above: str) -> bool:

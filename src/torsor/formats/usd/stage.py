@@ -19,7 +19,7 @@ from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.faults import refuse_or_warn
 from torsor.formats.meshes.mesh_files import import_usd, open_stage, own_folders
 from torsor.formats.search_path import Finder, given_folders
-from torsor.formats.writing import Omissions
+from torsor.formats.writing import Omissions, left_out_error
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose
 
@@ -46,10 +46,7 @@ class Units(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a prim is in the stage: its rigid ``pose`` (4 x 4, in m), and its ``scale`` (3,) along its own axes.
-
-    The scale of a mirrored surface is negative along z.
-    """
+    """Where a prim is: rigid ``pose`` (4 x 4, m) and ``scale`` (3,) along its axes, negative along z if mirrored."""
 
     pose: Array
     scale: Array
@@ -66,15 +63,10 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
         allowed = "rotations, translations and scales above 0"
         raise ModelError("its transform shears or mirrors", where=where, allowed=allowed)
     scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
-    return Place(make_pose(nearest_rotation(axes), M[:3, 3] * units.length), scale)
-
-
-def nearest_rotation(R: Array) -> Array:
-    """Return the rotation nearest to a matrix; a rotation to rounding stays as it is."""
-    if np.abs(R.T @ R - np.eye(3)).max() < 1e-15:
-        return R
-    U, _, V = np.linalg.svd(R)
-    return np.asarray(U @ V)
+    if np.abs(axes.T @ axes - np.eye(3)).max() >= 1e-15:  # a rotation to rounding stays as it is
+        U, _, V = np.linalg.svd(axes)
+        axes = np.asarray(U @ V)  # the nearest rotation
+    return Place(make_pose(axes, M[:3, 3] * units.length), scale)
 
 
 def decimal(value: Any) -> float:
@@ -168,10 +160,7 @@ EARTH = 9.81  # m/s^2, where a scene gives none
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read: the package ``pxr``, the stage, its units, the name of its file for messages.
-
-    ``folders`` are those that its meshes may lie in.
-    """
+    """A stage that is being read, its units, the name of its file for messages, ``folders`` that meshes may lie in."""
 
     pxr: Any
     stage: Any
@@ -281,10 +270,8 @@ class Scene:
         for other in others:
             self.left_out.note("physics scenes beside the first", str(other.GetPath()))
         physics = self.pxr.UsdPhysics.Scene(scene)
-        along, size = (
-            vector_of(physics.GetGravityDirectionAttr()),
-            number_of(physics.GetGravityMagnitudeAttr(), -np.inf),
-        )
+        along = vector_of(physics.GetGravityDirectionAttr())
+        size = number_of(physics.GetGravityMagnitudeAttr(), -np.inf)
         if not np.isfinite(along).all() or np.isnan(size) or size == np.inf:
             raise ModelError(f"gravity is {size:g} along {along}", where=self.where(scene))
         if not flag_of(scene.GetAttribute("newton:gravityEnabled"), True):
@@ -296,17 +283,16 @@ class Scene:
 
     def report(self, base: str | None) -> None:
         """Warn, or raise ModelError if reading is strict, of what is left out, and of bodies that move without mass."""
-        light = [path for path in self.without_mass if path != base]
+        light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
             found = f"no mass, or no inertia, and no collision shape that gives one: {listing(light, most=4)}"
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
-        wet = [path for path in self.of_water if path != base]
         if wet:
-            found = f"no mass is given of {listing(wet, most=4)}: that of its collision shapes filled with water"
+            taken = "that of its collision shapes filled with water is taken, as UsdPhysics says"
+            found = f"no mass is given of {listing(wet, most=4)}: {taken}"
             fix = "if it is not meant so, add mass (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(f"{found} is taken, as UsdPhysics says", where=self.source, fix=fix), self.strict)
-        lines = [f"{what} ({listing(names, most=4)})" for what, names in self.left_out.found.items()]
-        if lines:
-            omitted = "mechanisms do not have" if self.strict else "omitted, because mechanisms do not have it:"
-            refuse_or_warn(ModelError(f"{omitted} {'; '.join(lines)}", where=self.source), self.strict)
+            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+        found_parts = {what: names for what, names in self.left_out.found.items() if names}
+        if found_parts:
+            refuse_or_warn(left_out_error(found_parts, self.source, self.strict), self.strict)

@@ -1,6 +1,6 @@
 """Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
 
-The attributes of the schema are of single precision; the exact numbers are beside them (``usd_stage``). Friction, rotor
+The attributes of the schema are of single precision; the exact numbers are beside them (``stage``). Friction, rotor
 inertia, velocity limits and followers are attributes of PhysX, which have no place in UsdPhysics.
 """
 
@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
 from torsor.formats.joint_decomposition import decomposed_joints, without_couplings
-from torsor.formats.meshes.mesh_files import Painted, import_usd, read_painted
+from torsor.formats.meshes.mesh_files import import_usd, read_painted
 from torsor.formats.meshes.triangles import joined
 from torsor.formats.usd.joints import AXES, DEGREE, SEVERAL
 from torsor.formats.usd.stage import OWN
-from torsor.formats.writing import MeshNames, Omissions, write_file
+from torsor.formats.writing import MeshNames, Omissions, refuse_elastic, refused_loop, write_file
 from torsor.mechanism import Coupling, Joint, Link, Loop, Mechanism, Shape, Visual, ends_of
 from torsor.mechanism.build import fixed_at
 from torsor.mechanism.names import claim_name
@@ -62,16 +62,13 @@ class Parts:
             if isinstance(value, Mapping):
                 self.own(prim, **{f"{key}:{inner}": each for inner, each in value.items()})
             else:
-                prim.SetCustomDataByKey(f"{OWN}:{key}", self._typed(value))
-
-    def _typed(self, value: Any) -> Any:
-        gf, shape = self.pxr.Gf, np.shape(value)
-        if isinstance(value, list):
-            return self.pxr.Vt.StringArray(value)
-        if isinstance(value, bool | str | int):
-            return value
-        kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
-        return kinds.get(shape, self.pxr.Vt.DoubleArray)(np.asarray(value, dtype=float).tolist())
+                if isinstance(value, list):
+                    value = self.pxr.Vt.StringArray(value)
+                elif not isinstance(value, bool | str | int):
+                    gf, numbers = self.pxr.Gf, np.asarray(value, dtype=float)
+                    kinds = {(): float, (3,): gf.Vec3d, (3, 3): gf.Matrix3d, (4, 4): gf.Matrix4d}
+                    value = kinds.get(numbers.shape, self.pxr.Vt.DoubleArray)(numbers.tolist())
+                prim.SetCustomDataByKey(f"{OWN}:{key}", value)
 
     def check(self) -> None:
         """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
@@ -141,11 +138,8 @@ class Parts:
         if not parts:
             self.omissions.note("surfaces of meshes whose files are not found, and are only named", file)
             return
-        surface, mesh, vt = (
-            joined([each.surface for each in parts]).scaled(given.size),
-            self.pxr.UsdGeom.Mesh(prim),
-            self.pxr.Vt,
-        )
+        surface = joined([each.surface for each in parts]).scaled(given.size)
+        mesh, vt = self.pxr.UsdGeom.Mesh(prim), self.pxr.Vt
         points = surface.vertices.astype(np.float32)
         mesh.CreatePointsAttr(vt.Vec3fArray.FromNumpy(points))
         mesh.CreateFaceVertexCountsAttr(vt.IntArray.FromNumpy(np.full(len(surface.faces), 3, dtype=np.int32)))
@@ -155,18 +149,12 @@ class Parts:
         if isinstance(given, Shape):
             self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
         elif given.color is None and any(each.color for each in parts):
-            self._face_colors(mesh, parts)
-
-    def _face_colors(self, mesh: Any, parts: Sequence[Painted]) -> None:
-        """Add the colours that a mesh file has, face by face, so that none of them counts as that of the visual."""
-        shades = [each.color or _GREY for each in parts]
-        colors = np.repeat(np.array(shades, dtype=np.float32), [len(each.surface.faces) for each in parts], axis=0)
-        vt = self.pxr.Vt
-        for primvar, values in (
-            (mesh.CreateDisplayColorPrimvar("uniform"), vt.Vec3fArray.FromNumpy(np.ascontiguousarray(colors[:, :3]))),
-            (mesh.CreateDisplayOpacityPrimvar("uniform"), vt.FloatArray.FromNumpy(np.ascontiguousarray(colors[:, 3]))),
-        ):
-            primvar.Set(values)
+            # The colours of the file, face by face, so that none of them counts as that of the visual.
+            shades = np.array([each.color or _GREY for each in parts], dtype=np.float32)
+            colors = np.repeat(shades, [len(each.surface.faces) for each in parts], axis=0)
+            rgb, opacity = np.ascontiguousarray(colors[:, :3]), np.ascontiguousarray(colors[:, 3])
+            mesh.CreateDisplayColorPrimvar("uniform").Set(vt.Vec3fArray.FromNumpy(rgb))
+            mesh.CreateDisplayOpacityPrimvar("uniform").Set(vt.FloatArray.FromNumpy(opacity))
 
 
 SUFFIXES = (".usda", ".usd", ".usdc")
@@ -212,9 +200,7 @@ class _Writer:
 
     def content(self) -> bytes:
         pxr, m, parts = self.pxr, self.mechanism, self.parts
-        for joint in m.elastic:
-            found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which USD cannot express"
-            raise ModelError(found, value=joint.name, where=self.source, fix="save as .toml")
+        refuse_elastic(m, self.source, "USD", "save as .toml")
         pxr.UsdGeom.SetStageUpAxis(parts.stage, "Y" if abs(m.gravity[1]) > abs(m.gravity[2]) else "Z")
         root = parts.define("", m.name, "Xform")
         parts.stage.SetDefaultPrim(root)
@@ -227,7 +213,11 @@ class _Writer:
             parts.own(root, allowed=json.dumps(m.allowed_collisions))
         if self.loops:
             parts.own(root, active=self.active)
-        self._gravity(m.gravity)
+        scene, size = parts.define("", "physicsScene", "PhysicsScene"), float(np.linalg.norm(m.gravity))
+        physics, down = pxr.UsdPhysics.Scene(scene), m.gravity / (size or 1.0)
+        physics.CreateGravityDirectionAttr(pxr.Gf.Vec3f(*down.tolist()))
+        physics.CreateGravityMagnitudeAttr(size)
+        parts.own(scene, gravity=m.gravity)
         moving = list(decomposed_joints(m, lambda joint: joint.type in _TYPES, self.source, self.omissions))
         self._bodies(moving)
         self.prims = dict[str, Any]()
@@ -243,14 +233,6 @@ class _Writer:
             file = Path(folder, f"stage{self.path.suffix.lower()}")
             parts.stage.GetRootLayer().Export(str(file))
             return file.read_bytes()
-
-    def _gravity(self, gravity: Array) -> None:
-        scene = self.parts.define("", "physicsScene", "PhysicsScene")
-        physics, size = self.pxr.UsdPhysics.Scene(scene), float(np.linalg.norm(gravity))
-        direction = gravity / size if size else gravity
-        physics.CreateGravityDirectionAttr(self.pxr.Gf.Vec3f(*direction.tolist()))
-        physics.CreateGravityMagnitudeAttr(size)
-        self.parts.own(scene, gravity=gravity)
 
     # Bodies
 
@@ -321,10 +303,9 @@ class _Writer:
         if parent in self.paths:
             joint.CreateBody0Rel().SetTargets([self.paths[parent]])
         joint.CreateBody1Rel().SetTargets([self.paths[child]])
-        joint.CreateLocalPos0Attr(gf.Vec3f(*before[:3, 3].tolist()))
-        joint.CreateLocalRot0Attr(self.parts.quaternion(before[:3, :3], gf.Quatf))
-        joint.CreateLocalPos1Attr(gf.Vec3f(*after[:3, 3].tolist()))
-        joint.CreateLocalRot1Attr(self.parts.quaternion(after[:3, :3], gf.Quatf))
+        for side, T in enumerate((before, after)):
+            getattr(joint, f"CreateLocalPos{side}Attr")(gf.Vec3f(*T[:3, 3].tolist()))
+            getattr(joint, f"CreateLocalRot{side}Attr")(self.parts.quaternion(T[:3, :3], gf.Quatf))
 
     def _joint(self, joint: Joint) -> None:
         if joint.type == "free" and joint.parent == self.mechanism.base.name:
@@ -335,7 +316,8 @@ class _Writer:
         kinds = {"prismatic": "Prismatic", "spherical": "Spherical", "free": ""}
         prim = self._prim("joints", joint.name, f"Physics{kinds.get(joint.type, 'Revolute')}Joint")
         self.prims[joint.name] = prim
-        along, frame = _axis(joint)
+        axes = [k for k in range(3) if joint.nv != 1 or np.array_equal(joint.axis, np.eye(3)[k])]
+        along, frame = ("XYZ"[axes[0]], np.eye(3)) if axes else ("Z", axis_frame(joint.axis))
         after = make_pose(frame, joint.point)
         self._frames(prim, joint.parent, joint.child, joint.placement @ after, after)
         self.parts.own(prim, placement=joint.placement, axis=joint.axis, point=joint.point)
@@ -400,28 +382,21 @@ class _Writer:
 
     def _follower(self, joint: Joint) -> None:
         """Add what PhysX calls a mimic joint: q + gearing q(leader) + offset = 0."""
-        prim, unit, types = (
-            self.prims[joint.name],
-            1.0 if joint.type == "prismatic" else DEGREE,
-            self.pxr.Sdf.ValueTypeNames,
-        )
+        prim, single = self.prims[joint.name], self.pxr.Sdf.ValueTypeNames.Float
+        unit = 1.0 if joint.type == "prismatic" else DEGREE
         axis = f"rot{prim.GetAttribute('physics:axis').Get()}"
         prim.AddAppliedSchema(f"PhysxMimicJointAPI:{axis}")
-        prim.CreateRelationship(f"physxMimicJoint:{axis}:referenceJoint").SetTargets(
-            [self.prims[joint.coordinate].GetPath()]
-        )
-        prim.CreateAttribute(f"physxMimicJoint:{axis}:gearing", types.Float).Set(-joint.ratio)
-        prim.CreateAttribute(f"physxMimicJoint:{axis}:offset", types.Float).Set(-joint.offset / unit)
+        leader = self.prims[joint.coordinate].GetPath()
+        prim.CreateRelationship(f"physxMimicJoint:{axis}:referenceJoint").SetTargets([leader])
+        prim.CreateAttribute(f"physxMimicJoint:{axis}:gearing", single).Set(-joint.ratio)
+        prim.CreateAttribute(f"physxMimicJoint:{axis}:offset", single).Set(-joint.offset / unit)
         self.parts.own(prim, ratio=joint.ratio, offset=joint.offset)
 
     def _loop(self, loop: Loop) -> None:
         """Add a joint between two frames, which is no part of the articulation."""
         m = self.mechanism
         if loop.kind not in _CUTS:
-            found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(_CUTS)} in USD"
-            raise ModelError(
-                found, argument="loop", value=loop.name, where=self.source, allowed=allowed, fix="save as .toml"
-            )
+            raise refused_loop(loop, _CUTS, self.source, "USD")
         kind, free = _CUTS[loop.kind]
         prim = self._prim("loops", loop.name, f"Physics{kind}")
         frames = {frame.name: (frame.link, frame.pose) for frame in m.frames}
@@ -439,11 +414,3 @@ class _Writer:
             for key in ("min", "max"):
                 prim.GetAttribute(f"physics:{key}Distance").Set(loop.length)
             self.parts.own(prim, length=loop.length)
-
-
-def _axis(joint: Joint) -> tuple[str, Array]:
-    """Return the axis of a joint as USD names it, and the rotation of a frame of the child that has it."""
-    for k, name in enumerate("XYZ"):
-        if np.array_equal(joint.axis, np.eye(3)[k]) or joint.nv != 1:
-            return name, np.eye(3)
-    return "Z", axis_frame(joint.axis)

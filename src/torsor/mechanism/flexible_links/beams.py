@@ -61,7 +61,8 @@ def beam(
     """
     where = "beam"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
-    counts = _counts(modes, where)
+    allowed = "one number, (along y, along z) or (along y, along z, torsion)"
+    counts = mode_counts(modes, 2, (2, 3), allowed, where)
     EI = positive_vector(bending, 2, where, "bending")
     own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
     if np.ndim(np.asarray(carries, dtype=object)) != 1:
@@ -84,16 +85,11 @@ def beam(
         fields += [_Field(shape, 0, True) for shape in shapes]
         blocks.append(K)
     inertia = 0.0 if axial_inertia is None else number(axial_inertia, where, "axial_inertia", least=0)
-    return _modes(fields, _block_diagonal(blocks), length, (mass, inertia), own, damping)
-
-
-def _block_diagonal(blocks: list[Array]) -> Array:
-    n = sum(map(len, blocks))
-    found, start = np.zeros((n, n)), 0
-    for block in blocks:
+    K, start = np.zeros((len(fields), len(fields))), 0
+    for block in blocks:  # on the diagonal
         end = start + len(block)
-        found[start:end, start:end], start = block, end
-    return found
+        K[start:end, start:end], start = block, end
+    return _modes(fields, K, length, (mass, inertia), own, damping)
 
 
 def _given(value: float | None, name: str, where: str) -> float:
@@ -102,23 +98,19 @@ def _given(value: float | None, name: str, where: str) -> float:
     return value
 
 
-def _counts(modes: Any, where: str) -> tuple[int, int, int]:
-    """Return the numbers of modes along y, along z and of torsion."""
-    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes, modes]
-    if not 2 <= len(given) <= 3:
-        allowed = "one number, (along y, along z) or (along y, along z, torsion)"
+def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
+    """Return the numbers of modes, zeros for those that are left out; one number alone counts ``single`` times."""
+    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
+    if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    y, z, x = (whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in (*given, 0)[:3])
-    if not y + z + x:
+    counts = [whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in given]
+    if not sum(counts):
         raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
-    return y, z, x
+    return counts + [0] * (max(lengths) - len(counts))
 
 
 class _Trial:
-    """Trial functions of a beam: mass and stiffness matrices, values and slopes at the tip.
-
-    ``clamped`` is 2 for bending, whose energy is in the second derivative, and 1 for torsion.
-    """
+    """Trial functions of a beam, ``clamped`` 2 (bending) or 1 (torsion): M, K, values and slopes at the tip."""
 
     def __init__(
         self, clamped: int, count: int, length: float, density: float, stiffness: float, own: tuple[float, float]
@@ -184,13 +176,6 @@ class _Field:
         self.theta = slope
         self.kappa = [each.deriv() for each in slope]
 
-    def displacement(self, s: Array) -> Array:
-        """Return the displacement (N, 3)."""
-        found = np.zeros((len(s), 3))
-        if self.axis:
-            found[:, self.axis] = self.shape(s)
-        return found
-
 
 def _cross(a: list[Legendre], b: list[Legendre]) -> list[Legendre]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
@@ -220,7 +205,10 @@ def _modes(
     s, w = np.append((nodes + 1) * length / 2, length), np.append(weights / 2, 0.0)
     n, masses = len(fields), whole[0] * w
     masses[-1] = tip[0]
-    shapes = np.stack([each.displacement(s) for each in fields], axis=-1)
+    shapes = np.zeros((len(s), 3, n))
+    for k, mode in enumerate(fields):
+        if mode.axis:
+            shapes[:, mode.axis, k] = mode.shape(s)
     rotations = np.array([[theta(s) for theta in each.theta] for each in fields]).transpose(2, 1, 0)
     second, tip_second = np.zeros((len(s), 3, n, n)), np.zeros((3, n, n))
     for k in range(n):

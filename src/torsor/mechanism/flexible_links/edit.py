@@ -13,6 +13,8 @@ from torsor.base.checks import frozen_array, instance_of, name_of, number, posit
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism.edit import rebuilt, with_payload
 from torsor.mechanism.flexible import Modes, RodSection
+from torsor.mechanism.flexible_links.beams import mode_counts
+from torsor.mechanism.flexible_links.modes import MADE
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import make_pose, move_inertia
@@ -20,8 +22,7 @@ from torsor.spatial import make_pose, move_inertia
 # Robots with rods by strain modes: slender bodies that bend far, such as eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
-MAX_MODES = 12  # of each strain
-MAX_SECTIONS = 100
+MOST_SECTIONS = 100
 
 
 def with_rod(
@@ -63,7 +64,8 @@ def with_rod(
     instance_of(robot, Mechanism, "with_rod", "robot")
     where = f"{robot.name}: rod {name_of(name, 'rod', robot.name)!r}"
     length, mass = positive(length, where, "length"), positive(mass, where, "mass")
-    counts = _counts(modes, where)
+    allowed = "one to four numbers: bending along y, along z, torsion, stretch"
+    counts = tuple(mode_counts(modes, 1, (1, 2, 3, 4), allowed, where))
     EI = positive_vector(bending, 2, where, "bending").tolist()
     given = {"torsion": torsion, "stretch": stretch}
     for (what, value), count in zip(given.items(), counts[2:], strict=True):
@@ -97,18 +99,6 @@ def with_rod(
     return rebuilt(robot, links, joints, list(robot.frames))
 
 
-def _counts(modes: Any, where: str) -> tuple[int, int, int, int]:
-    """Return the numbers of modes of bending along y, along z, of torsion and of stretch."""
-    given = list(modes) if isinstance(modes, (list, tuple, np.ndarray)) and np.ndim(modes) == 1 else [modes]
-    if not 1 <= len(given) <= 4:
-        allowed = "one to four numbers: bending along y, along z, torsion, stretch"
-        raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    y, z, x, s = (whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in [*given, 0, 0, 0][:4])
-    if not y + z + x + s:
-        raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
-    return y, z, x, s
-
-
 # Distance from the tip (relative to the length of the link) at which joints and frames are at the tip.
 AT_TIP = 1e-6
 
@@ -129,9 +119,7 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         (('joint1', 'beam/1', 'beam/2'), 'beam/tip')
     """
     instance_of(robot, Mechanism, "with_beam", "robot")
-    instance_of(
-        modes, Modes, robot.name, "modes", allowed="Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
-    )
+    instance_of(modes, Modes, robot.name, "modes", allowed=MADE)
     name_of(name, "beam", robot.name)
     place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
     taken = {*robot.places, *robot.joint_names} & {name, end, tip, f"{name}/clamp", f"{name}/turn"}

@@ -17,6 +17,7 @@ from torsor.mechanism.flexible import Modes
 _STRAIGHT = 1e-9
 # Relative change of a natural frequency that lumped masses may cause without a warning.
 _FREQUENCY = 0.01
+MADE = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
 
 def node_modes(
@@ -62,18 +63,12 @@ def node_modes(
     made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
     K = made.stiffness_matrix
     if frequencies is not None:
-        _check_frequencies(made, np.sort(np.sqrt(K.diagonal() / M)), source)
+        natural, given = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
+        if np.abs(natural / given - 1).max() > _FREQUENCY:
+            found = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
+            text = f"{found}: the shapes are not orthogonal with the masses of the nodes"
+            warn(text, where=source, fix="check masses and shapes, or give the stiffness matrix")
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
-
-
-def _check_frequencies(modes: Modes, given: Array, where: str) -> None:
-    """Warn where shapes are not orthogonal with the masses of the nodes: the frequencies are then not those given."""
-    found = modes.frequencies
-    if np.abs(found / given - 1).max() > _FREQUENCY:
-        natural = f"{shortened(found)} rad/s instead of {shortened(given)}"
-        text = f"natural frequencies are {natural}: the shapes are not orthogonal with the masses of the nodes"
-        fix = "check masses and shapes, or give the stiffness matrix"
-        warn(text, where=where, fix=fix)
 
 
 def _shortening(r: Array, Phi: Array) -> Array | None:
@@ -149,19 +144,15 @@ def _count(modes: int | None, held: int, where: str) -> int:
 
 def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
     """Return the first modes of those that ``write_modes`` wrote."""
-    whole = Modes(**{name: found[name] for name in _EXACT}, turns=_turns(found["turns"], where), source=where)
+    turns = found["turns"]
+    if turns.dtype != bool or turns.ndim != 1:
+        raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
+    whole = Modes(**{name: found[name] for name in _EXACT}, turns=tuple(turns.tolist()), source=where)
     n = _count(modes, whole.count, where)
     ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
     ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
     parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT}
     return Modes(**parts, turns=whole.turns[:n], source=where)
-
-
-def _turns(found: Any, where: str) -> tuple[bool, ...]:
-    """Return which coordinates are angles."""
-    if found.dtype != bool or found.ndim != 1:
-        raise ModelError(f"turns is {found!r}", value=found, where=where, allowed="true or false for each mode")
-    return tuple(found.tolist())
 
 
 def _from_toml(file: Path) -> dict[str, Any]:
@@ -173,7 +164,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
         allowed = "positions, masses and at least one [[mode]]"
         raise ModelError(f"it has {', '.join(content) or 'nothing'}", where=file.name, allowed=allowed)
     N = len(rows(content["positions"], file.name, "positions"))
-    kinds = {"frequency": [], "stiffness": [], "damping": [], "shape": [], "rotation": []}  # type: dict[str, list[Any]]
+    kinds: dict[str, list[Any]] = {key: [] for key in _MODE}
     for k, mode in enumerate(tables):
         where = f"{file.name}: mode {k + 1}"
         mode = table(mode, where, "mode")
@@ -208,9 +199,7 @@ def write_modes(modes: Modes, path: str | Path) -> None:
         ...     read_modes(Path(folder, "arm.npz")) == modes
         True
     """
-    instance_of(
-        modes, Modes, "write_modes", "modes", allowed="Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
-    )
+    instance_of(modes, Modes, "write_modes", "modes", allowed=MADE)
     file = Path(path)
     if file.suffix != ".npz":
         raise ModelError(f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
