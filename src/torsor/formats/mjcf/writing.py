@@ -410,4 +410,4 @@ class _Writer:
 def _fit_one_body(joints: Sequence[Joint], after: Joint) -> bool:
     """Whether one body can have these joints and one more: a ball joint must be the last, a free joint the only one."""
     ends = any(joint.type in ("free", "spherical") for joint in joints) or after.type == "free"
-    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MOST_DOFS
+    return not ends and sum(joint.nv for joint in (*joints, after)) <= _MAX_DOFS

@@ -361,8 +361,8 @@ class _Collector:
                 self._nested(each, scope, finder, depth + 1)
             elif each.tag in kinds:
                 kinds[each.tag].append(Part(each, self._added(each, scope), scope, finder))
-                if sum(map(len, kinds.values())) > MOST_PARTS:
-                    allowed = f"{MOST_PARTS} links, joints and frames"
+                if sum(map(len, kinds.values())) > MAX_PARTS:
+                    allowed = f"{MAX_PARTS} links, joints and frames"
                     raise ModelError("too many parts", where=self.path.name, allowed=allowed)
 
     def _added(self, element: Any, scope: Scope) -> SdfFrame:

@@ -64,11 +64,8 @@ def _stage(found: Mapping[str, Any], prefix: str) -> Stage:
     for name, shape in zip(names, shapes, strict=True):
         check_array(found[prefix + name], shape, prefix + name)
     status = str(found[f"{prefix}status"])
-    if (
-        not np.isfinite(figures[[0, 1, 3]]).all()
-        or not 0 <= figures[3] <= MAX_ITERATIONS
-        or (np.abs(log[:, 0]) > MAX_ITERATIONS).any()
-    ):
+    is_count = 0 <= figures[3] <= MAX_ITERATIONS and (np.abs(log[:, 0]) <= MAX_ITERATIONS).all()
+    if not np.isfinite(figures[[0, 1, 3]]).all() or not is_count:
         raise ValueError(f"{prefix}figures are not those of a search")
     if len(status) > LONGEST or not status.isprintable():
         raise ValueError("a status that is too long or not printable")

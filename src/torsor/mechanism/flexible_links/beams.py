@@ -103,7 +103,7 @@ def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, w
     given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    counts = [whole_number(each, where, "modes", least=0, most=MOST_MODES) for each in given]
+    counts = [whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in given]
     if not sum(counts):
         raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
     return counts + [0] * (max(lengths) - len(counts))

@@ -22,7 +22,7 @@ from torsor.spatial import make_pose, move_inertia
 # Robots with rods by strain modes: slender bodies that bend far, such as eel-like and continuum robots.
 
 M = TypeVar("M", bound=Mechanism)
-MOST_SECTIONS = 100
+MAX_SECTIONS = 100
 
 
 def with_rod(
