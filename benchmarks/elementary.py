@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.instructions import count_instructions
-from torsor.compiler.kernel import compile
+from torsor.compiler import compile
 from torsor.compiler.llvm.elementary import ELEMENTARY, FUNCTIONS
 from torsor.compiler.llvm.rules import Emitter, Rule
 from torsor.compiler.llvm.target import TARGETS, host

@@ -88,7 +88,7 @@ def test_an_internal_error_of_export_is_no_mistake_of_the_user(monkeypatch: pyte
     def fail(*_: object, **__: object) -> None:
         raise ValueError("operands could not be broadcast together")
 
-    monkeypatch.setattr("torsor.compiler.c.export_c", fail)
+    monkeypatch.setattr("torsor.export.source.export_c", fail)
     assert main(["export", "two_link", "c"]) == 70
 
 

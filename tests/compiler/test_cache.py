@@ -19,8 +19,7 @@ import pytest
 
 from refusals import refused
 from torsor.cli.main import main
-from torsor.compiler import Kernel, Signature, cache, recall
-from torsor.compiler.kernel import compile
+from torsor.compiler import Kernel, Signature, cache, compile, recall
 from torsor.compiler.llvm import native
 from torsor.compiler.llvm.target import host
 from torsor.robot.kernels import Kernels
@@ -34,7 +33,7 @@ import sys
 import casadi as ca
 import numpy as np
 from torsor.compiler.llvm import native
-from torsor.compiler.kernel import compile
+from torsor.compiler import compile
 
 emit, compiled = native.emit, []
 def watched(*arguments, **options):

@@ -17,11 +17,10 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.compiler import source
+from torsor.compiler import VirtualMachine, source
 from torsor.compiler.c import C_RULES, CScalar, export_c
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.program import every_operation, uncovered
-from torsor.compiler.virtual_machine import VirtualMachine
 from torsor.export import c as export_robot
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2"]

@@ -13,10 +13,9 @@ import torsor
 from node import called, needs_node, node, shown
 from refusals import refused
 from torsor.cli.main import main
-from torsor.compiler import source
+from torsor.compiler import VirtualMachine, source
 from torsor.compiler.js import JS_RULES, JsScalar, export_js
 from torsor.compiler.program import every_operation, uncovered
-from torsor.compiler.virtual_machine import VirtualMachine
 
 INF, NAN = float("inf"), float("nan")
 SPECIAL = [0.0, -0.0, 0.3, -0.7, 0.7, 0.95, 1.0, -1.0, 2.5, -3.0, 17.25, 1e5, 5e-324, -1e-310, 1e-40, 1e300, 1.7e308]

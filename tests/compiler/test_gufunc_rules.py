@@ -13,10 +13,9 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.compiler.kernel import compile
+from torsor.compiler import VirtualMachine, compile
 from torsor.compiler.llvm.target import host
 from torsor.compiler.machine_code import MAX_ARRAYS
-from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")
 BITS = {"float64": np.uint64, "float32": np.uint32}
@@ -61,7 +60,7 @@ def same(a, b) -> bool:
 
 def run_python(text: str, **environment: str) -> subprocess.CompletedProcess:
     """Run a program in another process, so that a crash is a result like another."""
-    code = "import numpy as np, casadi as ca, os, sys\nfrom torsor.compiler.kernel import compile\n" + text
+    code = "import numpy as np, casadi as ca, os, sys\nfrom torsor.compiler import compile\n" + text
     settings = {**os.environ, "TORSOR_CACHE": "off", **environment}
     return subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, timeout=120)
 

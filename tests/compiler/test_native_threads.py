@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from torsor.compiler import machine_code, threads
-from torsor.compiler.kernel import compile
+from torsor.compiler import compile, machine_code, threads
 from torsor.compiler.llvm.pool import JOINED, Job, write_pool
 from torsor.compiler.llvm.target import TARGETS
 
@@ -295,7 +294,7 @@ def test_an_interrupt_arrives_between_shared_calls(eager):
 FORK = """
 import os, sys, threading, warnings
 import casadi as ca, numpy as np
-from torsor.compiler.kernel import compile
+from torsor.compiler import compile
 warnings.simplefilter("ignore")
 x = ca.SX.sym("x", 3)
 kernel = compile(ca.Function("f", [x], [2 * x]), threads=4)

@@ -11,10 +11,9 @@ import pytest
 from mpmath import mp
 
 from refusals import refused
-from torsor.compiler.kernel import compile
+from torsor.compiler import VirtualMachine, compile
 from torsor.compiler.llvm.elementary import ELEMENTARY
 from torsor.compiler.llvm.rules import RULES, Emitter, Scalar
-from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")
 WIDTHS = (2, 4, 8, 16)

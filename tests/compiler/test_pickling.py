@@ -10,8 +10,7 @@ import pytest
 
 import torsor
 from torsor import motion
-from torsor.compiler import Kernel, cache, recall
-from torsor.compiler.kernel import compile
+from torsor.compiler import Kernel, cache, compile, recall
 
 
 def function() -> ca.Function:

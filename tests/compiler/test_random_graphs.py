@@ -14,10 +14,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from torsor.compiler.kernel import compile
+from torsor.compiler import VirtualMachine, compile
 from torsor.compiler.llvm.code import PIECE, write_llvm
 from torsor.compiler.program import read_program
-from torsor.compiler.virtual_machine import VirtualMachine
 
 DTYPES = ("float64", "float32")
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from torsor.compiler.kernel import Kernel, compile
+from torsor.compiler import Kernel, compile
 
 DTYPES = ("float64", "float32")
 
@@ -144,7 +144,7 @@ def test_a_kernel_with_threads_works_in_a_forked_process():
     program = """
 import os, warnings
 import casadi as ca, numpy as np
-from torsor.compiler.kernel import compile
+from torsor.compiler import compile
 warnings.simplefilter("ignore")
 x = ca.SX.sym("x", 3)
 kernel = compile(ca.Function("f", [x], [2 * x]), threads=2)

@@ -3,13 +3,13 @@
 from torsor.compiler import cache
 from torsor.compiler.c import export_c, export_cpp
 from torsor.compiler.cache import Signature, StoredKernel, keep, recall
+from torsor.compiler.compiled import DEVICES, DTYPES, AnyKernel, compile, dtype_name
 from torsor.compiler.cuda.kernel import CudaKernel, require_card
 from torsor.compiler.js import export_js
-from torsor.compiler.kernel import DEVICES, DTYPES, AnyKernel, Kernel, compile, dtype_name
+from torsor.compiler.kernel import Kernel, VirtualMachine
 from torsor.compiler.machine_code import compiler_fingerprint
 from torsor.compiler.program import Operation, OperationCount, Program, count_operations, read_program
 from torsor.compiler.threads import AUTO
-from torsor.compiler.virtual_machine import VirtualMachine
 
 __all__ = [
     "AUTO",

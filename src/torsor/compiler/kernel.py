@@ -1,5 +1,7 @@
-"""``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
+"""CasADi functions on arrays: as machine code, and by CasADi's virtual machine, the reference for it."""
 
+import math
+import pickle
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
@@ -8,78 +10,104 @@ import casadi as ca
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from torsor.base.arrays import Shape
+from torsor.base.arrays import Array, Shape, real_numbers
 from torsor.base.errors import ModelError
-from torsor.base.interrupts import Stoppable
 from torsor.compiler import threads as python_threads
-from torsor.compiler.cache import StoredKernel, natural_shape
-from torsor.compiler.cuda.kernel import CudaKernel
+from torsor.compiler.cache import Signature, StoredKernel, natural_shape
 from torsor.compiler.machine_code import has_machine_code, load_code, make_code, used_inputs
-from torsor.compiler.threads import AUTO, SharedKernel, available_cores
-from torsor.compiler.virtual_machine import VirtualMachine
+from torsor.compiler.threads import SharedKernel, available_cores
 
-DTYPES = ("float64", "float32")
-DEVICES = ("cpu", "cuda", "casadi")
-WIDTHS = (2, 4, 8, 16)
 _FLOAT64 = np.dtype("float64")
 
 
-def compile(
-    function: ca.Function,
-    dtype: Any = "float64",
-    device: str = "cpu",
-    threads: int | str = 1,
-    *,
-    inputs: Sequence[Shape] | None = None,
-    outputs: Sequence[Shape] | None = None,
-    width: int | None = None,
-) -> "AnyKernel":
-    """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
+class VirtualMachine:
+    """A CasADi function as a callable on arrays, which CasADi evaluates; leading axes are batch axes and broadcast.
 
-    Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
-    gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
-    virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA card, one thread a
-    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
-    that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
-    results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
-    default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
-    many numbers as a vector register of the machine holds, or twice as many (see docs/compiler.md).
+    ``inputs`` and ``outputs`` are the shapes of the arrays of one state, whose entries are those of CasADi's matrices
+    row by row; by default a scalar has no axis, a column one and any other matrix two.
 
     Example:
         >>> x = ca.SX.sym("x", 2)
-        >>> f = compile(ca.Function("norm", [x], [ca.sqrt(ca.sumsqr(x))]))
-        >>> f(np.array([[3.0, 4.0], [5.0, 12.0]])).tolist()
-        [5.0, 13.0]
+        >>> f = VirtualMachine(ca.Function("f", [x], [x * 2], ["x"], ["y"]))
+        >>> f(np.ones((3, 2))).shape
+        (3, 2)
     """
-    if not isinstance(function, ca.Function):
-        raise TypeError(f"{function!r} cannot be compiled; allowed: a casadi.Function")
-    dtype = dtype_name(dtype)
-    if device not in DEVICES:
-        raise ModelError(argument="device", value=device, allowed=", ".join(map(repr, DEVICES)))
-    if width is not None and (type(width) is not int or width not in WIDTHS):
-        raise ModelError(argument="width", value=width, allowed=f"{', '.join(map(str, WIDTHS))}, or None")
-    if threads != AUTO and (type(threads) is not int or threads < 1):
-        raise ModelError(argument="threads", value=threads, allowed=f"a whole number from 1, or {AUTO!r}")
-    with Stoppable():
-        if device == "cuda":
-            return CudaKernel(function, dtype, inputs, outputs)
-        return Kernel(function, dtype, device, threads, inputs, outputs, width)
+
+    def __init__(
+        self,
+        function: ca.Function | StoredKernel,
+        inputs: Sequence[Shape] | None = None,
+        outputs: Sequence[Shape] | None = None,
+    ):
+        self._source, self.signature = function, Signature.of(function)
+        self.inputs, self.outputs = self.signature.shapes(inputs, outputs)
+
+    @property
+    def function(self) -> ca.Function:
+        """The CasADi function that defines it."""
+        return self._source.function if isinstance(self._source, StoredKernel) else self._source
+
+    def __call__(self, *values: ArrayLike) -> Any:
+        """Evaluate; one array for each input, one array (or a tuple of them) out."""
+        results = self.results(*self.check_batch(*values))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def pickled(self, *settings: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return what ``__reduce__`` returns: the CasADi function, and further arguments of the class."""
+        try:
+            return _unpickled, (type(self), self.function.serialize(), *settings)
+        except LookupError:
+            found = f"{self.signature.name}: its code was stored without the CasADi function, so it cannot be pickled"
+            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
+
+    def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
+        """Return the inputs as arrays and the axes that they broadcast to, or an error that says which one is wrong."""
+        if len(values) != len(self.inputs):
+            raise TypeError(f"{self.signature.name}: {len(self.inputs)} arguments wanted, {len(values)} given")
+        arrays = [self.check_shape(k, real_numbers(value), value) for k, value in enumerate(values)]
+        return arrays, self.batch(arrays)
+
+    def check_shape(self, k: int, array: Any, value: Any) -> Any:
+        """Return the array that a value of input k became (None if it is no array), or raise an error."""
+        where, name, core = self.signature.name, self.signature.names_in[k], self.inputs[k]
+        if array is None:
+            raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
+        if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
+            wanted = ", ".join(["...", *map(str, core)])
+            raise ModelError(f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({wanted})")
+        return array
+
+    def batch(self, arrays: Sequence[Array]) -> Shape:
+        """Return the leading axes that the inputs broadcast to."""
+        shapes = [array.shape[: array.ndim - len(core)] for array, core in zip(arrays, self.inputs, strict=True)]
+        if shapes and all(shape == shapes[0] for shape in shapes):
+            return shapes[0]
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            names = (f"{self.signature.names_in[k]} {shape}" for k, shape in enumerate(shapes))
+            found = f"leading axes do not broadcast: {', '.join(names)}"
+            raise ModelError(found, where=self.signature.name, allowed="equal lengths, or 1") from None
+
+    def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
+        """Return the outputs for inputs that have been checked."""
+        count, columns = math.prod(batch), []
+        if count == 0:
+            return [np.zeros((*batch, *core)) for core in self.outputs]
+        for array, core, (rows, cols) in zip(arrays, self.inputs, self.signature.sizes_in, strict=True):
+            states = np.broadcast_to(array, (*batch, *core)).astype(float, copy=False).reshape(count, rows, cols)
+            # CasADi maps over blocks of columns, one block for each state.
+            columns.append(ca.DM(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols)))
+        results = (self.function if count == 1 else self.function.map(count)).call(columns)
+        found = []
+        for result, core, (rows, cols) in zip(results, self.outputs, self.signature.sizes_out, strict=True):
+            states = result.full().reshape(rows, count, cols).transpose(1, 0, 2)
+            found.append(np.ascontiguousarray(states).reshape((*batch, *core)))
+        return found
 
 
-def dtype_name(dtype: Any) -> str:
-    """Return float64 or float32 for anything that NumPy accepts as this type.
-
-    Example:
-        >>> dtype_name(np.float32)
-        'float32'
-    """
-    try:
-        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy reads None as float64
-    except TypeError:
-        name = ""
-    if name not in DTYPES:
-        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
-    return name
+def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
+    return kind(ca.Function.deserialize(text), *settings)
 
 
 class Kernel(VirtualMachine):
@@ -260,10 +288,6 @@ def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None
         raise ModelError(found, argument="out", where=where, allowed=dtype)
     if not array.flags.writeable:
         raise ModelError("is read-only", argument="out", where=where, fix="give an array that can be written")
-
-
-AnyKernel = Kernel | CudaKernel
-"""A compiled function on the processor or on a card."""
 
 
 def _core(shape: Shape, size: tuple[int, int]) -> Shape:

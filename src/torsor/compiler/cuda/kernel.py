@@ -17,11 +17,11 @@ from torsor.compiler.cuda.code import Plan, threads_of_block, write_kernel
 from torsor.compiler.cuda.device import Launch, current
 from torsor.compiler.cuda.large_functions import split, whole
 from torsor.compiler.cuda.layout import Placed, choose_staged, collapsed
+from torsor.compiler.kernel import VirtualMachine
 from torsor.compiler.llvm.fusion import with_reciprocals
 from torsor.compiler.machine_code import compiler_fingerprint, program_key
 from torsor.compiler.order import ordered
 from torsor.compiler.program import Program, read_program
-from torsor.compiler.virtual_machine import VirtualMachine
 
 
 class Loaded(NamedTuple):

@@ -108,8 +108,8 @@ def free_port(host: str, port: int) -> int:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        fix = "a name or an address of this machine"
-        raise ModelError(f"no such host ({reason})", where=f"view: host {host!r}", allowed=fix) from None
+        fix = "give localhost, or an address of this machine"
+        raise ModelError(f"no such host ({reason})", value=host, where=f"view: host {host!r}", fix=fix) from None
     addresses = [(family, address) for family, _, _, _, address in found]
     for each in range(port, min(port + TRIED, 65536)):
         if _is_free(host, addresses, each):

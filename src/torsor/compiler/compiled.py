@@ -1,0 +1,78 @@
+"""``compile``: a CasADi function as machine code that is called like a NumPy gufunc."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from torsor.base.arrays import Shape
+from torsor.base.errors import ModelError
+from torsor.base.interrupts import Stoppable
+from torsor.compiler.cuda.kernel import CudaKernel
+from torsor.compiler.kernel import Kernel
+from torsor.compiler.threads import AUTO
+
+DTYPES = ("float64", "float32")
+DEVICES = ("cpu", "cuda", "casadi")
+WIDTHS = (2, 4, 8, 16)
+AnyKernel = Kernel | CudaKernel
+"""A compiled function on the processor or on a card."""
+
+
+def compile(
+    function: ca.Function,
+    dtype: Any = "float64",
+    device: str = "cpu",
+    threads: int | str = 1,
+    *,
+    inputs: Sequence[Shape] | None = None,
+    outputs: Sequence[Shape] | None = None,
+    width: int | None = None,
+) -> AnyKernel:
+    """Return a CasADi function of SX (or one that expands to SX) as a callable on NumPy arrays, in machine code.
+
+    Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
+    gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
+    virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA card, one thread a
+    state, with arrays of CuPy (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
+    that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
+    results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
+    default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
+    many numbers as a vector register of the machine holds, or twice as many (see docs/compiler.md).
+
+    Example:
+        >>> x = ca.SX.sym("x", 2)
+        >>> f = compile(ca.Function("norm", [x], [ca.sqrt(ca.sumsqr(x))]))
+        >>> f(np.array([[3.0, 4.0], [5.0, 12.0]])).tolist()
+        [5.0, 13.0]
+    """
+    if not isinstance(function, ca.Function):
+        raise TypeError(f"{function!r} cannot be compiled; allowed: a casadi.Function")
+    dtype = dtype_name(dtype)
+    if device not in DEVICES:
+        raise ModelError(argument="device", value=device, allowed=", ".join(map(repr, DEVICES)))
+    if width is not None and (type(width) is not int or width not in WIDTHS):
+        raise ModelError(argument="width", value=width, allowed=f"{', '.join(map(str, WIDTHS))}, or None")
+    if threads != AUTO and (type(threads) is not int or threads < 1):
+        raise ModelError(argument="threads", value=threads, allowed=f"a whole number from 1, or {AUTO!r}")
+    with Stoppable():
+        if device == "cuda":
+            return CudaKernel(function, dtype, inputs, outputs)
+        return Kernel(function, dtype, device, threads, inputs, outputs, width)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return float64 or float32 for anything that NumPy accepts as this type.
+
+    Example:
+        >>> dtype_name(np.float32)
+        'float32'
+    """
+    try:
+        name = "" if dtype is None else str(np.dtype(dtype).name)  # NumPy reads None as float64
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
+    return name
