@@ -125,9 +125,9 @@ def _compile_time() -> list[Row]:
 _FIRST = """
 import sys, time
 start = time.perf_counter()
-import torsor
+from torsor import load
 imported = time.perf_counter()
-robot = torsor.load(sys.argv[1])
+robot = load(sys.argv[1])
 robot.inverse_dynamics([0.1] * robot.nq, [0.2] * robot.nv, [0.3] * robot.nv)
 end = time.perf_counter()
 print(end - start, end - imported)
