@@ -33,9 +33,7 @@ RECORDED_SECONDS = 0.2  # shorter ones are not in the file
 
 # Files whose tests are all slow ones: whole searches, and laws that other files check on smaller robots.
 SLOW_FILES = (
-    "cli/test_contact.py",
     "compiler/test_cuda_on_processor.py",
-    "compiler/test_cuda_split.py",
     "compiler/test_gufunc_rules.py",
     "compiler/test_random_graphs.py",
     "dynamics/laws/test_chain_rules.py",
@@ -49,22 +47,13 @@ SLOW_FILES = (
     "dynamics/peers/test_pinocchio_loops.py",
     "mechanism/flexible_links/test_elimination_of_modes.py",
     "formats/test_corpus.py",
-    "human/test_measured_tracking.py",
     "human/test_printed.py",
     "human/test_small_problems.py",
-    "human/test_stride.py",
     "identification/test_parallel_robots.py",
     "motion/test_between_nodes.py",
-    "motion/test_chain_rule.py",
-    "motion/test_clock.py",
-    "motion/test_data_of_terms.py",
     "motion/test_derivatives.py",
     "motion/test_optima.py",
     "motion/test_problems.py",
-    "motion/test_result.py",
-    "motion/test_starts.py",
-    "motion/test_tie_break.py",
-    "robot/parallel/test_export.py",
     "robot/parallel/test_kinematics.py",
     "robot/parallel/test_modes.py",
     "robot/closed_loops/test_constrained_derivatives.py",
@@ -74,7 +63,6 @@ SLOW_FILES = (
     "simulation/test_boxes.py",
     "simulation/test_implicit.py",
     "simulation/test_loops.py",
-    "simulation/test_sdirk.py",
 )
 
 
