@@ -84,11 +84,12 @@ def test_internal_errors_are_no_mistake_of_the_user(
     assert not any(line.startswith("error: ") for line in shown.splitlines())
 
 
-def test_an_internal_error_of_export_is_no_mistake_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_of_export_is_no_mistake_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ValueError("operands could not be broadcast together")
 
     monkeypatch.setattr("torsor.export.source.export_c", fail)
+    monkeypatch.chdir(tmp_path)
     assert main(["export", "two_link", "c"]) == 70
 
 
