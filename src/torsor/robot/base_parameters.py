@@ -71,7 +71,7 @@ def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
     free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
-    undriven = np.array([False] * (10 * len(robot.links)) + free) & (parameters(robot) == 0)
+    undriven = np.array([False] * (10 * len(robot.links)) + free, dtype=bool) & (parameters(robot) == 0)
     unknown = unknown_parameters(robot.name, names, among) & ~undriven  # a free joint without a drive has no friction
     count = motions_needed(len(names), len(rows))
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
