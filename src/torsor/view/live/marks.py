@@ -143,7 +143,7 @@ class Marks:
             arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, at a lever arm, or the first largest."""
+        """Return the force (N) or moment (N m) of a long arrow: that of the weight, or the largest one at first."""
         if name in ("ground", "external"):
             return self.weight
         if name == "external moments":
