@@ -61,7 +61,7 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A; the tolerance is relative to ``scale``, or to its norm."""
+    """Return orthonormal rows that span the null space of A; ``scale``, by default its norm, scales the tolerance."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -110,8 +110,8 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
     """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
 
-    Whether there are as many degrees of freedom as active coordinates, the rank of A, and the distance from a
-    singularity of the second kind.
+    It has, in this order: whether there are as many degrees of freedom as active coordinates, the rank of A, and the
+    distance from a singularity of the second kind.
     """
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]

@@ -102,7 +102,7 @@ class InverseKinematicsResult:
     def status(self) -> NDArray[np.str_]:
         """One word (...) for each posture: "solved", "clearance", "limits" or "unreached".
 
-        "clearance": a pair of shapes, "limits": a joint limit holds it back.
+        A pair of shapes holds back a posture with "clearance", a joint limit one with "limits".
         """
         held = np.where(self.limits.any(axis=-1), "limits", "unreached")
         if self.shapes is not None:

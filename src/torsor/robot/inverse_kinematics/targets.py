@@ -111,7 +111,7 @@ class Target:
     count: ClassVar[int] = 3  # numbers that are given for each state
     numbers: ClassVar[str] = ""  # the field that has them
 
-    def __init_subclass__(cls, **own: Any) -> None:
+    def __init_subclass__(cls, **own: Any) -> None:  # of the four above; others are inherited
         for name, value in own.items():
             setattr(cls, name, value)
 
