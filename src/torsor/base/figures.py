@@ -252,7 +252,10 @@ def label_of_title(title: str) -> str:
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or its ``own`` ones, with a legend; return whether bounds were near enough."""
+    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
+
+    Return whether bounds were near enough to be drawn.
+    """
     colours = colours_of(quantity.names) if colours is None else colours
     own = list(range(len(quantity.names))) if own is None else own
     rollouts = quantity.values.reshape(-1, *quantity.values.shape[-2:])[:MAX_ROLLOUTS]

@@ -30,7 +30,7 @@ def as_text(*tables: Any, width: int, separator: str = " ") -> str:
 
 
 def titled_table(title: str, *columns: str, overflow: Any = "ellipsis", words: bool = False) -> "Table":
-    """Return an empty table of Rich with its columns, the first to the left, the others too if they are ``words``.
+    """Return an empty Rich table: its first column is left-aligned, and so are the others if they are ``words``.
 
     A long name in the first column is folded: cut off, it could stand for several. ``overflow`` is that of the others.
     """

@@ -1,4 +1,4 @@
-"""Results as CSV tables, and motions as points for a controller: JointTrajectory of ROS, as JSON or YAML."""
+"""Results as CSV tables, and motions as JointTrajectory messages of ROS for a controller, as JSON or YAML."""
 
 import csv
 import json

@@ -172,7 +172,7 @@ static {real} torsor_erfinv({real} x)
 
 
 def _helpers(t: CScalar, codes: set[int]) -> list[str]:
-    """Return the C functions that operations with these codes call: libm has none, or slower ones."""
+    """Return the C functions that operations with these codes call: libm has none, or only slower ones."""
     sine = [_sine(t.literal)] if not t.double and codes & {ca.OP_SIN, ca.OP_COS} else []
     return sine + ([_erfinv(t)] if ca.OP_ERFINV in codes else [])
 
@@ -262,7 +262,10 @@ def export_c(
 def c_texts(
     functions: Sequence[ca.Function] | Mapping[str, ca.Function], dtype: str, name: str, about: About, more: str = ""
 ) -> tuple[dict[str, str], list[SourceKernel]]:
-    """Return the files of ``export_c`` by name, and their functions; ``more`` is another header that CMake installs."""
+    """Return the files of ``export_c`` by name, and the functions in them.
+
+    ``more`` is another header, which the CMake file installs beside the C header.
+    """
     source.check_export(dtype, name, _TARGETS)
     if name.lower() in _HEADERS.split():  # many file systems do not distinguish capitals
         found = f"is {name!r}: {name}.h would hide the header <{name.lower()}.h> of the C library"

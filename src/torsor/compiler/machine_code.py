@@ -51,7 +51,10 @@ class MachineCode(NamedTuple):
 
 
 def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape]) -> bool:
-    """Return whether a function can be compiled: no output is empty, and inputs have numbers, if there are any."""
+    """Return whether a function can be compiled: gufuncs have an output, and no axes of length 0.
+
+    Inputs without numbers are left out (see ``used_inputs``); if there are inputs, one must have numbers.
+    """
     if len(inputs) + len(outputs) > MAX_ARRAYS:
         found = f"{name}: {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
         raise ModelError(f"{found}, as of every gufunc", fix="join some with casadi.vertcat, or device='casadi'")

@@ -31,7 +31,10 @@ def ordered(program: Program, quick: bool = False) -> Program:
 
 
 def arranged(program: Program, order: Iterable[int]) -> Program:
-    """Return a program with some operations in another order, after those that they need; other results are None."""
+    """Return a program with its operations in another order; each comes after those whose values it takes.
+
+    Operations that ``order`` lacks are left out, and their results become None.
+    """
     place = {old: new for new, old in enumerate(order)}
     operations = []
     for old in place:
@@ -44,7 +47,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the most values that are needed at the same time: inputs from their first use on, constants never."""
+    """Return the largest number of values that are needed at once: inputs from their first use on, no constants."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
@@ -119,7 +122,10 @@ class _Graph:
         return [*found, *(k for k in range(len(self.operations)) if k not in found)]
 
     def onwards(self) -> list[int]:
-        """Return the order in which operations end most values and begin fewest; of equals, nearest to the last."""
+        """Return the order in which the next operation ends most values and begins fewest.
+
+        Among equals it is the one nearest to the last one in the old order.
+        """
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
         missing = [sum(not free[each] for each in some) for some in taken]
@@ -158,7 +164,10 @@ class _Graph:
         return order
 
     def backwards(self) -> list[int]:
-        """Return the order, from its end, that makes most values and takes fewest; of equals, the last wanted."""
+        """Return the order, found from the end, in which the operation before makes most values and takes fewest.
+
+        Among equals it is the one whose value was asked for last.
+        """
         taken, users, free = self.taken, self.users, self.free
         waiting = list(map(len, users))
         order, wanted, ready = list[int](), set[int](), _Ready()

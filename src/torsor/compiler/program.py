@@ -163,7 +163,7 @@ class Program:
 
     @cached_property
     def targets(self) -> dict[int | None, list[tuple[int, int]]]:
-        """For each value that is a result, the places (output, entry) where it goes; None has the structural zeros."""
+        """The places (output, entry) of each value that is a result; the key None has the structural zeros."""
         found: dict[int | None, list[tuple[int, int]]] = {}
         for k, indices in enumerate(self.results):
             for entry, index in enumerate(indices):

@@ -85,7 +85,7 @@ end:
 
 @cache
 def _chain() -> tuple[Any, Any]:
-    """Return a function, and its machine code, which must live as long; racing threads make one each."""
+    """Return the function and its machine code, which must live as long; threads that race make one each."""
     code = native.link(host().objects([_MODULE]), ["chain"])
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
     return kind(code["chain"]), code
@@ -132,7 +132,10 @@ def repeat(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) ->
 
 
 class Chain:
-    """Calls of kernels in a row, made once: their arrays are views of one ``block`` (size,), or of one like it."""
+    """Calls of kernels one after the other, whose arrays are views of one ``block`` of memory (size,).
+
+    It is made once, and then called with any block of the same size.
+    """
 
     def __init__(self, block: Array, calls: Sequence[Call]):
         if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):

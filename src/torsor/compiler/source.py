@@ -113,7 +113,10 @@ def is_own(file: Path) -> bool:
 
 
 def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) -> list[Path]:
-    """Write ASCII texts, by names in a folder ("src/arm.cpp"), under temporary names first: no file is incomplete."""
+    """Write files under temporary names and then rename them, so that no file is ever incomplete.
+
+    ``texts`` are ASCII, by names in the folder, which may be those of subfolders (``"src/arm.cpp"``).
+    """
     parts: dict[Path, Path] = {}
     if "\0" in str(folder):
         raise ModelError("it has a null character", where=repr(str(folder)), allowed="a folder", fix="choose another")
@@ -171,7 +174,7 @@ def polynomial(literal: Callable[[float], str], *terms: float) -> str:
 
 
 def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
-    """Raise ModelError for a type of numbers, or a name of files, that no target can write."""
+    """Raise ModelError for a dtype, or a name of files, with which no source can be exported."""
     if dtype not in DTYPES:
         raise ModelError(argument="dtype", value=dtype, allowed=", ".join(DTYPES))
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name in taken:
@@ -182,8 +185,8 @@ def check_export(dtype: str, name: str, taken: Collection[str] = ()) -> None:
 def erfinv(literal: Callable[[float], str], edges: str, root: str, step: str) -> str:
     """Return the statements that compute y, the inverse of erf at x, and return it.
 
-    ``edges`` returns the limits beyond 1 and -1; ``root`` is z = sqrt(-log(side)) with side (1 + x) / 2, for example,
-    in braces; ``step`` is a Newton step.
+    ``edges`` returns the limits beyond 1 and -1; ``root`` sets z = sqrt(-log((1 {sign} x) / 2)), where {sign} becomes
+    + or -; ``step`` is a Newton step.
     """
     above = polynomial(literal, 1.641345311, 3.429567803, -1.624906493, -1.970840454)
     tail = f"{above} / {polynomial(literal, 1.637067800, 3.543889200, 1.0)}"
@@ -258,7 +261,7 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
 
 
 def _places(born: Iterable[tuple[int, int]], ends: Mapping[int, int]) -> tuple[dict[int, int], int]:
-    """Return a place for each value, and their number, from the times of birth and end; then it is used again."""
+    """Return a place for each value, and their number; a place is free again at the end of its value."""
     places, free, busy, count = dict[int, int](), list[int](), list[tuple[int, int]](), 0
     for value, time in born:
         while busy and busy[0][0] <= time:

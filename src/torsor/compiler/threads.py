@@ -36,7 +36,7 @@ PIECES = 16  # pieces of a large batch for each thread
 def compute(
     ufunc: Callable[..., Any], arrays: Sequence[NDArray[Any]], cores: Sequence[Shape], batch: Shape, threads: int
 ) -> None:
-    """Compute a batch, cut along its longest axis: ``arrays`` are inputs and results, ``cores`` shapes of a state."""
+    """Compute a batch, divided along its longest axis; ``cores`` are the shapes of the ``arrays`` for one state."""
     axis = int(np.argmax(batch)) if batch else 0
     most = min(batch[axis] if batch else 1, max(1, math.prod(batch) // SMALLEST_PART))
     threads, pieces = min(threads, most), min(threads * PIECES, most)

@@ -53,7 +53,10 @@ def origin(kind: str, name: str) -> str:
 
 
 def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return what functions return: the first lines of docstrings, for one state; ``titles`` are (name, algorithm)."""
+    """Return what exported functions return, by name: the first line of the method's docstring, for one state.
+
+    ``titles`` are pairs of the name of the function and of the algorithm.
+    """
     found = {}
     for title, method in titles:
         text = summary_of(owner, method)
@@ -71,7 +74,10 @@ def listed(names: Sequence[str], own: Sequence[str]) -> str:
 def about_robot(
     robot: Mechanism, titles: Iterable[tuple[str, str]], numbers: Mapping[str, float] | None = None
 ) -> About:
-    """Return what the source of a robot says; ``numbers`` are inputs (parametric robots), with its own values."""
+    """Return what the source of a robot's functions says; ``titles`` as in ``results_of``.
+
+    ``numbers`` are those of a parametric robot that are inputs, with the values of the robot itself.
+    """
     given = numbers or {}
     positions, rates = units(robot)
     speeds = [f"{unit}/s" for unit in rates]

@@ -148,7 +148,7 @@ Named = dict[str, tuple[str, ca.Function]]
 
 
 def _with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], allowed: str, prefix: str) -> Named:
-    """Return functions (name, algorithm, function) by names with a prefix; ``allowed`` is for the error without any."""
+    """Return functions, given as (name, algorithm, function), by their names with a prefix; there must be one."""
     if not isinstance(prefix, str) or not re.fullmatch(r"([A-Za-z][A-Za-z0-9_]*)?", prefix):
         raise ModelError(argument="prefix", value=prefix, where=where, allowed="letters, digits and _, a letter first")
     named: Named = {}

@@ -171,7 +171,10 @@ def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tup
 
 
 def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
-    """Yield parts that a joint connects (no free joint, no plane), also through links without shapes and mass."""
+    """Yield the parts of links that a joint connects; free joints, and planes of the base, do not count.
+
+    A chain of links without shapes and mass between two parts counts as one joint of several axes.
+    """
     solid = {each.link for each in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
     for each in shapes:

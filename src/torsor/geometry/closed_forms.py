@@ -161,7 +161,11 @@ def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
 
 
 def _from_solid(A: ca.SX, a: Size, B: ca.SX, b: Size, beyond: Callable[[ca.SX, Size], tuple[ca.SX, ca.SX]]) -> Closest:
-    """Return the nearest points of a sphere A and a solid B, whose ``beyond`` gives outward direction and distance."""
+    """Return the nearest points of a sphere A and a solid B.
+
+    ``beyond`` takes the centre of the sphere in the solid's axes and returns the vector from the surface to it, and the
+    signed distance.
+    """
     center, R = _column(A, 3), B[:3, :3]
     outward, signed = beyond(R.T @ (center - _column(B, 3)), b)
     normal = -(R @ outward)

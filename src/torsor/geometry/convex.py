@@ -196,7 +196,10 @@ class ConvexPairs:
         self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED) for a, b in pairs]
 
     def __call__(self, poses: Array, distance: Array, normal: Array, first: Array, wanted: Array | None = None) -> None:
-        """Write distances (states, pairs), normals and points of the first shapes, of ``wanted`` pairs or of all."""
+        """Write distances (states, pairs), normals and points of the first shapes (states, pairs, 3) into arrays.
+
+        ``poses`` (states, shapes, 3, 4); ``wanted`` (states, pairs) are the pairs that are computed, by default all.
+        """
         result, everyone = self._result, range(len(self._calls))
         R, p = np.ascontiguousarray(poses[..., :3]), np.ascontiguousarray(poses[..., 3])
         for state in range(len(poses)):

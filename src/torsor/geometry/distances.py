@@ -31,7 +31,11 @@ from torsor.mechanism.parts import SHAPE_SIZES
 
 @lru_cache
 def pair_kernel(a: str, b: str) -> Any:
-    """Return the compiled distance of kinds a and b: distances, normals, nearest points, and moments of the normals."""
+    """Return the compiled distance of shapes of kinds a and b, from poses (..., 3, 4) and sizes.
+
+    It returns distances (...), unit normals (..., 3) from the first to the second, the nearest points (..., 2, 3) and
+    the moment (..., 3) of the normal at these points about the origin.
+    """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
     given = [each for each in (poses[0], sizes[0], poses[1], sizes[1]) if each.numel()]  # a plane has no size
@@ -148,7 +152,10 @@ class DistanceModel:
         return _Group(kernel, where, first, second, sizes_a, sizes_b, flipped)
 
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
-        """Return the distances at q (..., nq); pairs not ``among`` (P,) and without a closed form get lower bounds."""
+        """Return the distances at the postures q (..., nq).
+
+        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
+        """
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
             empty = (np.zeros((*lead, 0, *shape)) for shape in ((), (3,), (2, 3), (self.robot.nv,)))

@@ -91,7 +91,10 @@ class Movement:
         return cls(robot, tuple(shapes), kernel, gather, carries)
 
     def at(self, q: Any) -> tuple[Array, Array]:
-        """Return poses (..., shapes, 3, 4) in base axes, and twists (..., joint velocities, 6) at its origin."""
+        """Return poses (..., shapes, 3, 4) in base axes and the twists (..., joint velocities, 6) at the base origin.
+
+        A twist (omega, v) is that of everything that a joint carries, for a unit velocity of the joint.
+        """
         positions = vectors(q, self.robot.nq, self.robot.name, "q")
         poses, twists = self.kernel(positions)
         return poses, twists

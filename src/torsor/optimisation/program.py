@@ -207,7 +207,10 @@ def padded(hessian: Array, n: int) -> Array:
 
 
 class Evaluations:
-    """A program, evaluated once per x; values that are not finite raise nothing, and ``is_finite`` says so."""
+    """The functions of a program, each evaluated once per x: solvers evaluate f, rows and derivatives one by one.
+
+    Values that are not finite raise no error and no warning; ``is_finite`` is False where there are any.
+    """
 
     def __init__(self, program: NonlinearProgram):
         self.program = program

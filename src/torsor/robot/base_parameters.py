@@ -66,12 +66,12 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
 
 
 def base_parameters(kernels: RobotKernels, seed: int, among: Sequence[str], rows: Sequence[int]) -> BaseParameters:
-    """Return the base parameters of a tree, by the forces of the coordinates ``rows``; see ``robot.inertial.base``."""
+    """Return the base parameters of a tree where the forces ``rows`` are known; see ``robot.inertial.base``."""
     robot, exact = kernels.mechanism, kernels.exact
     names, nv = parameter_names(robot), robot.nv
     rng = np.random.default_rng(seed)
     free = [joint.kind.name == "free" for joint in robot.joints for _ in range(3 * joint.nv)]
-    undriven = np.array([False] * (10 * len(robot.links)) + free) & (parameters(robot) == 0)
+    undriven = np.array([False] * (10 * len(robot.links)) + free, dtype=bool) & (parameters(robot) == 0)
     unknown = unknown_parameters(robot.name, names, among) & ~undriven  # a free joint without a drive has no friction
     count = motions_needed(len(names), len(rows))
     q = kernels.call("integrate", robot.neutral(), rng.normal(size=(count, nv)))
@@ -85,7 +85,7 @@ def motions_needed(p: int, forces: int) -> int:
 
 
 def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -> BaseParameters:
-    """Return the base parameters by a regressor (N, n, p) of a tree, or of the drives of closed loops, over motions."""
+    """Return the base parameters from a regressor (N, n, p) over random motions: of a tree, or of drives of loops."""
     names, p = parameter_names(robot), regressor.shape[-1]
     Y = regressor.reshape(regressor.shape[0] * regressor.shape[1], p) * unknown  # -1 is not allowed where p is 0
     # Masses last: of dependent parameters, moments are kept and masses are regrouped.

@@ -69,7 +69,7 @@ class Inertial(Generic[R]):
     def power_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array:
         """Return y(q, v, a) (..., p), in W: v . inverse_dynamics(q, v, a) = y @ values.
 
-        The rate of ``energy_regressor`` plus the power of friction, without springs and motors as in ``regressor``.
+        It is the rate of ``energy_regressor`` plus the power of friction. Springs and motors as in ``regressor``.
 
         Example:
             >>> robot = torsor.library.stanford()

@@ -197,7 +197,7 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         out: Out = None,
     ) -> Array:
-        """Evaluate an algorithm: arrays with any leading axes in, one out; or a tuple, which the type does not show."""
+        """Evaluate an algorithm: it returns an array or, although the type does not show it, a tuple of arrays."""
         if place is None and external is None and loops is None:
             try:
                 return self._direct[name](*values) if out is None else self._plain[name](*values, out=out)
@@ -222,7 +222,7 @@ class RobotKernels(Kernels):
         out: Out = None,
         rows: str = "all",
     ) -> Array:
-        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is fixed to it. The result may be a tuple."""
+        """Evaluate an algorithm of a link or frame; ``point`` (..., 3) is fixed to it. It may return a tuple."""
         given = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]
@@ -279,7 +279,11 @@ class RobotKernels(Kernels):
         loops: Loops = None,
         **options: Any,
     ) -> Request:
-        """Return the checked request of an algorithm, made once; "jacobian:hand" names a place too."""
+        """Return the checked request of an algorithm; requests that were made before are remembered.
+
+        The link or frame is ``place``, or part of the name: "jacobian:hand". The dynamics of the tree is refused where
+        the mechanism has loops, unless ``loops`` is "open".
+        """
         try:
             given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.

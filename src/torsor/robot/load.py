@@ -20,7 +20,7 @@ EARTH = (0.0, 0.0, -9.81)
 
 
 def robot_names() -> tuple[str, ...]:
-    """Return the names of robots that ``load`` knows: those of the library, which stands above and registers them."""
+    """Return the names of robots that ``load`` knows: those of the library."""
     return tuple(sorted(registered("robots", "library") or ()))
 
 

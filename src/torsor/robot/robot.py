@@ -124,8 +124,8 @@ class Robot(Mechanism):
     def with_allowed_collisions(self, allowed: AllowedCollisions | Sequence[tuple[str, str, str]] | str | Path) -> Self:
         """Return the robot with these links that may touch, in place of those of its file.
 
-        ``allowed`` is an allowed collision matrix, (link, link, reason) each, or an .srdf file with
-        <disable_collisions>.
+        ``allowed`` is an allowed collision matrix, a list of (link, link, reason), or the path of an .srdf file, whose
+        <disable_collisions> are read.
 
         Example:
             >>> arm = torsor.library.two_link().with_allowed_collisions([("link1", "link2", "user")])
@@ -142,9 +142,9 @@ class Robot(Mechanism):
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
         ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
-        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA card: arrays of CuPy,
+        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA GPU: arrays of CuPy,
         see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
-        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning tells if fewer than
+        Accelerations in float32 lose digits with the condition number of the mass matrix: a warning says if fewer than
         two are left at the neutral position or at one of 24 others within the limits.
 
         Example:
@@ -156,8 +156,8 @@ class Robot(Mechanism):
     def save(self, path: str | Path) -> None:
         """Write the robot as TOML, which ``torsor.load`` reads back equal, or as URDF, SDF, MJCF (.xml) or USD (.usda).
 
-        A ``ModelWarning`` names forces and limits that a format cannot express, and other structures are a
-        ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files are copied beside them. See
+        A ``ModelWarning`` names forces and limits that a format cannot express; a structure that it cannot describe is
+        a ``ModelError``. Meshes outside of the folder of URDF, SDF and MJCF files are copied beside them. See
         ``formats.write_urdf``, ``write_sdf``, ``write_mjcf`` and ``write_usd``.
 
         Example:
@@ -172,11 +172,11 @@ class Robot(Mechanism):
     def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
         """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
 
-        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. Options:
+        ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. The option
         ``external=True`` adds the external wrenches as an input; for derivatives it is "link", "world" or "point",
         where they are fixed. ``forced`` names the coordinates driven by force in hybrid dynamics, ``order`` is the
         number of rates in ``force_rate``. ``loops="open"`` is for the dynamics of the tree that is left when the loops
-        are cut. ``axes``, ``rows``, and ``point=True`` for a point as the last input, where the method has them.
+        are cut. Methods that have them take ``axes``, ``rows``, and ``point=True`` for a point as the last input.
 
         Example:
             >>> torsor.library.two_link().function("inverse_dynamics")
@@ -244,9 +244,9 @@ class Robot(Mechanism):
 
         ``external`` (..., L, 6) is the wrench (moment, force) of the environment on each moving link, at its origin in
         its axes. tau = M(q) a + C(q, v) v + g(q) + friction(v) - sum of J^T external, by Newton-Euler recursion (Barman
-        2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. As all methods of the
-        tree's dynamics, it is refused for a robot with loops, which has ``robot.closed``, unless ``loops="open"`` cuts
-        them.
+        2020; Guarino Lo Bianco 2009; Khalil 2010). Rotor inertias and friction are included. Like all methods of the
+        tree's dynamics, it raises an error for a robot with loops, which names the method of ``robot.closed``, unless
+        ``loops="open"`` says that the loops are to be cut.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0, gravity=(0, -9.81, 0))
@@ -286,8 +286,8 @@ class Robot(Mechanism):
 
         ``forced`` names the coordinates (or joints, for all of theirs) whose force is given in ``tau`` and whose
         acceleration is computed; of all others the acceleration is given in ``a`` and the force is computed. Entries
-        that are computed are ignored as inputs. With none forced it is inverse dynamics, with all forward dynamics,
-        with a floating base the moving-base inverse model of Khalil 2010, eqs. 89-100.
+        that are computed are ignored as inputs. With none forced it is inverse dynamics, with all forced it is forward
+        dynamics, and with a floating base forced it is the moving-base inverse model of Khalil 2010, eqs. 89-100.
 
         Example:
             >>> robot = torsor.library.two_link()
@@ -582,9 +582,9 @@ class Robot(Mechanism):
         """Return (tau, tau'), each (..., nv): the forces of a motion and their rates in time, N m/s or N/s.
 
         ``j`` (..., nv) is the rate of a. ``external_rate`` (..., L, 6) are the rates of the components of ``external``
-        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, and
-        bring as many more rates of tau (of external wrenches there are none). For every joint, rotors, springs, dampers
-        and smooth friction; order 1: Guarino Lo Bianco 2009, eqs. 3-21.
+        in the links' axes: zero for wrenches that are fixed in their links. ``higher`` are the next rates of a, any
+        number of them, and bring as many more rates of tau (external wrenches then have no higher rates). The recursion
+        is for every joint, rotors, springs, dampers and smooth friction; order 1: Guarino Lo Bianco 2009, eqs. 3-21.
 
         Example:
             >>> robot = torsor.library.planar_chain(1, length=2.0, mass=3.0)
@@ -703,7 +703,7 @@ class Robot(Mechanism):
     def open_tree(self) -> Self:
         """Return the robot with all of its loops and couplings opened: the tree that its joints form, or itself.
 
-        It has the dynamics of the tree, which ignores loops and is refused for a robot that has some.
+        Methods of the tree's dynamics ignore loops and are refused for a robot that has some; they work on this tree.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": 1.0})

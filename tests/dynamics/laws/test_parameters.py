@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import torsor
+from torsor.mechanism import Link, build
 
 
 def plain(robot: torsor.Robot) -> torsor.Robot:
@@ -58,3 +59,8 @@ def test_the_puma_has_the_base_parameters_of_the_literature() -> None:
     """36, by Mayeda, Yoshida and Osuka 1990; rotors count with the links here."""
     base = torsor.library.six_axis_arm().without_friction().inertial.base()
     assert len([name for name in base.names if name.startswith("link")]) == 36
+
+
+def test_a_base_without_links_has_no_base_parameters() -> None:
+    base = torsor.Robot.of(build("ground", [Link("base")], []))
+    assert not len(base.inertial.base().values)

@@ -233,3 +233,11 @@ def test_manipulability_does_not_fall() -> None:
     assert more.solved.all()
     assert (measure(more.q) >= measure(plain.q) * (1 - 1e-8)).all()  # both meet the poses to 1e-9
     assert (measure(more.q) > 1.01 * measure(plain.q)).sum() >= 5
+
+
+def test_a_subclass_of_a_target_is_a_target_of_its_kind() -> None:
+    class Grasp(Pose):
+        """A pose with a name of its own."""
+
+    grasp = Grasp("link2", np.eye(4))
+    assert (grasp.label, grasp.kinds, grasp.count) == ("pose of 'link2'", "ap", 12)

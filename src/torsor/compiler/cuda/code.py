@@ -101,7 +101,10 @@ _WARP_SHARED = 48 * 1024  # bytes of a warp at most, which every card has
 
 @dataclass(frozen=True)
 class Plan:
-    """How a program becomes a kernel: staged arrays, inputs first, and what a thread may use (None: by its size)."""
+    """How a program becomes a kernel: which arrays are staged, inputs first, and what a thread may use.
+
+    Without a ``budget``, the size of the program decides what a thread may use.
+    """
 
     staged: tuple[bool, ...]
     budget: Budget | None = None

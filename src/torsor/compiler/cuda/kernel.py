@@ -1,4 +1,4 @@
-"""A compiled function on a card: the same calls as of a ``Kernel``, with arrays of CuPy."""
+"""A compiled function on the GPU: the same calls as of a ``Kernel``, with CuPy arrays."""
 
 import hashlib
 import math
@@ -38,11 +38,11 @@ def require_card() -> None:
 
 
 class CudaKernel(VirtualMachine):
-    """A compiled function on a card: ``function`` is the CasADi function that defines it.
+    """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
 
-    Arrays of CuPy, and all others that offer their memory on the card (``__dlpack__``, ``__cuda_array_interface__``),
-    are used where they are; arrays of NumPy are copied to the card. Results are arrays of CuPy, computed on its current
-    stream; no call waits for the card. PTX is written on the first call with arrays of a new layout.
+    Arrays of CuPy, and all others that offer their memory on the GPU (``__dlpack__``, ``__cuda_array_interface__``),
+    are used where they are; NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on its current
+    stream; no call waits for the GPU. PTX is written on the first call with arrays of a new layout.
 
     ``key`` is the name of the function on disk; by default it is a hash of all operations.
     """

@@ -28,7 +28,10 @@ _LOAD_LEAD = 20  # operations between reading shared memory and the use of what 
 
 
 class Budget(NamedTuple):
-    """What a thread may use: registers (None: any), the values in them, and how early (operations) inputs are read."""
+    """What a thread may use: its registers (None: the compiler chooses), and how many values they hold.
+
+    ``ahead`` is the number of operations by which an input is read before its first use.
+    """
 
     registers: int | None
     kept: int

@@ -44,7 +44,10 @@ class Form:
         return "ptr addrspace(3)" if self.on_card else "ptr"
 
     def start(self, shared: int) -> list[str]:
-        """Return what sets %first (the first state of the warp), %lane and %tile; ``shared`` bytes belong to a warp."""
+        """Return the instructions that set %first (the first state of the warp), %lane and %tile.
+
+        ``shared`` is the shared memory of a warp, in bytes.
+        """
         if not self.on_card:
             return [f"  %first = and i64 %thread, {-WARP}", f"  %lane = and i64 %thread, {WARP - 1}"]
         lines = []

@@ -315,7 +315,10 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> st
 def _transposed(
     move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, own: str
 ) -> str:
-    """Return code that packs or unpacks entries of W rows, ``step`` bytes apart; x86-64 adds four steps at once."""
+    """Return code that packs or unpacks ``count`` entries of W rows, which are ``step`` bytes apart.
+
+    The addresses are computed from every fourth row, as x86-64 can add.
+    """
     rows, lines = [first], []
     for row in range(1, width):
         base, steps = (rows[row - 4], 4) if row % 4 == 0 else (rows[row - row % 4], row % 4)

@@ -69,7 +69,7 @@ def _objects(modules: Sequence[str], level: int) -> list[bytes]:
 
 
 def _python() -> str | None:
-    """Return the Python that other processes can run; None if it is frozen or embedded, and must not be run again."""
+    """Return the Python that other processes can run, or None: an application that embeds it must not start again."""
     is_python = "python" in Path(sys.executable or "").stem.lower() and not getattr(sys, "frozen", False)
     return sys.executable if is_python and Path(target.__file__).is_file() else None
 

@@ -93,6 +93,12 @@ class Target:
     def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)
         module.triple = self.triple
+        if "windows" in self.triple:
+            # JITLink registers the tables that unwind the stack (.eh_frame) by __register_frame, which Windows does not
+            # have. No exception passes through this code, so that it needs no such tables.
+            for function in module.functions:
+                if not function.is_declaration:
+                    function.add_function_attribute("nounwind")
         return module
 
 

@@ -44,7 +44,7 @@ _SHOWN = 600  # characters of what the compiler says that an error shows
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
-    """Return the path of this machine's library in an FMU; linux64 of FMI 2 may be either processor."""
+    """Return the path of this machine's library in an FMU; FMI 2 does not name the processor: linux64 may be either."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
         found, allowed = f"no name for {sys.platform} on {platform.machine()} in FMI", "Linux, macOS, Windows"

@@ -35,7 +35,10 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops, whose equations are chosen at its start; arguments are symbols by name (``Model``)."""
+    """A robot with closed loops, with the closure equations that are chosen at its start.
+
+    Arguments are symbols by name: p, closing, tau, external (L x 6), q and v.
+    """
 
     robot: Robot
     settings: Settings

@@ -1,4 +1,4 @@
-"""Methods of a robot for JAX: through a callback on the host or on a card, with exact derivatives."""
+"""Methods of a robot for JAX: through a callback on the CPU or on the GPU, with exact derivatives."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     Inputs are those of the method, with any leading axes; options are those of ``robot.derivatives.jvp``:
     ``external=True`` adds external wrenches after the inputs, ``place``, ``forced`` and ``order`` as in
     ``Robot.function``. Derivatives with respect to positions are those with respect to their components. The kernels
-    run on the host, in float64, through ``jax.pure_callback``; those of a robot on a card (``robot.to(device="cuda")``)
+    run on the CPU, in float64, through ``jax.pure_callback``; those of a robot on the GPU (``robot.to(device="cuda")``)
     run there, in its type, on XLA's stream, and no number leaves it (``jax.experimental.buffer_callback``, JAX 0.6 or
-    newer, arrays of JAX on the card). Results have the type of the inputs. Derivatives, forward, reverse and of any
+    newer, arrays of JAX on the GPU). Results have the type of the inputs. Derivatives, forward, reverse and of any
     order, come from the traced function (``jax.custom_jvp``). Needs the extra ``jax``.
 
     Example:

@@ -14,8 +14,8 @@ from torsor.robot.robot import Robot
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
 
-    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on a card
-    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that card are not
+    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on the GPU
+    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that GPU are not
     copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` of any order:
     ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
 

@@ -75,7 +75,8 @@ class ClosedDerivatives:
 
             dtau/dq = G^T [d(ID - A^T lambda)/dq G + d(ID)/dv dv/dq + M da/dq]
 
-        by the recursion of ``robot.derivatives.inverse_dynamics``, whose ``fixed_in`` and ``points`` it has.
+        by the recursion of ``robot.derivatives.inverse_dynamics``; ``fixed_in`` and ``points`` as there, ``share`` as
+        in ``closed.inverse_dynamics``.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -100,7 +101,8 @@ class ClosedDerivatives:
     ) -> Three:
         """Return the derivatives (dq, dv, dtau) of ``closed.forward_dynamics``, each (..., N, N).
 
-        -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, with mass matrix and inverse dynamics of the closed mechanism.
+        They are -M_c^-1 dtau/dq, -M_c^-1 dtau/dv and M_c^-1, where M_c is the mass matrix of the closed mechanism and
+        tau its inverse dynamics at that acceleration.
 
         Example:
             >>> robot = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0})
@@ -507,7 +509,7 @@ class Closed:
 
         ``forces`` (..., c) are the multipliers of ``loop_forces``. As external wrenches they make the cut tree move as
         the closed mechanism does: ``joint_wrenches`` with ``loops="open"`` are the loads of its bearings. Couplings
-        exert none; of redundant equations it is one of many distributions.
+        exert no wrench on a link. Where equations are redundant, the distribution is one of many.
 
         Example:
             >>> chain = torsor.library.planar_chain(1).with_frame("tip", "link1", torsor.spatial.make_pose(p=[1, 0, 0]))

@@ -51,7 +51,7 @@ class LoopClosure:
 
     @cached_property
     def length(self) -> float:
-        """Size of the mechanism (m): the longest distance in a link or on the base, to a loop's frame, or a radius."""
+        """Size of the mechanism (m): the longest distance in a link, on the base or to a loop's frame, or a radius."""
         mechanism, on_base = self.mechanism, list[Array]()
         cuts = [loop for loop in mechanism.loops if not isinstance(loop, Coupling)]
         ends = [mechanism.place(end) for loop in cuts for end in ends_of(mechanism, loop)]
@@ -104,7 +104,7 @@ class LoopClosure:
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
-        """Return the configuration space without some equations; those of velocities have rows of 0 there."""
+        """Return the configuration space without some equations; rows of equations of velocities are 0 in it."""
         call, (rows, _, columns) = self.kernels.exact.call, self._scales_without(out)
         of_positions = np.where(self.velocity_rows, np.inf, rows)[:, None]
         return Space(
@@ -131,7 +131,7 @@ class LoopClosure:
         return Closer(exact.compiled(exact.request("closure_trial", choice=self.assembly_choice)), *self.scales[1:])
 
     def exact(self, name: str, q: ArrayLike, numbers: Numbers = OWN, *rates: ArrayLike) -> Array:
-        """Evaluate an algorithm of the loops at q (..., nq) and ``rates``, in float64, with other numbers."""
+        """Evaluate an algorithm of the loops at q (..., nq) and ``rates`` in float64, with other ``numbers``."""
         exact, of_loops = self.kernels.exact, numbers if numbers.move_loops else OWN
         if not of_loops.free:
             return exact.call(name, q, *rates)
@@ -236,7 +236,10 @@ class LoopClosure:
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
-        """Return equations that are independent at q (nq,) with given active coordinates, scaled at ``scaled_at``."""
+        """Return closure equations that are independent at q (nq,) where the active coordinates are given.
+
+        Their margin is relative to their sizes at q, or at the positions ``scaled_at`` (nq,).
+        """
         passive = [k for k in range(self.mechanism.nv) if k not in self.active]
         rows = choose(self.scaled_jacobian(q)[:, passive], []).rows
         at = q if scaled_at is None else scaled_at

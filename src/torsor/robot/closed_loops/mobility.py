@@ -61,7 +61,7 @@ class Mobility:
 
 
 def null_space(A: Array, scale: float | None = None) -> Array:
-    """Return orthonormal rows that span the null space of A; ``scale``, else its norm, is that of the tolerance."""
+    """Return orthonormal rows that span the null space of A; ``scale``, by default its norm, scales the tolerance."""
     if not A.size:
         return np.eye(A.shape[1])
     _, values, V = np.linalg.svd(A)
@@ -72,7 +72,11 @@ def null_space(A: Array, scale: float | None = None) -> Array:
 def analyse(
     A: Array, active: list[int], units: Array, J: Array | None = None, velocity_rows: Flags | None = None
 ) -> Mobility:
-    """Return the mobility at the scaled Jacobian A (c x nv) of closure; J (6 or 3 x nv) is that of an output."""
+    """Return the mobility at the Jacobian A (c x nv) of the closure equations, scaled to be without units.
+
+    ``units`` (nv) are the scales of the coordinates; J (6 or 3 x nv) is the scaled Jacobian of an output;
+    ``velocity_rows`` (c) are the equations that do not restrict positions.
+    """
     motions = null_space(A)
     dof, nv = motions.shape
     seen = motions[:, active]  # the active coordinates of each motion
@@ -104,7 +108,11 @@ def _control(motions: Array, active: Sequence[int]) -> float:
 
 
 def quality(A: Array, active: list[int]) -> tuple[bool, int, float]:
-    """Return a score of a configuration: whether its freedoms are the active ones, rank, distance from singular."""
+    """Return a score, the higher the better, of a configuration at which equations and coordinates may be chosen.
+
+    It has, in this order: whether there are as many degrees of freedom as active coordinates, the rank of A, and the
+    distance from a singularity of the second kind.
+    """
     rank = A.shape[1] - len(null_space(A))
     passive = [k for k in range(A.shape[1]) if k not in active]
     values = np.linalg.svd(A[:, passive], compute_uv=False) if A.size and passive else np.ones(1)
@@ -137,7 +145,7 @@ def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, 
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:
-    """Return independent equations and coordinates, active ones first, by elimination with pivoting."""
+    """Return independent equations and coordinates, active ones first, chosen by elimination with pivoting."""
     rank = A.shape[1] - len(null_space(A))
     scale = float(np.linalg.norm(A, 2)) if A.size else 0.0
     # Dependent coordinates are chosen first among the passive ones, then among the active ones.

@@ -27,7 +27,7 @@ ASIDE = 0.3  # rad or sizes: motion after which an equation that is redundant is
 def rows_left_out(
     space_of: Callable[[list[int]], Space], count: int, start: Array, units: Array
 ) -> tuple[tuple[int, ...], float]:
-    """Return equations to leave out, and how far they are open; ``space_of`` gives the space without some of them."""
+    """Return the equations to leave out, and how far they are open; ``space_of`` makes the space without some rows."""
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))

@@ -169,7 +169,7 @@ class Space:
     units: Array
 
     def closest(self, q: Array, free: list[int] | None = None) -> tuple[Array, float]:
-        """Return positions near q with the least error of closure, and it; only ``free`` coordinates move, or all."""
+        """Return positions near q with the least error of closure, and that error; ``free`` limits what moves."""
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
@@ -193,7 +193,7 @@ class Space:
         return q, float(np.abs(phi).max(initial=0.0))
 
     def approach(self, q: Array, missing: Callable[[Array], Array], active: list[int]) -> tuple[Array, float]:
-        """Return the closed positions with the least distance ``missing`` to the goal, and it, from closed q."""
+        """Return the closed positions with the least distance ``missing`` to the goal, and that distance."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
         if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):

@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """Pairs of shapes that are kept apart by ``clearance`` (m); ``moving`` (P,): a free coordinate moves the pair."""
+    """Pairs of shapes that are kept apart by ``clearance`` (m); free coordinates can move those in ``moving`` (P,)."""
 
     problem: Problem
     model: DistanceModel
@@ -107,7 +107,7 @@ class ApartRunner(search.Runner):
         return found
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
-        """Return the ends of searches with shapes; one is done where its cost stays above ``progress`` in a window."""
+        """Return the ends of searches with shapes; one ends if a window of steps leaves its cost above ``progress``."""
         kernel, count = chase_apart(self.problem), len(q)
 
         def step(state: State, _: Indices) -> State:

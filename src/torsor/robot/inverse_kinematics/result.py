@@ -100,7 +100,10 @@ class InverseKinematicsResult:
 
     @property
     def status(self) -> NDArray[np.str_]:
-        """What holds a posture (...) back: "clearance" (shapes), "limits" (of joints), "unreached"; or "solved"."""
+        """One word (...) for each posture: "solved", "clearance", "limits" or "unreached".
+
+        A pair of shapes holds back a posture with "clearance", a joint limit one with "limits".
+        """
         held = np.where(self.limits.any(axis=-1), "limits", "unreached")
         if self.shapes is not None:
             held = np.where(self.shapes.holding.any(axis=-1), "clearance", held)

@@ -43,7 +43,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return postures (K, nq) within the limits, other coordinates as in q (K, nq); floating bases turn and stay."""
+    """Return postures (K, nq) within the limits; coordinates that are not free are as in q, and floating bases turn."""
     robot, free = problem.robot, set(problem.free)
     found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))

@@ -106,13 +106,14 @@ class Target:
 
     weight: Any = 1.0
     hard: bool = False
-    title: ClassVar[str]
-    kinds: ClassVar[str]  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
-    count: ClassVar[int]  # numbers that are given for each state
-    numbers: ClassVar[str]  # the field that has them
+    title: ClassVar[str] = "target"
+    kinds: ClassVar[str] = ""  # of the rows, three at a time: "a" rotation vector, "p" position, "d" direction
+    count: ClassVar[int] = 3  # numbers that are given for each state
+    numbers: ClassVar[str] = ""  # the field that has them
 
-    def __init_subclass__(cls, kinds: str, numbers: str, count: int = 3, title: str = "") -> None:
-        cls.title, cls.kinds, cls.count, cls.numbers = title, kinds, count, numbers
+    def __init_subclass__(cls, **own: Any) -> None:  # of the four above; others are inherited
+        for name, value in own.items():
+            setattr(cls, name, value)
 
     @property
     def where(self) -> str:

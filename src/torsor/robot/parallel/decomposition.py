@@ -208,7 +208,7 @@ SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
-    """Return which legs are singular (..., legs), and their free motions (..., nv), from all entries of A_q."""
+    """Return which legs are singular (..., legs), and the velocities (..., nv) of their free motions, from A_q."""
     batch, first = matrices.shape[:-1], 0
     found = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))

@@ -95,7 +95,7 @@ class LegSearch:
         return found
 
     def _on_line(self, side: Callable[[Array], Array], poses: Array, begin: Array) -> tuple[Array, Flags, Flags]:
-        """Return positions closed from ``begin``, which are closed, and which have a line to home that is free."""
+        """Return closed positions near ``begin``, which of them are closed, and which have a free line to home."""
         closer, home, n = self.closer, self.leg_home, len(self.home)
         states = np.concatenate([poses, np.broadcast_to(begin, (len(poses), len(home)))], axis=-1)
         still = self._still(states)

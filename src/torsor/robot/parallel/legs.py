@@ -145,7 +145,7 @@ HOME = "give a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
-    """Return the size (m), as a power of two: the longest distance of a base of a leg from its joint, or in a leg."""
+    """Return the size (m), a power of two: the longest distance from a leg's base to its joint, or within a leg."""
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
@@ -158,7 +158,10 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb after ``before`` (nq, nv), its positions (nq,) at home, and its tree with all mass."""
+    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
+
+    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
+    """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
     robot = ground.attach(leg.robot, at="stand", prefix=prefix)
@@ -224,7 +227,11 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a symmetric leg about its line, which nothing drives."""
+    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
+
+    A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
+    accelerates the spin, so that a leg that does not spin never does.
+    """
     if not count:
         return np.zeros((0, limb.tree.nv))
     rng = np.random.default_rng(0)

@@ -140,7 +140,7 @@ _ANY_AXES = ("spherical", "rod")  # their equations do not depend on the axes of
 
 @cache
 def _rates(kind: str, length: float, closed: bool = True) -> tuple[ca.Function, ca.Function]:
-    """Return (R, p) -> phi and its Jacobian, and the second derivative of phi; ``closed`` saves operations."""
+    """Return (R, p) -> phi and its Jacobian, and its second derivative; ``closed`` joints take fewer operations."""
     R, p, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("p", 3), ca.SX.sym("rate", 12)
     x = ca.vertcat(ca.vec(R), p)
     loop = Loop("joint", "a", "b", kind, length)

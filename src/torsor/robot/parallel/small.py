@@ -75,7 +75,11 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers of which one is 0 where A is singular; their ``signed`` product has the determinant's sign."""
+    """Return numbers of which one is zero where A is singular.
+
+    ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
+    determinant, or always the opposite one.
+    """
     A = ca.densify(ca.SX(A))
     order = _order(A)
     found = [A[i, j] * (columns[j] / rows[i]) for i, j, _ in [*order.first, *order.later]]

@@ -132,8 +132,10 @@ class Marks:
             outside = name.startswith("external")
             found = shot.external if outside else shot.reactions
             part = slice(0, 3) if name.endswith("moments") else slice(3, 6)
-            joints = np.stack([joint.frame[:3, 3] for joint in self.scene.robot.joints])  # in the axes of their links
-            starts = positions if outside else positions + rotated(turns, joints)
+            starts = positions
+            if not outside:
+                joints = [joint.frame[:3, 3] for joint in self.scene.robot.joints]  # in the axes of their links
+                starts = positions + rotated(turns, np.stack(joints))
             vectors = None if found is None else rotated(turns, found[:, part])
         if starts is not None and vectors is not None:
             size = self.scene.size
@@ -141,7 +143,7 @@ class Marks:
             arrows.place(starts, self.stretch * LONG * size * vectors / self._largest(name, vectors))
 
     def _largest(self, name: str, vectors: Array) -> float:
-        """Return the force (N) or moment (N m) of a long arrow: the weight, at a lever arm, or the first largest."""
+        """Return the force (N) or moment (N m) of a long arrow: that of the weight, or the largest one at first."""
         if name in ("ground", "external"):
             return self.weight
         if name == "external moments":

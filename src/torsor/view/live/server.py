@@ -103,7 +103,7 @@ def is_local(host: str) -> bool:
 
 
 def free_port(host: str, port: int) -> int:
-    """Return the first free port of a host from ``port`` on (0: any), or ModelError: viser would wait for ever."""
+    """Return the first free port of a host from ``port`` on (0: any), or raise ModelError: viser would wait."""
     try:
         found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

@@ -266,7 +266,10 @@ class Stage:
                 subject.marks.forget()
 
     def move(self, number: int, values: list[float], led: bool = True) -> None:
-        """Move a robot to slider values, soon (the last counts); ``led``: by the program, so that sliders follow."""
+        """Move a robot to values of its sliders, soon; the last of several that come at once counts.
+
+        ``led`` says that the program moves it, not a hand on the sliders, so that the sliders have to follow.
+        """
         subject = self.subjects[number]
         subject.wanted, subject.led, subject.sways = values, led, False
         self.wake()

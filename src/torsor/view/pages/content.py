@@ -168,7 +168,10 @@ def _affine(source: Array, vertices: Array) -> Array | None:
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
-    """Return shapes and what is shown, with about ``triangles`` triangles of meshes, and a note if there were more."""
+    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
+
+    Meshes have at most about ``triangles`` triangles in all.
+    """
     visuals = [each for each in scene.shown if not each.solids]
     before = sum(len(each.surface.faces) for each in visuals)
     reduced = within([each.surface for each in visuals], triangles)

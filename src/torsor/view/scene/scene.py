@@ -154,7 +154,7 @@ class Scene:
 
     @classmethod
     def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
-        """Return the scene of a robot and ``things``; ``meshes=False`` draws meshes as if links had no shapes."""
+        """Return the scene of a robot and ``things``; ``meshes=False`` draws links with meshes from their numbers."""
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
