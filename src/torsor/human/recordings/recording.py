@@ -248,7 +248,10 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
 
 
 def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
-    """Return samples (K, ...) at other times, on straight lines; before and after them the ends, or ``outside``."""
+    """Return samples (K, ...) at other times t, by linear interpolation.
+
+    Before the first and after the last sample, the value is that sample, or ``outside``.
+    """
     columns = values.reshape(len(values), -1).T
     found = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
     return found.reshape(len(t), *values.shape[1:])
