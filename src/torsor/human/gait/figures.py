@@ -98,7 +98,9 @@ def animate(
                 at, force = (np.array([right, up]) * part[[across, along]] for part in (each[:3], each[3:]))
                 foot = at + np.array([shift, lift[k]])
                 axes.annotate("", foot + LONG / weight * force, foot, arrowprops=ARROW, zorder=9)
-            corners = np.zeros((1, 2)) if stairs is None else stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
+            corners = np.zeros((1, 2))  # level ground: one height, 0
+            if stairs is not None:
+                corners = stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
             if stairs is not None and view == "side":
                 axes.plot(*corners.T, **LINE)
                 continue

@@ -427,8 +427,7 @@ class MotionTable(TimedData):
             >>> motion.column("knee_angle_r").tolist()
             [0.5]
         """
-        short = self.short_names
-        if name not in self.names and short.count(name) == 1:
+        if name not in self.names and (short := self.short_names).count(name) == 1:
             return self.values[:, short.index(name)]
         return self.values[:, self.index(name)]
 
