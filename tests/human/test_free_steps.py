@@ -6,9 +6,12 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.human import Step, walking
+from torsor.human import Step, joint_loads, passive_torques, walking
 from torsor.human.body.strength import leg_torques
 from torsor.human.contact.contact_forces import SHARED, contact_forces
+from torsor.human.terms.problem import sampled
+from torsor.motion import MotionResult
+from torsor.optimisation.program import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,23 @@ def test_after_toe_off_the_nominal_sharing_leaves_nothing_to_the_trailing_foot(p
     assert given["left_fraction"][0] == 1.0
     assert np.all(given["left_fraction"][2:] == 0.0)
     assert np.all(given["left_box"][2:, 0] < -1.0)  # no sole that bounds it
+
+
+def test_joint_loads_of_free_steps_are_those_of_the_muscles_at_the_times_of_the_clock(problem):
+    x, layout, body = problem.guess(), problem.program.layout.phases[0], torsor.library.human()
+    x[list(layout.ticks)] += 0.03
+    result = MotionResult(problem, Outcome(x, np.zeros(0), np.zeros(0), 0.0, 0, "by hand", False), "none")
+    loads = joint_loads(result)
+    s = next(each.s for each in problem.program.batches if "torques" in [row.title for row in each.kernels.constraints])
+    at, times, even = sampled(result, s), layout.times(x, s), np.linspace(0.0, result.T, len(s))
+    muscles = at.torques - passive_torques(body, at.q, at.v)
+    wanted = list[float]()
+    for side in ("right", "left"):  # from its own heel strike: the step, and its mirror image
+        k = body.coordinate_names.index(f"{side}_knee_flexion")
+        ends = np.interp(even, times, muscles[:, k] / body.effort_limit[k])
+        wanted += ((ends[1:] + ends[:-1]) / 2).tolist()
+    np.testing.assert_allclose(loads.fractions["left_knee_flexion"], wanted, atol=1e-12)
+    assert abs(times / result.T - s).max() > 0.01
 
 
 @pytest.mark.parametrize(

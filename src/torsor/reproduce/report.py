@@ -30,7 +30,7 @@ LEGEND = {
 
 
 def summary(results: Iterable[Result]) -> str:
-    """Return how many items have each verdict, in words."""
+    """Return a sentence with the number of items of each verdict."""
     found = [each.verdict for each in results]
     parts = [f"{each.value}: {found.count(each)}" for each in Verdict if found.count(each)]
     skipped = found.count(None)
@@ -38,7 +38,7 @@ def summary(results: Iterable[Result]) -> str:
 
 
 def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[Path]:
-    """Write a report: .html with its figures inside, .md with a folder of figures, or .json; return the files."""
+    """Write a report as .html, as .md with a folder of figures (``dpi``), or as .json, and return the files."""
     if path.suffix.lower() == ".json":
         write_document(path, document(results))
         return [path]

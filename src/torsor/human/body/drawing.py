@@ -33,7 +33,10 @@ def load_size(load: Backpack | Box) -> Array:
 
 
 def load_pose(body: Robot, poses: Array, load: Backpack | Box) -> Array:
-    """Return the pose (..., 4, 4) of a load (across, up, forward) from those (..., L, 4, 4) of the body's links."""
+    """Return the pose (..., 4, 4) of the centre of a load, from the poses (..., L, 4, 4) of the links of the body.
+
+    Its axes point across, up and forward.
+    """
     found = np.zeros((*poses.shape[:-3], 4, 4))
     found[..., 3, 3] = 1.0
     if isinstance(load, Backpack):

@@ -34,7 +34,10 @@ def checked_body(body: Robot | None, where: str) -> Robot:
 
 
 def shared_model(body: Robot) -> tuple[Parametric[Robot], dict[str, Number]]:
-    """Return the parametric body of the kernels (an own one if it differs in more), and the body's parameters."""
+    """Return the parametric body that the kernels are compiled for, and the parameters of this body.
+
+    A body that differs in more than these parameters gets kernels of its own.
+    """
     for model in (_default(), body.parametric(_paths(body))):
         own = body.parametric(list(model.names)).values
         if _has_same_dynamics(model.at(own), body):

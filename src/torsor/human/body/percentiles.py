@@ -2,7 +2,7 @@
 
 "NHANES": adults of the United States, August 2021 to August 2023, by decades of age (Fryar et al. 2025, tables 3 and 7,
 weighted). "ANSUR II": personnel of the US Army, 2012, 17 to 58 years (Gordon et al. 2014), computed from the public
-data of 4,082 men and 1,986 women. "CDC": children and youths of 2 to 20 years (``growth_charts``). Between tabled
+data of 4,082 men and 1,986 women. "CDC": children and youths of 2 to 20 years (``growth_curves``). Between tabled
 percentiles, stature and the logarithm of the mass are linear in the standard normal deviate.
 """
 

@@ -39,7 +39,10 @@ class Given(NamedTuple):
 
 
 def given_references(given: Any, side: str, stride_of: Callable[[Any], HasCurves]) -> Given:
-    """Return references, None being all built-in ones; ``stride_of`` makes a stride of a saved motion."""
+    """Return the references of ``Stride.likeness(references=...)``; None stands for all built-in ones.
+
+    Recordings are cut into strides of a ``side``; ``stride_of`` makes a stride of a saved motion.
+    """
     if given is None:
         return Given(list(REFERENCES.values()), [])
     several = given if isinstance(given, list) else [given]

@@ -123,7 +123,7 @@ class Signal(NamedTuple):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last value is the first one, as of one whole stride; not with a gap (NaN)."""
+        """Whether the last value equals the first one, as in one whole stride; with gaps (NaN) it does not."""
         return bool(abs(self.values[-1] - self.values[0]) <= CLOSED * np.ptp(self.values))
 
     def covers(self, span: Span) -> bool:
@@ -135,7 +135,10 @@ class Signal(NamedTuple):
         return 0.5 * float(np.median(np.diff(self.times))) if len(self.times) > 1 else 0.0
 
     def over(self, span: Span) -> Array:
-        """Return the values (401,) over a stride, NaN next to missing ones; a part of it is joined where it ends."""
+        """Return the values (401,) at equal steps of a stride, with NaN next to missing values.
+
+        If the signal begins or ends within the stride, the rest is taken from the next or from the last stride.
+        """
         at, length = np.linspace(*span, COUNT), span[1] - span[0]
         if not self.covers(span):
             at = np.where(at < self.times[0], at + length, at)
@@ -177,7 +180,7 @@ def heel_strikes(vertical: Signal, where: str) -> list[float]:
 def spans_of(vertical: Signal, others: Sequence[Signal], side: str, where: str) -> list[Span]:
     """Return start and end (s) of the strides between heel strikes of a foot.
 
-    A recording without two of them that ends as it began, in all signals, is one stride.
+    A recording without two heel strikes is one stride if all signals end with the values with which they began.
     """
     strikes = heel_strikes(vertical, where)
     spans = [(a, b) for a, b in pairwise(strikes) if STRIDE[0] <= b - a <= STRIDE[1]]
@@ -204,7 +207,10 @@ def given_spans(strikes: Sequence[float], where: str) -> list[Span]:
 
 
 def of_strides(signal: Signal, spans: Sequence[Span]) -> Array:
-    """Return a curve (N, 401) over the strides in which it is known; without any, joined where the recording ends."""
+    """Return a curve (N, 401) over those strides in which it is known throughout.
+
+    If there are none, a recording that is as long as a stride counts as one, joined where it ends.
+    """
     rows = [each for span in spans if signal.covers(span) and np.isfinite(each := signal.over(span)).all()]
     rows = rows or [each for each in map(signal.over, spans) if np.isfinite(each).all()]
     return np.array(rows).reshape(-1, COUNT)
@@ -389,7 +395,10 @@ FEWEST = 8  # samples that a rate is taken from
 
 
 def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal, Scale]]:
-    """Return the powers of hip, knee and ankle of axes with angle and moment; a joint without its first has none."""
+    """Return the powers of hip, knee and ankle, summed over the axes whose angle and moment are both known.
+
+    A joint whose first axis is not known has no power.
+    """
     found: dict[str, tuple[Signal, Scale]] = {}
     scale = signals.scales.get("moment")
     for name, axes in AXES.items():
@@ -407,7 +416,10 @@ def powers_of(signals: Signals, spans: Sequence[Span]) -> dict[str, tuple[Signal
 
 
 def _rate(signal: Signal, spans: Sequence[Span]) -> Signal:
-    """Return the rate (rad/s) of an angle, NaN where it is missing: of a periodic stride, or after a filter of 6 Hz."""
+    """Return the rate (rad/s) of an angle, with NaN where the angle is missing.
+
+    One whole stride that ends as it began is periodic; other recordings pass a low-pass filter of 6 Hz.
+    """
     from torsor.identification.differentiation import differentiate  # not needed by most who import the human
 
     times, angle = signal

@@ -46,7 +46,10 @@ class Wrench(NamedTuple):
 
 
 def required(tau: ca.SX, q: ca.SX, origin: ca.SX) -> Wrench:
-    """Return the ground's wrench from the forces of the six global coordinates; ``origin`` (3 x 1) is the pelvis."""
+    """Return the wrench of the ground from the forces of the six global coordinates (three slides, yaw, tilt, list).
+
+    ``origin`` (3 x 1) is the position of the pelvis.
+    """
     yaw, tilt = q[3], q[4]
     aside = ca.vertcat(ca.cos(yaw), 0, -ca.sin(yaw))  # the axis of tilt
     ahead = ca.vertcat(ca.sin(yaw), 0, ca.cos(yaw))
@@ -274,7 +277,10 @@ class ContactForces:
         return ca.vertcat(*found[len(GLOBAL) :])
 
     def ground_power(self, side: str) -> ca.SX:
-        """Return the power of the ground at a foot, and of a rail at its hand: zero unless they slip or are lifted."""
+        """Return the power of the ground at a foot, and of a rail at the hand of that side.
+
+        It is zero while the foot neither slips nor is lifted and the hand does not slip.
+        """
         wrench, toes = self.feet[side], self.toes[side]
         foot, tip = (_power(self.node, f"{side}_{link}", wrench) for link in ("foot", "toes"))
         total: ca.SX = (1 - toes) * foot + toes * tip

@@ -283,7 +283,10 @@ NO_SIDE = (0.0, 0.0, 1.0)  # a side that every point is inside of
 
 
 def support_points(body: Robot, support: Support, s: float) -> Array:
-    """Return the points (P, 2) (x, z) (m) of the soles in contact at a time s: their whole width at each landmark."""
+    """Return the points (P, 2) of the soles, x and z (m), that are in contact at a time s.
+
+    A heel, a ball or a toe in contact gives two points, one at each side of the sole.
+    """
     half, found = Foot.of(body).half, list[tuple[float, float]]()
     for stance in support.stances:
         if not stance.first - TOUCHING <= s <= stance.last + TOUCHING:

@@ -1,7 +1,7 @@
 """Contact forces of hip, knee and ankle, estimated with equivalent muscles.
 
 Net joint reactions are those of a body without muscles; the tension of muscles across a joint presses its bones
-together in addition. At each instant the forces F of the muscle groups (``muscle_groups``) are found by static
+together in addition. At each instant the forces F of the muscle groups (``GROUPS``) are found by static
 optimisation,
 
     minimise  sum (F_i / F_max,i)^2      subject to  R F = M,  0 <= F <= F_max

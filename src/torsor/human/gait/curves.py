@@ -294,7 +294,10 @@ class StrideCurves:
         return [each._replace(source=text, mean=self.curve(each), sd=None) for each in known]
 
     def references(self, references: Any = None) -> Given:
-        """Return what is compared with, and notes; the built-in references are for walks on level ground only."""
+        """Return the references that ``likeness`` and ``plot`` compare with, and notes about them.
+
+        The built-in references are walks on level ground, so that a run and a climb have none by default.
+        """
         if references is None and (self.is_run or self.step.rise):
             return Given([], [])
         return given_references(references, self.side, StrideCurves)
@@ -388,7 +391,10 @@ def curve_spreads(strides: Sequence[StrideCurves]) -> dict[str, CurveSpread]:
 
 
 def quantities(stride: StrideCurves) -> dict[str, float]:
-    """Return length and width of the step (m), double support (%), positive work and metabolic energy (J/(kg m))."""
+    """Return length and width of the step (m), double support (% of a walking stride), and energies (J/(kg m)).
+
+    The positive work of the joints is mechanical; the metabolic energy is that of the objective of free steps.
+    """
     step = stride.step
     found = {
         "step_length": float(step.nominal.length),

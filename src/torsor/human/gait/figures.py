@@ -98,7 +98,9 @@ def animate(
                 at, force = (np.array([right, up]) * part[[across, along]] for part in (each[:3], each[3:]))
                 foot = at + np.array([shift, lift[k]])
                 axes.annotate("", foot + LONG / weight * force, foot, arrowprops=ARROW, zorder=9)
-            corners = np.zeros((1, 2)) if stairs is None else stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
+            corners = np.zeros((1, 2))  # level ground: one height, 0
+            if stairs is not None:
+                corners = stairs.profile(FIRST, LAST) + np.array([shift, lift[k]])
             if stairs is not None and view == "side":
                 axes.plot(*corners.T, **LINE)
                 continue
@@ -131,7 +133,10 @@ def plot(
     references: Any = None,
     spreads: Mapping[str, CurveSpread] | None = None,
 ) -> "Figure":
-    """Return a figure: curves with bands of people, joint reactions, postures; ``spreads`` of near-optimal walks."""
+    """Return a figure of the curves with the bands of people, the joint reactions, and postures.
+
+    ``spreads`` are drawn as blue bands: the least and the most of near-optimal walks.
+    """
     figure = new_figure(14.0, 2.45 * ROWS + 4.0)
     grid = figure.add_gridspec(ROWS + 1, COLUMNS, height_ratios=[1.0] * ROWS + [1.6])
     places = [grid[divmod(k, COLUMNS)] for k in range(ROWS * COLUMNS)]
@@ -237,7 +242,7 @@ def _energy(axes: Any, stride: StrideCurves) -> None:
 
 
 def _postures(axes: Any, stride: StrideCurves) -> None:
-    """Draw postures of the stride from the right side, with the ground's forces; on stairs, each with its piece."""
+    """Draw postures of the stride from the right side, with the ground's forces and, on stairs, with the treads."""
     kept = np.linspace(0, len(stride.s) - 1, POSTURES).round().astype(int)
     load, stairs = load_of(stride.result.problem), stairs_of(stride.walk, stride.body)
     points, forces = landmarks(stride.body, stride.samples.q[kept], load), stride.forces[kept]

@@ -222,7 +222,7 @@ def near_optimal_walks(
     walk_of(problem)  # raises ModelError if the problem is no walk
     starts = whole_number(starts, WHERE, "starts", most=MAX_STARTS)
     seed = whole_number(seed, WHERE, "seed", least=0)
-    number(within, WHERE, "within", least=0.0)  # mistakes are told before the searches
+    number(within, WHERE, "within", least=0.0)  # mistakes are found before the searches
     one_of(side, SIDES, WHERE, "side")
     bent = [bent_start(problem, seed + k, offset) for k in range(starts - 1)]
     given = [problem.guess() if start is None else start, *bent]

@@ -57,7 +57,10 @@ class InSupport(Grounded, Constraint):
 
 
 def pendulums(node: Node) -> ca.SX:
-    """Return the product of the forward parts (dm) of left arm, shoulder to wrist, and right leg, hip to ankle."""
+    """Return the product of the forward components of the left arm and the right leg, in dm^2 (Barman 2020, eq. 5.6).
+
+    The arm is the vector from the shoulder to the wrist, the leg is that from the hip to the ankle.
+    """
     arm = node.position("left_hand") - node.position("left_upper_arm")
     leg = node.position("right_foot") - node.position("right_thigh")
     return 100 * arm[2] * leg[2]

@@ -23,6 +23,7 @@ from torsor.human.contact.schedule import Walk, described
 from torsor.human.gait.curves import StrideCurves
 from torsor.human.gait.figures import plot
 from torsor.human.terms.forces import Strengths, Torques
+from torsor.human.terms.objectives import MuscleTorques
 from torsor.human.terms.problem import REACTION_JOINTS, sampled, walk_of, who
 from torsor.mechanism.mechanism import robot_facts
 from torsor.motion import MotionProblem, MotionResult, load_problem
@@ -68,10 +69,12 @@ def joint_loads(result: MotionResult) -> JointLoads:
 
     Each load is the mean of the two ends of an interval. If the walk is one step that repeats mirrored, each side
     begins with its own heel strike, so that both sides have the same loads. If the walk has strength curves, the
-    strengths of hips, knees and ankles are those at their angles and velocities.
+    strengths of hips, knees and ankles are those at their angles and velocities. The loads of free steps and of runs
+    are those of the muscles, without the passive torques.
     """
     pairs = ((batch, rows) for batch in result.program.batches for rows in batch.kernels.constraints)
-    batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, Torques)), (None, None))
+    limits = (Torques, MuscleTorques)
+    batch, torques = next(((batch, rows) for batch, rows in pairs if isinstance(rows, limits)), (None, None))
     if batch is None or torques is None:
         found = f"the result of {result.problem.name!r}"
         raise ModelError(found, value=result.problem.name, where="joint loads", allowed="one of torsor.human.walking()")
@@ -79,7 +82,9 @@ def joint_loads(result: MotionResult) -> JointLoads:
     labels = [(rows, label) for rows, bound in terms for label in bound.labels]
     values = batch.value(result.x)[0].reshape(len(batch.s), -1)
     curves = next((rows.curves for rows in batch.kernels.constraints if isinstance(rows, Strengths)), None)
-    moments, body = result.at(batch.s * result.T), torques.body
+    layout = result.program.layout.phases[0]
+    passed = layout.phase.timing.numeric(batch.s, result.x[list(layout.ticks)])  # fractions of the duration
+    moments, body = result.at(passed * result.T), torques.body
     fractions = {}
     for column, (rows, name) in zip(values.T, labels, strict=True):
         if rows is torques:
@@ -90,7 +95,7 @@ def joint_loads(result: MotionResult) -> JointLoads:
                 fraction = fraction * body.effort_limit[k] / np.where(fraction < 0, -lower, upper)
             fractions[name] = fraction
     even = np.linspace(0.0, 1.0, len(batch.s))  # the nodes may be unevenly spaced
-    ends = {name: np.interp(even, batch.s, each) for name, each in fractions.items()}
+    ends = {name: np.interp(even, passed, each) for name, each in fractions.items()}
     means = {name: (each[1:] + each[:-1]) / 2 for name, each in ends.items()}
     seconds = result.T / (len(batch.s) - 1)
     if isinstance(torques.support, Walk) and torques.support.steps == 1:

@@ -157,7 +157,8 @@ def _bounded_step(
 ) -> tuple[Array, Array, Array, Array]:
     """Return cost, next variables within their bounds, largest change and least pivot of frames.
 
-    By the primal-dual active set method: variables are held at bounds or released (Hintermueller et al. 2003).
+    Variables that would pass a bound are held there, and released if they are pulled back from it, until neither
+    happens: the primal-dual active set method (Hintermueller, Ito and Kunisch 2003).
     """
 
     def solved(chosen: Any, held: Flags, goal: Array) -> tuple[Array, Array, Array, Array]:
@@ -192,7 +193,7 @@ def fit_frames(
 ) -> Fitted:
     """Return the least squares of each frame on its own, from variables y (K, n).
 
-    ``measured`` (K, M, 3) in m is finite also where the ``weights`` (K, M) of markers are 0.
+    ``measured`` (K, M, 3) are the positions of the markers (m), finite also where their ``weights`` (K, M) are 0.
     """
     y = np.clip(y, fit.lower, fit.upper)
     count = len(y)
@@ -319,7 +320,10 @@ def _bounded(blocks: Array, diagonals: Array, gradient: Array, y: Array, fit: Fi
 
 
 def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the system with diagonal blocks (K, n, n) + diagonals[0], which must be positive definite, for (K, n)."""
+    """Solve the system with diagonal blocks (K, n, n) + diagonals[0] and multiples of the identity beside them.
+
+    ``right`` is (K, n). Raise LinAlgError if the matrix is not positive definite.
+    """
     try:  # LAPACK's banded solver, if SciPy is installed, takes a third of the time of a loop over blocks
         solveh_banded = import_module("scipy.linalg").solveh_banded
     except ImportError:
@@ -335,7 +339,10 @@ def _banded_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
 
 
 def _block_solve(blocks: Array, diagonals: Array, right: Array) -> Array:
-    """Solve the same by a block Cholesky factor: inverses of its diagonal ``inner``, beside it ``near`` and ``far``."""
+    """Solve the same system without SciPy, by a block Cholesky factorisation.
+
+    ``inner`` has the inverses of the factor's diagonal blocks, ``near`` and ``far`` the two blocks beside each.
+    """
     count, n = right.shape
     eye = np.eye(n)
     inner, near, far = (np.empty((count, n, n)) for _ in range(3))

@@ -294,7 +294,7 @@ def measured_gait(
     for what, (part, kind) in given.items():
         if part is not None:
             instance_of(part, kind, WHERE, what)
-    half = 0.5 * markers.rate if markers.rate else math.inf  # mistakes are told before the fit
+    half = 0.5 * markers.rate if markers.rate else math.inf  # mistakes are found before the fit
     number(cutoff, WHERE, "cutoff (Hz)", above=0.0, most=half)
     if force_cutoff is not None:
         number(force_cutoff, WHERE, "force_cutoff (Hz)", above=0.0)

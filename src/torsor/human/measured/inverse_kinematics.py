@@ -29,7 +29,10 @@ from torsor.robot.robot import Robot
 
 
 def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Array]:
-    """Return rotations and translations (K, 3) of points (M, 3) nearest to (K, M, 3), weighted (Kabsch 1976)."""
+    """Return the rotations (K, 3, 3) and translations (K, 3) that bring points (M, 3) closest to (K, M, 3).
+
+    ``weights`` are (K, M). The method is the singular value decomposition of Kabsch (1976).
+    """
     total = np.maximum(weights.sum(axis=1), 1e-30)[:, None]
     middle = weights @ model / total
     centre = np.einsum("km,kmi->ki", weights, measured) / total
@@ -41,7 +44,10 @@ def rigid_fit(model: Array, measured: Array, weights: Array) -> tuple[Array, Arr
 
 
 def standing_start(fit: Fit, measured: Array, weights: Array) -> Array:
-    """Return variables (K, n) of the standing posture, moved onto the markers of each frame if its root is free."""
+    """Return the variables (K, n) of the standing posture, with the whole body moved onto the markers of each frame.
+
+    A body whose first six joints are not three slides and three hinges at right angles is not moved.
+    """
     body, layout = fit.robot, fit.layout
     y = np.tile(fit.standing, (len(measured), 1))
     ways = _free_root(body)
@@ -135,7 +141,10 @@ class MeasuredMotion:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about swapped markers, and frames (from 1) that did not converge or are not determined."""
+        """Warnings about swapped markers, and about frames that are not determined or did not converge.
+
+        Frames are counted from 1, as in files.
+        """
         found = [
             f"markers {a!r} and {b!r} look swapped in frames {first + 1} to {last + 1}; fix: exchange their names there"
             for first, last, a, b in self.swapped
@@ -329,7 +338,10 @@ def fitted_recording(fit: Fit, measured: Array, weights: Array, tolerance: float
 
 
 def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted:
-    """Return the fit with frames that jump or are open (a forearm turned the other way) near to those around them."""
+    """Return the fit with frames that are not determined, or jump, as near as possible to the frames around them.
+
+    A frame with few markers may have two solutions that fit equally well, such as a forearm turned the other way.
+    """
     jumps = np.zeros(len(found.y), dtype=bool)
     jumps[1:-1] = np.abs(np.diff(found.y, 2, axis=0)).max(axis=1) > JUMP
     good = np.flatnonzero(found.determined & found.converged & ~jumps)
@@ -342,7 +354,10 @@ def _between_determined(fit: Fit, found: Fitted, measured: Array, weights: Array
 
 
 def _from_neighbours(fit: Fit, found: Fitted, measured: Array, weights: Array, tolerance: float) -> Fitted | None:
-    """Return a better fit of frames that fit much worse than good ones beside them, from these; None without any."""
+    """Return a better fit of doubtful frames, started from the nearest good frames; None if there is no better fit.
+
+    A frame in another minimum than its neighbours, with an elbow bent the other way, fits much worse than they do.
+    """
     rms = np.sqrt(found.cost / np.maximum(weights.sum(axis=1), 1e-30))
     doubtful = ~found.converged | (rms > WORSE * np.median(rms) + TINY)
     good, bad = np.flatnonzero(~doubtful), np.flatnonzero(doubtful)

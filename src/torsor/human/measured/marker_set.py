@@ -250,7 +250,10 @@ def spreads(markers: MarkerSet) -> Array:
 
 
 def far_ends(body: Robot, markers: MarkerSet) -> Array:
-    """Return the origin (M, 3) of the joint at the far end of its link that a marker sits at, with which it moves."""
+    """Return, for each marker at the far end of its link, the origin of the joint there, on the link (M, 3); else 0.
+
+    Such a marker moves with the length of the link.
+    """
     found = np.zeros((len(markers.names), 3))
     for k, name in enumerate(markers.names):
         key, side = recognised(name) or ("", "")

@@ -96,7 +96,10 @@ def moved_places(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[c
 
 
 def _moved(robot: Robot, layout: Layout) -> tuple[dict[str, ca.SX], list[ca.SX], Tree, list[Move]]:
-    """Return y (n), origins of joints ``offsets`` (links, 3), ``local`` places (M, 3), and the markers over them."""
+    """Return the inputs, the positions of the markers over them, the tree, and the moves of its joints.
+
+    Inputs are y (n), ``offsets`` (links, 3) of joints in their parents, and places ``local`` (M, 3) on the links.
+    """
     count, joints = len(layout.links), robot.joints
     inputs = {"y": ca.SX.sym("y", layout.count), "offsets": ca.SX.sym("offsets", len(joints), 3)}
     inputs["local"] = ca.SX.sym("local", count, 3)
@@ -227,7 +230,10 @@ def _moving(
 
 
 def solve(hessian: dict[tuple[int, int], ca.SX], right: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return H^-1 right by L^T D L, without fill-in, and the least pivot: 0 where markers leave variables open."""
+    """Return H^-1 right, and the smallest pivot, from the factorisation L^T D L, which has no fill-in for a tree.
+
+    The pivot is 0 where the markers do not determine the variables.
+    """
     n = right.numel()
     rows: list[dict[int, ca.SX]] = [{} for _ in range(n)]
     for (i, j), entry in hessian.items():

@@ -77,7 +77,10 @@ class Knowledge:
 
 
 def calibrate(fit: Fit, y: Array, measured: Array, weights: Array, known: Knowledge, standing: int = 0) -> Calibrated:
-    """Return the person that fits frames (K, M, 3) best, from postures y (K, n); the last ``standing`` are upright."""
+    """Return the person that fits frames (K, M, 3) best, starting from postures y (K, n).
+
+    In the last ``standing`` frames the person stands in the standing posture.
+    """
     count, n = y.shape
     M, F = measured.shape[1], len(known.factors)
     play = np.full((count, n), PLAY**-2)

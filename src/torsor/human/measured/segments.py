@@ -223,7 +223,10 @@ def _correlation(residuals: list[Array]) -> float:
 
 
 def _alike(tree: Robot) -> Array:
-    """Return equations (r, p), zero if segments are mirror images across the axis along which they are apart."""
+    """Return equations (r, p) that are zero if the segments of both sides are mirror images, within ``ALIKE``.
+
+    The mirror is across the axis along which the feet are apart in the standing posture.
+    """
     links = {link.name: k for k, link in enumerate(tree.links) if link.mass > 0}
     pairs = [(k, links[other]) for name, k in links.items() if (other := _left(name)) in links]
     pi, rows = tree.inertial.values, []

@@ -119,7 +119,10 @@ CHANNELS = {1: 6, 2: 6, 3: 8, 4: 6}  # by type
 
 
 class Plate(NamedTuple):
-    """A plate: ``corners`` (4, 3) and ``origin`` (3,) in m, and calibrated ``channels`` (K, 6 or 8) in N, N m and m."""
+    """A force plate: its type, ``corners`` (4, 3) in m in laboratory axes, ``origin`` (3,) in m, and its channels.
+
+    ``channels`` (K, 6 or 8) are in N, N m and m; those of type 4 are already multiplied by the calibration matrix.
+    """
 
     name: str
     type: int

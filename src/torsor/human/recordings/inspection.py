@@ -116,7 +116,10 @@ def walking_findings(markers: Markers) -> list[Finding]:
 
 
 def contact_findings(forces: GroundForces, markers: Markers, found: list[Contact]) -> list[Finding]:
-    """Return a finding where the ground pushes a known foot on first and brakes it later, or pushes both feet apart."""
+    """Return findings from whole contacts of known feet, which show forces with a wrong sign.
+
+    The ground brakes a foot first and pushes it on later, and it pushes both feet inwards.
+    """
     walk, up = walk_of(markers), up_axis(forces.axes)
     if walk is None or up is None:
         return []
@@ -560,7 +563,7 @@ def _unit(markers: Markers) -> list[Finding]:
 
 
 def _frozen(markers: Markers, exchanged: set[str]) -> list[Finding]:
-    """Return markers, not exchanged ones, that stay at exactly one place while the marker nearest to them goes on."""
+    """Return markers, except the ``exchanged`` ones, that do not move at all while the marker nearest to them does."""
     places, least = [], max(FEWEST_FROZEN, round(FROZEN * markers.rate))
     x = markers.positions
     for k, name in enumerate(markers.names):

@@ -248,7 +248,10 @@ def checked_markers(value: object, where: str, what: str) -> Markers:
 
 
 def at_times(t: NDArray[Any], times: NDArray[Any], values: Array, outside: float | None = None) -> Array:
-    """Return samples (K, ...) at other times, on straight lines; before and after them the ends, or ``outside``."""
+    """Return samples (K, ...) at other times t, by linear interpolation.
+
+    Before the first and after the last sample, the value is that sample, or ``outside``.
+    """
     columns = values.reshape(len(values), -1).T
     found = np.stack([np.interp(t, times, column, outside, outside) for column in columns], axis=1)
     return found.reshape(len(t), *values.shape[1:])
@@ -424,8 +427,7 @@ class MotionTable(TimedData):
             >>> motion.column("knee_angle_r").tolist()
             [0.5]
         """
-        short = self.short_names
-        if name not in self.names and short.count(name) == 1:
+        if name not in self.names and (short := self.short_names).count(name) == 1:
             return self.values[:, short.index(name)]
         return self.values[:, self.index(name)]
 

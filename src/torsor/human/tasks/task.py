@@ -98,7 +98,7 @@ def weaknesses(result: MotionResult) -> list[Weakness]:
 
 
 def explained(error: MotionError) -> MotionError | None:
-    """Return the error of a task for which joints are too weak, in words; None if that is not the reason."""
+    """Return an error that names the joints that are too weak for a task; None if that is not the reason."""
     result = error.result
     weak = [] if result is None else weaknesses(result)
     if result is None or not weak or not set(error.conflict) <= _strengths(result).keys():
@@ -560,7 +560,7 @@ def standing_up(
 def _seat_task(
     task: TaskSettings, kind: type[Sitting], seat: float, off: float, share: float, peak: float, rails: Rails | None
 ) -> MotionProblem:
-    """Return the problem of leaving a seat, or of the reverse; the hips are on it for the fraction ``off``."""
+    """Return the problem of standing up or sitting down, by ``kind``; the hips are on the seat for a part ``off``."""
     weight = number(peak, task.name, "peak", least=0.0)
     legs = sitting(task.body, positive(seat, task.name, "seat"), task.name)
     seated, upright = task.posture(both(LAP) | legs), task.posture(standing(task.body))

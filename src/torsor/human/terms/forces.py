@@ -31,7 +31,10 @@ from torsor.robot.robot import Robot
 
 
 def muscle_torques(node: Node) -> ca.SX:
-    """Return the torques of the muscles at all joints: with free steps without the passive ones, which others lack."""
+    """Return the torques of the muscles at all joints, without the six global coordinates.
+
+    For free steps, the passive torques are subtracted from the joint torques; other walks have no passive torques.
+    """
     contact = contact_forces(node)
     if not isinstance(contact, SharedContact):
         return contact.torques
@@ -75,7 +78,7 @@ class Grounded(Term):
     together = "forces"
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the contact data at times s (K,), and with forces on the hands these (K, 6) and where they act."""
+        """Return the contact data at times s (K,), and the forces on the hands (K, 6) with their points, if any act."""
         if isinstance(self.support, SharedSupport):
             found = {"shared ground": self.support.shared(s, self.body, self.friction)}
         else:
@@ -129,7 +132,7 @@ class Torques(Driven, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curved(Grounded):
-    """A grounded term with the strength curves of hips, knees and ankles as data: one kernel serves all people."""
+    """A grounded term whose data are the strength curves of hips, knees and ankles: one kernel serves all people."""
 
     curves: StrengthCurves
 
@@ -154,7 +157,10 @@ class Curved(Grounded):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Strengths(Curved, Constraint):
-    """Margins of muscle torques of hips, knees and ankles to ``curves`` times ``strength``, relative to peaks."""
+    """Muscle torques of hips, knees and ankles within the strength ``curves``, times the factors of ``strength``.
+
+    The rows are the margins to these limits, divided by the peak torque of the direction.
+    """
 
     def rows(self, node: Node) -> Rows:
         """Return the margins of the joints that move, in both directions."""
@@ -208,7 +214,10 @@ class Slipping(Grounded, Cost):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Unbalance(Grounded, Cost):
-    """The integral of squared moments about the centre of the pressure's box, divided by the weight times 0.1 m."""
+    """The integral of the squared moments of the ground's force about the centre of the pressure's box.
+
+    Moments are divided by the weight times 0.1 m.
+    """
 
     def squares(self, node: Node) -> ca.SX:
         """Return the moments."""
@@ -248,7 +257,7 @@ class LimbTorques(Torques):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TrunkTorques(Grounded, Constraint):
-    """Flexion torques of the spine, divided by the strength of the trunk at its flexion, whose numbers are data."""
+    """Flexion torques of the spine within the strength of the trunk, whose coefficients are data of the kernel."""
 
     trunk: TrunkStrength
 
@@ -296,7 +305,7 @@ class _LegsBelow(Grounded, Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LegPeaks(Grounded, Cost):
-    """The sum of the largest hip and knee extension moment over the mass (N m/kg), as in Yoshioka et al. (2007)."""
+    """The sum of the largest hip and knee extension moments per mass (N m/kg), as in Yoshioka et al. (2007)."""
 
     at: float | Sequence[float] | None = 1.0
 

@@ -249,7 +249,10 @@ def pendulum_rate(body: Robot) -> float:
 
 
 def margins(node: Node, rate: ca.SX) -> ca.SX:
-    """Return the margins (m) to the right side of the right and the left side of the left sole (2 x 1)."""
+    """Return the margins (m) to the right side of the right sole and to the left side of the left sole, (2 x 1).
+
+    The left margin is large after toe-off, when the left foot carries nothing.
+    """
     contact = contact_as(SharedContact, node)
     velocity = node.call("momentum", node.q, node.v)[3] / contact.mass
     xi = node.call("center_of_mass", node.q)[0] + velocity / rate
@@ -324,7 +327,7 @@ def stretch_slope(p: ca.SX) -> ca.SX:
 
 
 def springs(person: Person) -> Array:
-    """Return largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), by mass and height of a person."""
+    """Return the largest torque (N m) and stretch (rad) of each of ``EXTENSORS`` (2, 2), scaled to a person."""
     torques = np.array([sum(each.force * each.lever for each in own) for own in EXTENSORS.values()])
     work = np.array([sum(each.force * STRAIN * each.slack for each in own) for own in EXTENSORS.values()])
     size = person.mass / MASS * person.height / HEIGHT

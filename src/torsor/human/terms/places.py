@@ -1,4 +1,4 @@
-"""Constraints on places: feet that stand or stay above the ground, and hands, hips, a box and rails."""
+"""Constraints on the positions of the feet, on stances and stairs, and of the hands, the hips and a box."""
 
 import math
 from collections import Counter
@@ -498,7 +498,10 @@ class BoxFacing(Held):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoxClears(Held):
-    """Seen from the side, the box, a disc of half its ``depth`` (m), keeps clear of discs of legs and trunk."""
+    """The box keeps clear of shanks, knees, thighs and trunk, all of which are discs when seen from the side.
+
+    The radius of the box is half its ``depth`` (m). It is too wide to come between the legs.
+    """
 
     depth: float = 0.3
 
@@ -563,7 +566,10 @@ def rail_constraints(
     sides: tuple[str, ...] = SIDES,
     is_released: bool = False,
 ) -> list[Constraint]:
-    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times."""
+    """Return the constraints of hands that hold rails from a first to a last s, and have no force at other times.
+
+    In a walk, the left hand holds its rail for one step and is then released (``is_released``).
+    """
     hold: dict[str, Any] = {"body": ground["body"], "near": NEAR, "during": during}
     forces: dict[str, Any] = {"rails": rails, "sides": sides, "is_released": is_released, "during": during}
     found: list[Constraint] = [

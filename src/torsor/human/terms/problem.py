@@ -191,7 +191,10 @@ class HumanProblem(MotionProblem):
         return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array]:
-        """Return torques (K, nv) with contact, and wrenches (K, L, 6) of ground, seat and hands in the links' axes."""
+        """Return the torques (K, nv) with contact, and the wrenches (K, L, 6) of ground, seat and hands on the links.
+
+        A wrench is a moment and a force, at the origin of its link and in its axes.
+        """
         term, body = grounded_term(self), solution.robot
         s = solution.moments.s
         found, whole = sampled(solution, s), ground_reaction(body, solution.q, solution.v, solution.a)

@@ -16,7 +16,7 @@ STEP = 1e-30  # of complex steps
 
 @cache
 def by_complex_steps() -> tuple[Array, ...]:
-    """Return the derivatives of tau by q, qd and qdd, of Fp and of Tp, of the sample, from its forces alone."""
+    """Return the derivatives of tau, Fp and Tp, each by q, qd and qdd, by complex steps of the sample's forces."""
     data, _, state, load, _ = standard()
     columns = []
     for step in STEP * np.eye(3 * len(data.m)):

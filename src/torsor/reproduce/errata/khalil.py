@@ -119,7 +119,7 @@ def _solved() -> Decision:
 
 
 def _axis(printed: int) -> Decision:
-    """Ask whether a joint's axis, (16), and a twist have as many components, and as many as are printed."""
+    """Check that the axis of a joint, (16), has as many components as a twist, and not the ``printed`` number."""
     step = khalil.Pass(tree().data, *tree().state[:2], tree().wrenches)
     return words(step.a[0].shape == step.gamma[0].shape == (6,), step.gamma[0].shape == (printed,))
 
@@ -158,7 +158,10 @@ def _equilibrium(sign: float, is_transposed: bool) -> Decision:
 
 @cache
 def five_bar() -> tuple[Array, Array, Array, Array, Array]:
-    """Return of the five-bar at a state: forces by Lagrange multipliers and of its tree, G, drives, passive."""
+    """Return forces of the five-bar at a state, the matrix G, and the indices of its drives and passive joints.
+
+    The forces are those of Lagrange multipliers (of the tree minus those of the closure), and those of the tree.
+    """
     robot = library.five_bar().to(device="casadi")
     q = robot.closed.assemble([2.0, 1.1], guess=[2.0, -1.3, 1.1, 1.33])
     v, a = np.array([0.8, -0.5]), np.array([1.5, 2.0])
