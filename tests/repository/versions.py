@@ -61,10 +61,14 @@ def requirements(extras: tuple[str, ...] = ()) -> list[Requirement]:
     return found
 
 
-def runtime_extras() -> tuple[str, ...]:
-    """Return the extras of users that the development environment includes."""
+def runtime_extras(kind: str) -> tuple[str, ...]:
+    """Return the extras of users that the development environment includes.
+
+    No version of coal can be installed with the lowest NumPy: through Boost it needs NumPy 2.2.
+    """
     own = [Requirement(each) for each in PROJECT["optional-dependencies"]["dev"]]
-    return tuple(sorted(set().union(*(each.extras for each in own if each.name == PROJECT["name"]))))
+    found = set().union(*(each.extras for each in own if each.name == PROJECT["name"]))
+    return tuple(sorted(found - ({"collision"} if kind == "lowest" else set())))
 
 
 def pythons() -> dict[str, Path]:
@@ -171,7 +175,7 @@ def _without_wheel(python: Path, folder: Path, versions: dict[str, str], version
 
 def lowest(python: Path) -> Iterator[str]:
     """Yield the lowest version of each dependency that pyproject.toml allows and this Python has a wheel of."""
-    for each in requirements(runtime_extras()):
+    for each in requirements(runtime_extras("lowest")):
         if each.marker is not None and not each.marker.evaluate():
             continue
         listing = run([python, "-m", "pip", "index", "versions", "--only-binary", ":all:", each.name])
@@ -189,7 +193,7 @@ def tried(program: Path, kind: str, folder: Path) -> bool:
     pins = folder / "pins.txt"
     pins.write_text("\n".join(lowest(python)) if kind == "lowest" else "")
     print(pins.read_text().replace("\n", ", "), flush=True)
-    extras = ",".join(runtime_extras())
+    extras = ",".join(runtime_extras(kind))
     install: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--prefer-binary", "--constraint", pins]
     done = subprocess.run([*install, *TOOLS, "--editable", f"{ROOT}[{extras}]"])
     if done.returncode:
