@@ -267,10 +267,10 @@ class Omissions:
 
 
 def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
-    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
+    """Raise ModelError for an elastic joint, which only TOML and URDF have; ``fix`` may contain ``{joint!r}``."""
     for joint in mechanism.elastic:
         found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
-        raise ModelError(found, value=joint.name, where=source, fix=fix)
+        raise ModelError(found, value=joint.name, where=source, fix=fix.format(joint=joint.name))
 
 
 def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
