@@ -146,7 +146,7 @@ class Rollout(Result):
         return Archive(self.kind, arrays, plain(self.settings), {"times": "s", "q": known["q"], "v": known["v"]})
 
     def _columns(self) -> list[Column]:
-        return columns(self._samples())[: 1 + self.robot.nq + self.robot.nv]  # time, q and v
+        return columns(self._samples(), "save a .npz file")[: 1 + self.robot.nq + self.robot.nv]  # time, q and v
 
     def _content(self) -> dict[str, Any]:
         return {
