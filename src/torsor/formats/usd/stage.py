@@ -293,6 +293,5 @@ class Scene:
             found = f"no mass is given of {listing(wet, most=4)}: {taken}"
             fix = "if it is not meant so, add mass (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
-        found_parts = {what: names for what, names in self.left_out.found.items() if names}
-        if found_parts:
-            refuse_or_warn(left_out_error(found_parts, self.source, self.strict), self.strict)
+        if self.left_out.found:
+            refuse_or_warn(left_out_error(self.left_out.found, self.source, self.strict), self.strict)
