@@ -160,7 +160,7 @@ EARTH = 9.81  # m/s^2, where a scene gives none
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read, its units, the name of its file for messages, ``folders`` that meshes may lie in."""
+    """A stage that is being read: its units, the name of its file for messages, and the ``folders`` of its meshes."""
 
     pxr: Any
     stage: Any
