@@ -263,7 +263,7 @@ REFUSED = {
     "coupling 'sum' has 3 coordinates": library.seven_axis_arm().with_coupling(
         "sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0}
     ),
-    "pin": one(motor=Motor("ground", 1.0, stiffness=1.0)),
+    "robot.without_motor('pin').with_motor('pin', ...)": one(motor=Motor("ground", 1.0, stiffness=1.0)),
     "no body has the principal moments": one(link=ODD),
 }
 

@@ -162,7 +162,7 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         try:
             nodes = list(ast.walk(ast.parse(expression.strip(), mode="eval")))
         except (SyntaxError, ValueError):
-            nodes = []  # the package has its own words for it
+            nodes = []  # the package has its own message for it
         for name in (getattr(node, "attr", "") or getattr(node, "id", "") for node in nodes):
             if name.startswith("__") or name in _LEADING_OUT:
                 allowed = f"names without __, and not {', '.join(_LEADING_OUT)}"

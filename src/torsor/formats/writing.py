@@ -183,7 +183,7 @@ class MeshNames:
         return relative_file(self.path, mesh.path)
 
     def file(self, mesh: Visual | Shape) -> str:
-        """Return the name of a mesh file, or of its copy where it cannot be read from the folder of the description."""
+        """Return the name of a mesh file, or of a copy if it cannot be read from the folder of the description."""
         if mesh.path and split_prim(Path(mesh.path))[1]:
             try:
                 copy = self.copies.add(Path(mesh.path).stem, read_mesh(mesh.path, mesh.folders))
@@ -209,7 +209,7 @@ class MeshNames:
 
 
 def left_out_error(found: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
-    """Return the error, or the warning unless ``strict``, of what a file has and mechanisms do not, with its names."""
+    """Return the error, or the warning unless ``strict``, about parts of a file that mechanisms cannot have."""
     lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in found.items())
     omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
@@ -267,10 +267,10 @@ class Omissions:
 
 
 def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
-    """Raise ModelError for a joint that is elastic, which only TOML and URDF have."""
+    """Raise ModelError for an elastic joint, which only TOML and URDF have; ``fix`` may contain ``{joint!r}``."""
     for joint in mechanism.elastic:
         found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
-        raise ModelError(found, value=joint.name, where=source, fix=fix)
+        raise ModelError(found, value=joint.name, where=source, fix=fix.format(joint=joint.name))
 
 
 def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:

@@ -21,7 +21,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 # The root element of MJCF, without comments before it. Atomic groups, so that a hostile file cannot make it try again.
 _MUJOCO = re.compile(rb"\A(?>\s+|<\?.*?\?>)*+<mujoco\b([^<>]*+)>", re.DOTALL)
-FLAGS = {"true": True, "1": True, "false": False, "0": False}  # the words of SDF and of OpenSim, in small letters
+FLAGS = {"true": True, "1": True, "false": False, "0": False}  # in SDF and OpenSim files, in lower case
 MAX_ELEMENTS = 500_000  # published robots have less than a tenth; a million takes a second and half a gigabyte
 
 
@@ -53,7 +53,7 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
 
 
 def numbers_in(text: str, count: int, found: str, where: str, most: float = LARGEST) -> Array:
-    """Return the numbers (count,) in a text, none larger than ``most`` in size; ``found`` is the text in a message."""
+    """Return the numbers (count,) in a text, none larger than ``most`` in size; ``found`` describes it in messages."""
     try:
         values = np.array([number_in(word) for word in text.split()])
     except ValueError:
@@ -137,7 +137,10 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
 
 def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
-    """Yield what a file that is nearly XML may mean, repair after repair, and what was found; lines keep numbers."""
+    """Yield what a file that is not quite XML may mean, each repair after those before it, and what was found.
+
+    Lines keep their numbers: a comment becomes as many empty lines.
+    """
     found = []
     bare = content.lstrip(b" \t\r\n")
     if bare != content and bare.startswith(b"<?xml"):

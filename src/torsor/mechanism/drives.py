@@ -230,7 +230,10 @@ class Motor(Part):
 
 
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
-    """Return forces (n x 1) within -limit and limit (n,), inf for none; NaN stays NaN, unlike with CasADi's minimum."""
+    """Return forces (n x 1) limited to -limit and limit (n,), where inf means no limit; NaN stays NaN.
+
+    The minimum and maximum of CasADi, as those of C, would turn NaN into the full force.
+    """
     found = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):
         if np.isfinite(most):

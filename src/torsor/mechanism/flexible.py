@@ -189,7 +189,7 @@ class _Turn(JointKind):
 
 @dataclass(frozen=True, eq=False)
 class TipTurn(Flexible):
-    """The rotation of the tip of a link with modes: ``first`` (3, n), ``second`` (3, n, n); the modes are stiff."""
+    """The rotation of the tip of a link with modes: ``first`` (3, n) and ``second`` (3, n, n), in joint axes."""
 
     first: Array
     second: Array

@@ -92,7 +92,7 @@ class Postures(Mapping[str, Array]):
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
-    """Return postures of finite numbers, without positions that are not among ``names``; other input is an error."""
+    """Return postures with finite numbers and positions among ``names`` only; other input raises ModelError."""
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):

@@ -216,7 +216,10 @@ class ContactState:
         return ca.SX(R @ twist[3:] + cross(R @ twist[:3], point - p))
 
     def wrenches(self, forces: Sequence[ca.SX]) -> ca.SX:
-        """Return the wrenches (L x 6) on links of forces (3) on the second shapes, and the opposite on the first."""
+        """Return the wrenches (L x 6) on the links, at their origins in their axes, of forces (3) on the second shapes.
+
+        The first shapes feel the opposite forces at the same points.
+        """
         on = dict[int, tuple[ca.SX, ca.SX]]()
         for each, force in zip(self.points, forces, strict=True):
             for side, sign in ((each.touch.second, 1), (each.touch.first, -1)):
@@ -339,9 +342,8 @@ def check_start(robot: Robot, contact: Contact, q: Array, step: float | None) ->
     if step is not None:
         longest = stable_step(robot, contact, postures[:FEW], start, weight)
         if step > longest:
-            text = (
-                f"the step of {step:.3g} s is too long for the contact: about {longest:.2g} s is the largest stable one"
-            )
+            text = f"the step of {step:.3g} s is too long for the contact"
+            text += f": about {longest:.2g} s is the largest stable one"
             fix = 'a shorter step, `method="adaptive"`, a smaller stiffness, or a larger slip'
             warn(text, where=robot.name, fix=fix)
 

@@ -129,7 +129,10 @@ def closed(
     prescribed: Prescribed | None = None,
     single: bool = False,
 ) -> AnyKernel:
-    """Return the kernel of a function of the forces of ``sources`` (arguments of ``forces``), traced ones inlined."""
+    """Return the kernel of a function of the acting forces, with traced sources inlined; see ``compiled``.
+
+    ``sources`` are the arguments of ``forces``: controller, external wrenches, and whether the controller is sampled.
+    """
     controller, external, _ = sources
     name = name if prescribed is None else f"{name} {prescribed.v}"
     holds = held_inputs(*sources)

@@ -55,7 +55,7 @@ def read_events(robot: Robot, given: Any, batch: tuple[int, ...]) -> tuple[Event
 
 
 class EventDetector:
-    """Detects and locates events within a step; ``rollout`` is the index of the one integrated, () for a batch."""
+    """Detects and locates events within a step, of a batch or of the one rollout with the index ``rollout``."""
 
     def __init__(self, events: tuple[Event, ...], robot: Robot, axes: int) -> None:
         self.events, self.robot, self.axes = events, robot, axes

@@ -142,11 +142,11 @@ def check(samples: Samples) -> Samples:
     return samples
 
 
-def columns(samples: Samples) -> list[Column]:
+def columns(samples: Samples, fix: str = "save one of them (trajectory[i]), or a .npz file") -> list[Column]:
     """Return the table of one rollout: times, positions, velocities, accelerations, forces, and wrenches if any act."""
     if samples.q.ndim != 2:
         found = f"{samples.q.shape[:-2]} rollouts do not fit into a .csv file"
-        raise ModelError(found, where=samples.robot.name, fix="save one of them (trajectory[i]), or a .npz file")
+        raise ModelError(found, where=samples.robot.name, fix=fix)
     robot, (positions, rates) = samples.robot, units(samples.robot)
     names = robot.coordinate_names
     pairs = zip(("tau", "external"), samples.held, strict=True)

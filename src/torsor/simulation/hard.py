@@ -74,7 +74,7 @@ class Mobility:
         return self.read[n : n + 3, :] @ self.write[:, n : n + 3]
 
     def sticking(self, added: ca.SX) -> Callable[[ca.SX], ca.SX]:
-        """Return the solver of (G + D) x = right, D diagonal: by its factors, or those of M + J^T D^-1 J (Woodbury)."""
+        """Return a solver of (G + D) x = right, D diagonal, by factors of G + D or of M + J^T D^-1 J (Woodbury)."""
         J, inverse = self.J, 1 / added
         matrix = self.M + J.T @ (ca.diag(inverse) @ J) if self.is_wide else self.write + ca.diag(added)
         factors = Squares(ca.densify(symmetric(matrix)))
@@ -168,7 +168,7 @@ def _on_disc(x: ca.SX, y: ca.SX, radius: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 class FreeMotion(NamedTuple):
-    """A step without contact: ``inputs`` by name, its end (q, v), and the change of velocity, in axes of the end."""
+    """A step without contact: ``inputs`` by name, its end (q, v), and the ``change`` of v in the axes of that end."""
 
     inputs: dict[str, ca.SX]
     q: ca.SX

@@ -33,7 +33,7 @@ class Curve(NamedTuple):
 
     @classmethod
     def through(cls, times: Array, q: Array) -> "Curve":
-        """Return the cubic spline through positions (T, n), with end slopes of the cubics through four points there."""
+        """Return the cubic spline through positions (T, n); its end slopes are those of cubics through four points."""
         # A quintic with the values, slopes and accelerations of a cubic at both ends is that cubic.
         h, steep = np.diff(times)[:, None], np.diff(q, axis=0) / np.diff(times)[:, None]
         slopes = np.empty_like(q)
@@ -191,7 +191,7 @@ def _checked(call: Callable[..., Any], robot: Robot, what: str, core: Shape, act
 
 
 def words(given: Any, what: str, constant: str) -> str:
-    """Return in words what was given as a controller or as wrenches: what it is, not what it computes."""
+    """Return a description of what was given as a controller or as wrenches, not of what it computes."""
     if given is None:
         return f"no {what}"
     function = casadi_function(given)
@@ -278,7 +278,10 @@ class Prescribed:
         return found
 
     def _warn_of_jumps(self, t: float, h: float, motion: Array) -> None:
-        """Warn once for each coordinate where v is not the rate of q, or a that of v, in ``motion`` (3, q v a, n)."""
+        """Warn once for each coordinate where v is not the rate of q, or a not that of v, in ``motion`` (3, q v a, n).
+
+        Such motions need infinite forces, which no step of an integrator sees.
+        """
         sizes = np.abs(motion).max(axis=0)
         changes = motion[2] - motion[0]
         missed = np.abs(changes[:2] - h / 6 * (motion[0] + 4 * motion[1] + motion[2])[1:])  # Simpson's rule

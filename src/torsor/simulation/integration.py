@@ -37,7 +37,10 @@ def thinning(setup: Setup, samples: int) -> int:
 
 @dataclass
 class Recorder:
-    """Samples of (t, q, v) and of held forces in preallocated arrays; one rollout's recorder has views of them."""
+    """Samples of (t, q, v) and of held forces, written one after the other into preallocated arrays.
+
+    Where rollouts are integrated one by one, each has its own recorder on views of the same arrays.
+    """
 
     setup: Setup
     times: Array
@@ -376,7 +379,10 @@ Step = Callable[..., tuple[Array, Array]]
 
 
 def _stepper(setup: Setup) -> tuple[Step, Callable[[Index], Step], AnyKernel | None]:
-    """Return step(t, q, v, [tau], [external], h) -> (q, v), that of one rollout by index, and its kernel or None."""
+    """Return step(t, q, v, [tau], [external], h) -> (q, v), and a function from an index to the step of one rollout.
+
+    The third result is the kernel of the step, or None with loops.
+    """
     robot, prescribed = setup.robot, setup.prescribed
     sources = setup.controller, setup.external, setup.is_sampled
     hard, method = setup.hard, setup.settings.method

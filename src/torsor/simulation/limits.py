@@ -132,8 +132,7 @@ def check_limits(robot: Robot, limits: Limits, q: Array, step: float | None) -> 
         mobility = np.diag(np.linalg.inv(M))[[k for _, k, _, _ in both]].max()
         longest = STABLE / np.sqrt(limits.stiffness * mobility)
         if step > longest:
-            text = (
-                f"the step of {step:.3g} s is too long for the stops: about {longest:.2g} s is the largest stable one"
-            )
+            text = f"the step of {step:.3g} s is too long for the stops"
+            text += f": about {longest:.2g} s is the largest stable one"
             warn(text, where=robot.name, fix="a shorter step, or a smaller stiffness in limits")
     return limits

@@ -76,7 +76,10 @@ def check_increasing(times: Array, lines: NDArray[np.intp], where: str) -> None:
 def wanted_columns(
     columns: Any, robot: Mechanism, where: str, quantities: Sequence[str] = QUANTITIES, driven: int | None = None
 ) -> dict[str, list[Head]]:
-    """Return the columns (heads or numbers) of quantities, one a coordinate; of forces, ``driven`` are enough too."""
+    """Return the columns of each quantity: heads or numbers, as many as the robot has coordinates.
+
+    Of forces, ``driven`` columns are enough too: those of a robot without its free base.
+    """
     given = table(columns, where, "columns")
     unknown = sorted(set(given) - set(quantities))
     if unknown or "q" not in given:
@@ -103,7 +106,7 @@ def wanted_columns(
 
 
 def unit_scales(units: Any, wanted: Mapping[str, list[Head]], robot: Mechanism | None, where: str) -> dict[str, Array]:
-    """Return the factors of the columns of each quantity with a unit, which fits the joints of a ``robot`` given."""
+    """Return the unit factors of the columns of each quantity; with a ``robot``, units have to fit its joints."""
     found = {}
     for name, unit in ({} if units is None else table(units, where, "units")).items():
         if name not in wanted:
@@ -136,7 +139,7 @@ def _check_kinds(robot: Mechanism, name: str, given: Sequence[str], where: str) 
 
 
 def motion_of(robot: Robot, log: Mapping[str, Array], where: str) -> tuple[Array, Array, Array, Array, Array]:
-    """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau inverse dynamics."""
+    """Return (times, q, v, a, tau) of a log; missing v and a are second-order differences, tau is inverse dynamics."""
     times, q = log["time"], log["q"]
     pairs = zip(robot.joints, robot.coordinates, strict=True)
     ends = [place.q.stop for joint, place in pairs if joint.nq > joint.nv and not joint.follows]

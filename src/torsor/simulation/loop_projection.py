@@ -25,7 +25,10 @@ Kernel = Callable[..., tuple[Array, Array, Array]]
 
 
 class Choices:
-    """Choices of closure equations that are independent in the motion of all but the ``given`` coordinates' names."""
+    """Choices of independent closure equations of a robot; ``given`` are the names of its prescribed coordinates.
+
+    Where coordinates are prescribed, the equations have to be independent in the motion of all others.
+    """
 
     def __init__(self, robot: Robot, given: tuple[str, ...] = ()) -> None:
         self.robot, self.given = robot, given
@@ -57,7 +60,10 @@ class Choices:
 
 
 def project_start(robot: Robot, choices: Choices, q: Array, v: Array) -> tuple[Array, Array]:
-    """Return the initial state on closed loops; ModelError if q is not closed, or v opens them with none prescribed."""
+    """Return the initial state (..., nq) and (..., nv) projected onto closed loops; ModelError if they are open.
+
+    With prescribed coordinates, the velocities of all others may be anything: they are projected.
+    """
     gap = np.abs(robot.closed.closure.space.error(q))
     if not gap.max(initial=0.0) <= OPEN:
         given = " with the prescribed positions at t = 0" * bool(choices.given)

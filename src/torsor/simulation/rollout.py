@@ -1,4 +1,4 @@
-"""Many motions in fixed steps whose states stay where they are computed: on a card, no number leaves it."""
+"""Many motions in fixed steps whose states stay where they are computed: no number leaves the GPU."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# The result of ``rollout``: samples where they were computed, gradients through them, and files without a card.
+# The result of ``rollout``: samples where they were computed, gradients through them, and files without a GPU.
 
 DRAWN = ("q", "v")
 
@@ -47,7 +47,7 @@ DRAWN = ("q", "v")
 class Rollout(Result):
     """Motions of a ``robot``: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
 
-    ``q`` and ``v`` are arrays of CuPy if the robot computes on a card; in files and pickles they are arrays of NumPy.
+    ``q`` and ``v`` are arrays of CuPy if the robot computes on the GPU; in files and pickles they are arrays of NumPy.
     Nothing is checked: a motion that diverges has numbers that are not finite. ``settings`` says how it was made.
 
     Example:
@@ -146,7 +146,7 @@ class Rollout(Result):
         return Archive(self.kind, arrays, plain(self.settings), {"times": "s", "q": known["q"], "v": known["v"]})
 
     def _columns(self) -> list[Column]:
-        return columns(self._samples())[: 1 + self.robot.nq + self.robot.nv]  # time, q and v
+        return columns(self._samples(), "save a .npz file")[: 1 + self.robot.nq + self.robot.nv]  # time, q and v
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -167,7 +167,7 @@ register_result("rollout", Rollout, "a rollout")
 
 
 def _here(array: Any) -> Array:
-    """Return an array of this machine, from a card if it is there."""
+    """Return an array of NumPy, copied from the GPU if it is there."""
     return np.asarray(array.get() if hasattr(array, "get") else array)
 
 
@@ -187,11 +187,11 @@ def rollout(
 ) -> Rollout:
     """Return motions in fixed steps, from ``q0`` (..., nq) and ``v0`` (..., nv), which broadcast.
 
-    Unlike ``simulate`` it neither checks nor copies what it computes: on a card (``robot.to(device="cuda")``) all
+    Unlike ``simulate`` it neither checks nor copies what it computes: on the GPU (``robot.to(device="cuda")``) all
     states stay there, and no step waits for the one before. ``controller`` gives the generalised forces (nv) and
     ``external`` the wrenches (L, 6): a constant array (..., nv) or (..., L, 6), or a ``casadi.Function`` of (t, q, v),
     which is compiled into the step. ``contact`` is that of ``simulate``; gradients go through it. Shapes that overlap
-    at the start are an error, but not on a card. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
+    at the start are an error, but not on the GPU. ``stop`` is a ``casadi.Function`` of (t, q, v) with one number: a
     rollout stays where it is once that number is negative. ``method`` is "rk4", "implicit" or "sdirk" as in
     ``simulate``; steps are no longer than ``step`` (s). Every ``record``-th state is returned, and the last one. Robots
     with loops are refused.

@@ -103,7 +103,7 @@ class Setup:
     settings: Settings
     prescribed: Prescribed | None = None
     hard: Contact | None = None  # contact that is part of the step
-    about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for, in words and numbers
+    about: Mapping[str, Any] = field(default_factory=dict)  # what was asked for
 
     @cached_property
     def choices(self) -> Choices:
@@ -263,7 +263,11 @@ def divergence(setup: Setup, t: float, v: Array) -> SimulationError | None:
 
 
 def python_controller(setup: Setup) -> Law | None:
-    """Return the controller that Python calls (a sampled one once a period, acting after its delay), None if traced."""
+    """Return the controller as a function of (t, q, v) that Python calls, or None if it is traced into the step.
+
+    A sampled controller is called once each control period. Its forces act ``delay_periods`` later; until the first one
+    arrives, the force is zero.
+    """
     law = _law(setup)
     if law is None or not setup.is_sampled:
         return law

@@ -45,7 +45,7 @@ UNNAMED = {"energy": ["kinetic", "potential", "total"], "closure": ["largest err
 
 
 def how(samples: Samples) -> str:
-    """Return in words how a trajectory was made, as far as its settings say it."""
+    """Return a description of how a trajectory was made, as far as its settings say it."""
     settings = samples.settings
     if "method" not in settings:
         return str(settings.get("made", "motion"))
@@ -106,7 +106,7 @@ def summary(samples: Samples) -> Summary:
     return Summary(f"Trajectory of {robot.name}", facts, ("coordinate", "largest speed", "largest force"), rows)
 
 
-# Forces that a simulation asks of drives beyond their limits: simulations do not enforce limits, so they are told.
+# Forces that a simulation asks of drives beyond their limits, which simulations do not enforce: a warning names them.
 
 BEYOND = 2e-2  # fraction of its limit by which a force may exceed it: less is rounding, or a bound held at nodes only
 

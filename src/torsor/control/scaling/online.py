@@ -168,7 +168,7 @@ class Plan:
         self.first, self.reach = min(k, m), m + len(x) - 1
 
     def stretched(self, m: int, n: int, fastest: Array) -> Generator[None, None, Array]:
-        """Return control points (n + 2) from sample m on, a first guess: the plan, longer at its largest speed."""
+        """Return control points (n + 2) from sample m on, a first guess: the plan, prolonged at its largest speed."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
         most = max(planned)
@@ -200,7 +200,10 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
 
 
 def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
-    """Yield guesses at the wished x, which a search just misses: all before the last braking, fewer, those near it."""
+    """Yield guesses of control points at the wished x: all before the last braking, fewer of them, and those near it.
+
+    A search ends a little below the wish, and points at the wish may be within the bounds too.
+    """
     if points.max() <= _NEAR * wished:
         return
     near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
@@ -358,7 +361,7 @@ class OnlineScaling:
         self.closed = True
 
     def _last_usable(self) -> int:
-        """Return the last sample for plans: of an open path not the last known, so that later plans are long enough."""
+        """Return the last sample for plans; an open path keeps some in reserve for a plan that begins after a stop."""
         return self.fed - 1 if self.closed else self.fed - 1 - LEAST
 
     def _improve(self) -> Iterator[None]:

@@ -59,7 +59,10 @@ def is_damped(robot: Robot) -> bool:
 def loads(
     parts: list[ca.SX], ratio: ca.SX, w: ca.SX, u: ca.SX, x: ca.SX
 ) -> tuple[ca.SX, ca.SX, list[ca.SX], list[ca.SX]]:
-    """Return torques and rates over bounds and their derivatives by w, u, x; ``ratio``: torque / rate bound (nv)."""
+    """Return torques and torque rates relative to their bounds (nv each), and their derivatives by w, u and x.
+
+    ``ratio`` (nv) is the torque bound over the bound of the torque rate.
+    """
     half = len(parts) // 2
     (a, b, c, *damping), (a_s, b_s, c_s, *damping_s) = parts[:half], parts[half:]
     root, mixed = ca.sqrt(x), a_s + 2 * b
@@ -75,7 +78,10 @@ def loads(
 
 
 def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
-    """Return q, of degree 7 through two samples (4, n), and its first three derivatives at a part of an interval h."""
+    """Return q and its first three derivatives (n each) at a part of an interval of length h between samples (4, n).
+
+    q is the polynomial of degree 7 through q and its first three derivatives at both samples.
+    """
     n, powers = before.size2(), np.arange(8)
     at_ends = np.zeros((8, 8))  # from the coefficients of powers to the derivatives at 0 and 1
     for order in range(4):

@@ -209,7 +209,10 @@ class _Interval:
         return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
 
     def system(self) -> ca.Function:
-        """Return the row of an interval after a step; its system: upper triangle (6), right side (3), largest g."""
+        """Return the row of an interval after a step, with the Newton system of the next one.
+
+        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
+        """
         *_, y, multipliers = ca.vertsplit(self.kept, self.split)
         dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
         y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
@@ -240,7 +243,10 @@ class _Interval:
         return self._function("system", [self.near, self.kept, self.changes], found)
 
     def step(self) -> ca.Function:
-        """Return dy, dl, the largest -dy / y and -dl / l, and the sums of y l, l dy, y dl, dy dl: the gap after it."""
+        """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products.
+
+        The sums are those of y l, l dy, y dl and dy dl: they give the gap after any step before it is taken.
+        """
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
         d = self.S @ z
@@ -437,7 +443,7 @@ class Window:
             points[n + 1] = points[n]
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
-        """Halve x until the ``use`` of bounds is allowed, as it is where the robot can stand; return the uses (n)."""
+        """Halve x until the bounds are used by at most ``use``, and return the use in each interval (n)."""
         for _ in range(SLOWER):
             uses = yield from self.uses()
             if uses.max() <= use:

@@ -157,7 +157,10 @@ def program(
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
-    """Return place, J and wanted acceleration of contacts: rows independent of those before, at one configuration."""
+    """Return place, J and wanted acceleration of each contact: equations that do not depend on those before them.
+
+    Points of one body depend on each other by constant factors in its axes: one configuration shows it.
+    """
     found, kept = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)
     q = at.robot.integrate(at.robot.neutral(), rng.uniform(-0.6, 0.6, at.robot.nv))
@@ -207,7 +210,10 @@ MISSED = 1e-8  # what equations may miss, relative to their right sides: roundin
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper; kinds are 5 for equations, the first of which are checked."""
+    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations.
+
+    ``equations`` is the number of equations whose solution is checked: the first rows of A.
+    """
 
     H: Array
     g: Array
@@ -229,7 +235,10 @@ def solver() -> Any:
 
 
 def solve(problem: Problem) -> tuple[Array, int, Array]:
-    """Return x, exit flag and multipliers; equations that stop the solver are replaced by independent ones."""
+    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the multipliers of the rows.
+
+    Equations that depend on each other stop the solver: they are then replaced by independent ones.
+    """
     H, g, A, lower, upper, kinds, _ = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
     if flag == INFEASIBLE or (flag == SOLVED and _holds(problem, x)):
@@ -275,7 +284,7 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return groups without a solution together that have one without any of them; those ``kept`` always hold."""
+    """Return the names of a minimal set of groups that conflict; the ``kept`` equations of motion always hold."""
     lower, upper, kinds = problem.lower.copy(), problem.upper.copy(), problem.kinds.copy()
     needed = list[str]()
     for name, rows in groups.items():
@@ -299,7 +308,10 @@ def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) ->
 def solve_levels(
     problem: Problem, x: Array, J: Array, b: Array, levels: Sequence[int], regularisation: tuple[float, float]
 ) -> tuple[Array, int]:
-    """Return x with all priorities and the flag, from that of the first; ``levels`` are numbers of rows of J a = b."""
+    """Return the solution with all priorities, and the solver's flag, from x, that of the first priority.
+
+    J (k x nv) and b (k) are the tasks J a = b, of which each of the ``levels`` has that many rows.
+    """
     (count, nv), size = J.shape, len(x)
     ends = np.cumsum(levels)
     weights = np.full(size, regularisation[1])

@@ -148,7 +148,7 @@ def _parts(X: ca.SX, count: int) -> list[ca.SX]:
 
 @dataclass(frozen=True, eq=False)
 class _Propagated:
-    """Wrenches on the way to the root, transformed in one product: a column (6 x 1) of each kind for a coordinate."""
+    """Wrenches that are propagated to the root in one product: a column (6 x 1) of each kind for each coordinate."""
 
     coordinates: list[tuple[int, float]]
     kinds: tuple[ca.SX, ...]

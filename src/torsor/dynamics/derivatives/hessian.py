@@ -112,7 +112,7 @@ def inverse_dynamics_hessian(
 
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
-    """Return the same by CasADi, for flexible links."""
+    """Return the same Hessian by CasADi, for flexible links."""
     given = [each for each in (q, v, a, weight, external) if each is not None]
     at = [ca.SX.sym(f"x{k}", *each.shape) for k, each in enumerate(given)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
@@ -127,7 +127,10 @@ def _symmetric(block: ca.SX) -> ca.SX:
 
 
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
-    """Return the tree, joints with a variable S split into simple ones in series, and the wrenches (L x 6) on it."""
+    """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
+
+    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
+    """
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body
     for body in tree.bodies:

@@ -66,7 +66,11 @@ def _changes(
 def _in_base_axes(
     tree: Tree, q: ca.SX, place: Place, point: ca.SX | None, axes: str, J: ca.SX, rates: list[ca.SX]
 ) -> Callable[..., ca.SX]:
-    """Return the map of changes (6 x nv) of the ``rates`` (twist, ...) of a place, by q or not, to base axes."""
+    """Return the function that maps changes (6 x nv) of the rates of a place, in its own axes, to those in base axes.
+
+    ``rates`` are the twist and its rates in the place's own axes. The arguments are the changes of the rates, and
+    whether they are those by q, which turns and shifts the place by its Jacobian J.
+    """
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p

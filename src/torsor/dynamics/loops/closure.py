@@ -372,7 +372,10 @@ def velocity_rows(tree: Tree) -> list[int]:
 
 
 class Closures:
-    """The equations of closure at q where loops are closed; ``exact``: A is that of ``closure_error`` everywhere."""
+    """The equations of closure at positions q: their Jacobian A, second derivative in time, and derivatives of these.
+
+    They are valid where the loops are closed; with ``exact``, A is that of ``closure_error`` everywhere.
+    """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):
         moved = moves(tree, q)

@@ -225,7 +225,11 @@ LONGEST = 1.0  # step of any coordinate, in rad or in sizes of the mechanism
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return in a column: positions after dv, Newton's next step, error, and independence of A_d, signed as det."""
+    """Return a trial of assembly (nq + nv + 2): the positions after the step dv, Newton's next step, error and side.
+
+    The side is the independence of the columns of A_d, with the sign of its determinant, which changes at a
+    singularity. One column has them all, so that the assembly calls one function per step.
+    """
     there = integrate(tree, q, dv)
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
@@ -395,7 +399,10 @@ def closed_forward_dynamics(
     margin: bool = False,
     a_active: ca.SX | None = None,
 ) -> ca.SX:
-    """Return a (nv x 1) with closed loops, stabilised at a ``rate`` (1/s); active coordinates have ``a_active``."""
+    """Return a (nv x 1) with closed loops; ``rate`` (1/s) is that of Baumgarte stabilisation.
+
+    Active coordinates of the choice, if there are any, have the given accelerations ``a_active``.
+    """
     system = _WithMultipliers(tree, q, choice)
     return system.result(system.accelerations(v, tau, external, rate, a_active)[0], margin)
 
@@ -426,12 +433,15 @@ def closed_velocities(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice, mar
 
 
 def closure_margin(tree: Tree, q: ca.SX, choice: ClosureChoice) -> ca.SX:
-    """Return the least part of a chosen row of A independent of those before, relative to a regular configuration."""
+    """Return the distance of the chosen equations from dependence: the least part of a row independent of those before.
+
+    Lengths are in the norm of M^-1 and relative to those at a regular configuration, so that units do not matter.
+    """
     return _WithMultipliers(tree, q, choice).margin
 
 
 def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the nearest (q, v) with closed loops (v is NaN where there is none), margin, and relative rate left."""
+    """Return the nearest (q, v) with closed loops (v is NaN if it fails), margin, and relative rate of closure left."""
     system = _WithMultipliers(tree, q, choice)
     still = ca.SX.zeros(tree.nv, 1)
     for _ in range(CORRECTIONS):

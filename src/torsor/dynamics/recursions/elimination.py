@@ -147,7 +147,7 @@ class Elimination:
         self.last: list[_Pivot] = []  # coordinates that are eliminated at the ground
 
     def solve(self, residual: dict[int, ca.SX], wrenches: dict[int, ca.SX]) -> tuple[dict[int, ca.SX], ca.SX]:
-        """Return the unknown x, and M x of the others; ``residual`` lacks the ``wrenches`` (6 x 1) on bodies."""
+        """Return the unknown x, and M x of the others; ``residual`` and M x lack the ``wrenches`` (6 x 1) on bodies."""
         self.u = dict(residual)
         for j, wrench in wrenches.items():
             self.force[j] = wrench

@@ -52,7 +52,10 @@ CONVERGED = 1e-6
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step h (s) with the ``forces`` at its middle; with loops, ``closed_state`` projects v."""
+    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
+
+    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
+    """
     if not tree.nv:
         return q, v
     mu0 = inertial_force(tree, q, v)
@@ -97,7 +100,11 @@ def midpoint_step(
 def newton_solver(
     tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
 ) -> Callable[[ca.SX], ca.SX]:
-    """Return the solver of (M + h^2 K + h D) x = residual, M at q, K and D of passive (``own``) and other forces."""
+    """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
+
+    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
+    (``outer_jacobians``); without these, the elimination of ``hybrid`` solves it.
+    """
     stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
     if outer is None:
         return partial(_solve, tree, q, stiffness=stiffness)
@@ -191,7 +198,10 @@ GAMMA = 1 - 1 / math.sqrt(2)
 
 
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step h (s), v NaN if it fails; ``forces`` are those at its stages, g h and h after t."""
+    """Return (q, v) after a step of length h (s); v is NaN if Newton's method does not converge.
+
+    ``forces`` give tau and the external wrenches at the times of the two stages, g h and h after the start.
+    """
     if not tree.nv:
         return q, v
     zero = ca.SX.zeros(tree.nv, 1)

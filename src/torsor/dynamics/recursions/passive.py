@@ -75,7 +75,10 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
 def passive_jacobians(
     tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
 ) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
-    """Return the derivatives (by q, by v) of passive forces, i <= j; ``chord``: friction's slope is that from rest."""
+    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
+
+    With ``chord``, the slope of friction is that of the line from rest, which is never too small.
+    """
     x = ca.SX.sym("x")
     found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
     for each in tree.passives:

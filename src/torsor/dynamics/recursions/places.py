@@ -77,9 +77,10 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last rate (6 x 1) of a place in some axes, from omega and the velocity of the point and their rates.
+    """Return the last of the rates of a place (6 x 1) in the axes asked for.
 
-    Those are in the body's axes; only the twist at the base's origin needs more than the last ones.
+    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
+    only the twist at the base's origin needs more than the last ones.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":

@@ -216,7 +216,10 @@ def _traced(
 def force_rate(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each), one for j and each of ``more``; ``external_rate``: in the links' axes."""
+    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``more``.
+
+    ``external_rate`` are the rates of the components of ``external`` in the links' axes.
+    """
     rates = [v, a, j, *more.values()]
     loads = _load_rates(rates, external, external_rate)
     if tree.bends:

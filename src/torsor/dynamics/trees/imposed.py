@@ -57,7 +57,10 @@ class _Values:
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree with p (k x 1) instead of the free numbers; ``plain``: it is not lean, and has p itself."""
+    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
+
+    ``plain`` is for a tree that is not lean: p replaces the numbers, and is not the difference from them.
+    """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
     for i in symbolic.frames:
@@ -96,7 +99,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body of a lean or ``plain`` tree; ``frames``: the frames of some joints are inputs."""
+    """Return T of a body of a lean or ``plain`` tree; ``frames`` says whether the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input

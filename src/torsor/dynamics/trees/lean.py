@@ -75,7 +75,10 @@ def _regroup(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 
 def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
-    """Root to tips: rotate the frame of each revolute joint about its axis, an offset of q, to the lowest cost."""
+    """Root to tips: rotate each joint frame about its axis to the angle with the lowest cost.
+
+    Only where the joint rotates about that axis: the angle is then an offset of its coordinate, one addition.
+    """
     children: dict[int, list[int]] = defaultdict(list)
     for i, body in enumerate(bodies):
         children[body.parent].append(i)

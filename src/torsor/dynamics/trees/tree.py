@@ -26,7 +26,7 @@ ROUNDING = 4e-15
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A rotor on a body: angular momentum ``h`` (3) for a unit rate of ``v``; a mode of a flexible link has b too."""
+    """A rotor on a body: angular momentum ``h`` (3) for a unit rate of ``v``; flexible modes have linear ``b`` (3)."""
 
     v: int
     h: Numbers
@@ -41,7 +41,7 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class Passive:
-    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of x and x'."""
+    """The force K(x) x + D x' + Fs sign(x') along x = offset + sum of c q; ``q`` and ``v`` are indices of q and q'."""
 
     q: tuple[int, ...]
     v: tuple[int, ...]

@@ -55,7 +55,7 @@ _LEAST = 4  # vertices: MuJoCo refuses fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
-    """Return the bytes of an .obj file with nine digits, for single precision; one triangle gets a fourth vertex."""
+    """Return the bytes of an .obj file; nine digits restore single precision, and one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
     corners += corners[:1] * (_LEAST - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
@@ -303,11 +303,12 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[P
     found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
     if not found or found.GetTypeName() != "Mesh":
         raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a prim of the type Mesh")
-    (surface, counts), prim_surface = triangles_of(found, where), import_usd(where).UsdGeom.Gprim(found)
-    given = prim_surface.GetDisplayColorPrimvar()
-    colors, opacities = given.ComputeFlattened(), prim_surface.GetDisplayOpacityPrimvar().ComputeFlattened()
-    count, own = len(counts), given.GetInterpolation() == "uniform" and len(surface.faces)
-    if not own or colors is None or len(colors) != count:
+    surface, counts = triangles_of(found, where)
+    count, shown = len(counts), import_usd(where).UsdGeom.Gprim(found)
+    given = shown.GetDisplayColorPrimvar()
+    colors, opacities = given.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
+    by_face = given.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
+    if not by_face or not len(surface.faces):
         return [Painted(surface, None)]
     opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
     shades = np.column_stack([np.array(colors), opacity]).astype(float)

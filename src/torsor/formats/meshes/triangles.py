@@ -71,7 +71,7 @@ def box(sizes: ArrayLike) -> Triangles:
 
 
 def turned(profile: ArrayLike, around: int = AROUND) -> Triangles:
-    """Return the surface that (radius, z) points (n, 2), bottom to top, sweep about z in ``around`` corners."""
+    """Return the surface of revolution of (radius, z) points (n, 2), bottom to top; a circle has ``around`` corners."""
     points = np.asarray(profile, dtype=float)
     angles = 2 * np.pi * np.arange(around) / around
     rings = points[:, None, :1] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)

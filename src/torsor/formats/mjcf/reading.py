@@ -56,7 +56,10 @@ _FACES = np.array([[0, 1, 2], [5, 1, 0], [2, 4, 0], [0, 4, 5], [2, 1, 3], [3, 1,
 
 
 def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
-    """Return ``mujoco``, its model with octahedra in place of meshes that decide no number, and their files by mesh."""
+    """Return the module ``mujoco``, its model of a file, and the files of the meshes that were not read, by mesh.
+
+    An octahedron replaces every mesh that no number depends on.
+    """
     try:
         import mujoco
     except ImportError:

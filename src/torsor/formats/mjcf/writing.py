@@ -214,8 +214,8 @@ class _Writer:
 
     def content(self) -> bytes:
         m = self.mechanism
-        fix = "save as .toml or .urdf, or make the joint rigid: robot.without_motor(name).with_motor(name, ...)"
-        refuse_elastic(m, self.source, "MJCF", fix)
+        rigid = "robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
+        refuse_elastic(m, self.source, "MJCF", f"save as .toml or .urdf, or make the joint rigid: {rigid}")
         for link in m.links:
             if link.defect and np.abs(link.inertia).max() > _LEAST:
                 raise link.defect.inside(f"{self.source}: MuJoCo refuses it")

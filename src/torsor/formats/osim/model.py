@@ -93,7 +93,7 @@ class OsimCoupling(NamedTuple):
 
 
 class OsimLoop(NamedTuple):
-    """A "weld" or a "spherical" point between two bodies: their names, and where (6,) it is on each (``OsimJoint``)."""
+    """A "weld" or "spherical" constraint: the names of its two bodies, and its place (6,) on each (``OsimJoint``)."""
 
     name: str
     kind: str

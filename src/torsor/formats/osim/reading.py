@@ -121,7 +121,10 @@ class _Builder:
         return build(model.name, *parts, posture_table=posture, snap=snap)
 
     def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
-        """Return the steps of a joint, each with the function of its leader; one that stands still has none."""
+        """Return the steps of a joint, each with the function that gives its coordinate from the one that leads it.
+
+        Steps of constant functions and of locked coordinates do not move: their coordinate is "".
+        """
         found = []
         for step in steps_of(self.model, joint):
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))

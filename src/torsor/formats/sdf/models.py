@@ -367,11 +367,14 @@ class _Collector:
 
     def _added(self, element: Any, scope: Scope) -> SdfFrame:
         """Return the frame of a link, which is relative to its model, of a joint (to its child) or of a <frame>."""
-        name, to = _name(element), text_of(element, "child") if element.tag == "joint" else ""
-        to = (element.get("attached_to") or "").strip() if element.tag == "frame" else to
-        owner = f"{element.tag} {name!r}"
-        placed, where = (scope, *pose_of(element, owner), to or scope.frame, to), where_is(element, owner)
-        frame = SdfFrame(element.tag, scope.prefix + name, *placed, where=where)
+        name, attached_to = _name(element), ""
+        if element.tag == "joint":
+            attached_to = text_of(element, "child")
+        elif element.tag == "frame":
+            attached_to = (element.get("attached_to") or "").strip()
+        owner, default = f"{element.tag} {name!r}", attached_to or scope.frame
+        placed = *pose_of(element, owner), default, attached_to
+        frame = SdfFrame(element.tag, scope.prefix + name, scope, *placed, where=where_is(element, owner))
         scope.add(frame, name, element)
         return frame
 

@@ -48,7 +48,7 @@ KEYS = {
     "allowed_collision": "a* b* reason",
 }
 UNITS = {"angle": ("rad", "deg"), "length": ("m",), "mass": ("kg",)}
-# The values of the keys: in words, and as a type or as the allowed shapes of numbers; (-1,) is a row of any length.
+# The values of the keys: a description, and a type or the allowed shapes of numbers; (-1,) is a row of any length.
 _TYPES: dict[str, tuple[Any, str]] = {
     "a string in quotes": (
         str,

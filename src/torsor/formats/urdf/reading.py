@@ -116,7 +116,7 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
     for parent in parents:
         for element in parent:
             if "xacro" in element.tag:
-                continue  # the reader has its own words for it
+                continue  # the reader has its own message for it
             if element.tag not in places[parent.tag]:
                 yield element.tag, element
             elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
@@ -230,7 +230,7 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of unchanged parts that ``capsule_parts`` made."""
+    """Return visuals or shapes with capsules in place of their ``capsule_parts``; parts that were changed stay."""
     found, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])

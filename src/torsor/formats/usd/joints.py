@@ -187,16 +187,19 @@ def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
 
 
 def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: float) -> dict[str, Any]:
-    """Return the largest force of a drive, and spring and friction that Torsor wrote; other gains are a controller."""
+    """Return the largest force of a drive and, if Torsor wrote them, the spring and the viscous friction.
+
+    The gains of any other drive belong to a controller, not to the mechanism.
+    """
     api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
     if not joint.prim.HasAPI(api, drive):
         return {}
     found = api(joint.prim, drive)
     most = _limit(number_of(found.GetMaxForceAttr(), np.inf))
     settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
-    gains = number_of(found.GetStiffnessAttr()), number_of(found.GetDampingAttr())
-    (stiffness, damping), rest = (
-        (gain * effort / unit for gain in gains),
+    stiffness, damping, rest = (
+        number_of(found.GetStiffnessAttr()) * effort / unit,
+        number_of(found.GetDampingAttr()) * effort / unit,
         number_of(found.GetTargetPositionAttr()) * unit,
     )
     if "drive_damping" not in data:

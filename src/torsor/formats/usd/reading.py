@@ -194,7 +194,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
 
 
 def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
-    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the surface here."""
+    """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the prim itself."""
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
@@ -293,7 +293,10 @@ class _Reader:
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same bodies as one chain from the first end of the first, as Newton does."""
+        """Take joints between the same two bodies as one chain, as Newton does: the first one has the others.
+
+        The chain goes from the first end of the first joint to its second end; others may have their ends exchanged.
+        """
         stacks = dict[frozenset[str], list[UsdJoint]]()
         for joint in (each for each in self.joints if not each.excluded):
             stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])

@@ -160,7 +160,7 @@ EARTH = 9.81  # m/s^2, where a scene gives none
 
 @dataclass(frozen=True)
 class Scene:
-    """A stage that is being read, its units, the name of its file for messages, ``folders`` that meshes may lie in."""
+    """A stage that is being read: its units, the name of its file for messages, and the ``folders`` of its meshes."""
 
     pxr: Any
     stage: Any
@@ -293,6 +293,5 @@ class Scene:
             found = f"no mass is given of {listing(wet, most=4)}: {taken}"
             fix = "if it is not meant so, add mass (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
-        found_parts = {what: names for what, names in self.left_out.found.items() if names}
-        if found_parts:
-            refuse_or_warn(left_out_error(found_parts, self.source, self.strict), self.strict)
+        if self.left_out.found:
+            refuse_or_warn(left_out_error(self.left_out.found, self.source, self.strict), self.strict)

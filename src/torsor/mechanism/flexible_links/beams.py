@@ -99,7 +99,7 @@ def _given(value: float | None, name: str, where: str) -> float:
 
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
-    """Return the numbers of modes, zeros for those that are left out; one number alone counts ``single`` times."""
+    """Return the numbers of modes, with zeros for those left out; a single number counts ``single`` times."""
     given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
@@ -110,7 +110,10 @@ def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, w
 
 
 class _Trial:
-    """Trial functions of a beam, ``clamped`` 2 (bending) or 1 (torsion): M, K, values and slopes at the tip."""
+    """Trial functions of a beam: mass and stiffness matrices, values and slopes at the tip.
+
+    ``clamped`` is 2 for bending, whose energy is in the second derivative, and 1 for torsion.
+    """
 
     def __init__(
         self, clamped: int, count: int, length: float, density: float, stiffness: float, own: tuple[float, float]
