@@ -156,7 +156,8 @@ class MotionProblem(ProblemStatement):
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
             x = [self.random_start(each, spread) for each in seeds]
         else:
-            x, seeds = [read_start(self, each) for each in starts], range(len(starts))
+            x = [read_start(self, each) for each in starts]
+            seeds = range(len(x))
         found = solve_from_starts(self, x, seeds, workers, given)
         return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 
