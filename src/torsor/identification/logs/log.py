@@ -129,11 +129,9 @@ class LogFinding(NamedTuple):
         return describe(self.found, where=self.place, fix=self.fix)
 
 
-SIGNALS = ("q", "v", "a", "tau")
 ALL = (*QUANTITIES, "current", "temperature")
 GAP = 5.0  # usual steps of a second clock: a longer one is a gap
 OVERLAP = 0.5  # of the longer of two clocks that both must have in common
-ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
 LARGEST = 1e12  # of numbers in SI units and radians
 FASTEST = 1e9  # Hz
 
