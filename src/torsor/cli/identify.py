@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--physical", action="store_true", help=text)
     among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
     parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
-    text = f"laws of friction beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
+    text = f"friction models beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
     parser.add_argument("--friction", nargs="+", default=[], metavar="LAW", help=text)
     text = "leave out inertia and friction of motors that turn with several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)

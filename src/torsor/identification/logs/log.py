@@ -95,7 +95,10 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
 
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
-    """Return the coordinates (k) of columns of forces, and which forces (nv,) are known: of a free base, zero, too."""
+    """Return the coordinates (k) to which the columns of forces belong, and which forces (nv,) are known.
+
+    The forces of a free base are known to be zero; without columns of tau, no others are known.
+    """
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
     driven = [k for k in range(robot.nv) if heads is not None and (len(heads) == robot.nv or k not in base)]
