@@ -183,6 +183,13 @@ def test_joints_without_a_drive_are_replayed_without_a_force() -> None:
     assert replay.q_error > 0.1 > 1e-3 > np.abs(replay.trajectory.tau[250, 0] - r.at(0.501).tau[0])
 
 
+def test_a_limit_with_the_name_of_an_unactuated_term_keeps_its_forces() -> None:
+    terms = [motion.Torques(upper=100.0, name="drives"), Loose(name="drives")]
+    r = motion.MotionProblem(robot(), motion.Phase(1.0, points=6), motion.Effort(), [*ENDS, *terms]).solve()
+    tau = r.simulate(steps=500).trajectory.tau
+    assert np.abs(tau[:, 0]).max() > 0.1 and not tau[:, 1].any()
+
+
 def test_a_linkage_is_moved_and_replayed() -> None:
     linkage = torsor.library.four_bar()
     start = linkage.closed.positions(linkage.neutral())[linkage.position_names.index(linkage.active[0])]

@@ -127,6 +127,11 @@ def test_near_waypoints_are_left_out_of_each_path_of_a_batch_and_at_ends() -> No
         retime(chain, [[0.0, 0.0], [0.01, 0.0], [0.0, 0.0]], **BOUNDS)
 
 
+def test_times_that_are_not_finite_are_refused_without_a_warning_of_numpy() -> None:
+    with refused(argument="times"):  # a warning would be an error here
+        retime(ARM, ([0.0, np.inf, np.inf], WAYPOINTS))
+
+
 def test_times_of_a_clock_give_the_timing_of_times_from_zero() -> None:
     times, knots = np.arange(3) / 4, np.arange(33) / 64
     known, clock = (retime(ARM, (first + times, WAYPOINTS), knots=first + knots) for first in (0.0, 1.7e9))

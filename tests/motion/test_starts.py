@@ -84,6 +84,11 @@ def test_many_starts_give_the_same_in_one_process_or_two() -> None:
         p.multistart(4, workers=0)
 
 
+def test_starts_may_be_an_iterator() -> None:
+    p = found().problem
+    assert p.multistart(starts=iter([p.guess()])).best.T == p.multistart(starts=[p.guess()]).best.T
+
+
 def test_spawned_processes_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     p = found().problem
     forked = p.multistart(3, seed=7, workers=2)

@@ -52,7 +52,10 @@ def statuses_help(own: Mapping[int, str]) -> str:
 
 
 def status_of_error(error: Exception) -> int:
-    """Return the exit status of an error that is no internal one; a conflict of constraints has one of its own."""
+    """Return the exit status of an error of the user's input, of a search or of a simulation.
+
+    A search whose constraints are in conflict has another status than one that ended without a motion.
+    """
     if isinstance(error, MotionError):
         return NONE if error.conflict else UNFINISHED
     return NONE if isinstance(error, SimulationError) else MISTAKE

@@ -46,7 +46,7 @@ EXTRAS = {
     "shtab": ("completion in a shell", "completion"),
     "jax": ("derivatives in JAX", "jax"),
     "torch": ("derivatives in PyTorch", "torch"),
-    "cupy": ("NVIDIA cards", "gpu"),
+    "cupy": ("NVIDIA GPUs", "gpu"),
 }
 
 
@@ -154,7 +154,7 @@ def _file() -> float:
 def _has_card() -> bool:
     try:
         return bool(importlib.import_module("cupy").cuda.runtime.getDeviceCount())
-    except Exception:  # no card, or none that can be used: the table of extras says which
+    except Exception:  # no GPU, or none that can be used: the table of extras says which
         return False
 
 
@@ -175,7 +175,7 @@ CHECKS: dict[str, Callable[[], float]] = {
     "a simulation conserves energy": _energy,
     "a closed loop is assembled": _closed_loop,
     "a robot is written as URDF and read again": _file,
-    "the card computes what the processor computes": _card,
+    "the GPU computes what the processor computes": _card,
 }
 
 

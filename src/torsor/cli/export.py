@@ -40,9 +40,9 @@ _SOURCE = ("names", "dtype", "name", "prefix")
 # What --help says of a target, and the options that it takes; the function ``torsor.export.NAME`` writes it to PATH.
 _TARGETS = {
     "c": ("C99 for controllers", _SOURCE),
-    "cpp": ("the same with a header of C++17", _SOURCE),
+    "cpp": ("the same with a C++17 header", _SOURCE),
     "js": ("an ES module for web pages and Node", _SOURCE),
-    "ros2": ("a package of ROS 2 with a controller and a solver", ("name",)),
+    "ros2": ("a ROS 2 package with a controller and a solver", ("name",)),
     "fmi": ("a functional mock-up unit, FILE.fmu, for other simulation programs", FMI_OPTIONS),
 }
 _OF_PARALLEL = ("c", "cpp", "js")  # targets of parallel robots

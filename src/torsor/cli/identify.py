@@ -37,7 +37,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--physical", action="store_true", help=text)
     among = "patterns of the unknown parameters (default: all), such as 'link3.*'"
     parser.add_argument("--among", nargs="+", default=["*"], metavar="PATTERN", help=among)
-    text = f"laws of friction beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
+    text = f"friction models beyond Coulomb and viscous: {', '.join(OFFERED)}; or auto: chosen for each joint by BIC"
     parser.add_argument("--friction", nargs="+", default=[], metavar="LAW", help=text)
     text = "leave out inertia and friction of motors that turn with several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)
@@ -105,9 +105,6 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         console.print(f"\n{arguments.validate.name}, which was not used:", markup=False, highlight=False)
         for name, percent in zip(robot.coordinate_names, validated.relative_residuals, strict=True):
             console.print(f"  {name}: residual {percent:.3g} % of the force", markup=False, highlight=False)
-    if arguments.output is not None and result.drives is not None:
-        fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
-        warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     if arguments.json is not None:
         shown = result.to_dict()
         if validated is not None:
@@ -119,6 +116,9 @@ def _run(arguments: Namespace, console: Console) -> int | None:
         (arguments.plot, (result if validated is None else validated).plot),
         (arguments.report, lambda path: write_identification_report(path, result, validated)),
     )
+    if arguments.output is not None and result.drives is not None:
+        fix = "keep them too: --json FILE, or in Python found.save(FILE.npz)"
+        warn(result.drives.left_out, where=str(arguments.output), fix=fix)
     return None
 
 

@@ -61,11 +61,15 @@ def _run(arguments: Namespace, console: Console) -> None:
             shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
-    table = titled_table("Postures", *names, overflow="fold")  # of six axes
-    if not arguments.all:
-        table, shown = titled_table("Posture", "position", "value"), list(map(list, zip(names, shown[0], strict=True)))
-    for row in shown:
-        table.add_row(*row)
+    if arguments.all:  # a row for each posture
+        table = titled_table("Postures", *names, overflow="fold")
+        table.columns[0].justify = "right"
+        for row in shown:
+            table.add_row(*row)
+    else:  # a row for each position
+        table = titled_table("Posture", "position", "value")
+        for name, value in zip(names, shown[0], strict=True):
+            table.add_row(name, value)
     if len(q):
         console.print(table)
     solved = not cause

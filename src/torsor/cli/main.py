@@ -37,7 +37,7 @@ COMMANDS = {
     "identify": "identify masses, inertias and friction of a robot from recorded motions and forces",
     "reproduce": "compare the five documents with the library",
     "convert": "write a robot as URDF, SDF, MJCF, USD or TOML",
-    "export": "write a robot's algorithms as source of C, C++ or JavaScript, as a package of ROS 2, or as an FMU",
+    "export": "write a robot's algorithms as C, C++ or JavaScript source, as a ROS 2 package, or as an FMU",
     "view": "show robots and results in the browser",
     "cache": "show or clear the compiled kernels on disk",
     "warm": "compile a robot's algorithms ahead, so that no first call waits",

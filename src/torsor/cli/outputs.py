@@ -173,7 +173,7 @@ def print_paths(console: Console, *paths: Path | None) -> None:
 
 
 def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], object]]) -> None:
-    """Write each file whose path is given by its function, and print the paths."""
+    """Write the files whose paths are not None, each with its function, and print the paths."""
     for path, write in files:
         if path is not None:
             write(path)
@@ -208,7 +208,7 @@ def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
 
 
 def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
-    """Write a motion to the outputs that are given, a table with ``--rate``, and print their paths."""
+    """Write a motion to the given outputs, tables at the rate of ``--rate``, and print their paths."""
     write_json(arguments, console, motion.to_dict())
     rate = arguments.rate if is_table(arguments.output) else None
     table = (arguments.output, lambda path: motion.save(path, rate))

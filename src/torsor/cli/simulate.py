@@ -224,7 +224,10 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[float], Numbers]:
-    """Return the state of a robot with loops from active or all coordinates; then the others are an initial guess."""
+    """Return the initial state of a robot with loops.
+
+    ``q0`` and ``v0`` are those of the active coordinates, or of all; the loops are closed near positions of all.
+    """
     if not robot.active:
         return q0, v0
     guess = q0 if len(q0) == robot.nq else None

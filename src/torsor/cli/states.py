@@ -41,7 +41,10 @@ def add_search(parser: ArgumentParser) -> None:
 
 
 def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
-    """Return the robot that the arguments name: a file (no folder, as of an export) before a robot of the library."""
+    """Return the robot that the arguments name. A file takes precedence over a robot of the library.
+
+    A folder does not take precedence: it may be that of an earlier export.
+    """
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
     if exists or Path(name.partition("#")[0]).is_file() or is_description(name):
@@ -68,7 +71,10 @@ def as_robot(given: Robot | ParallelRobot) -> Robot:
 
 
 def check_numbers(robot: Robot, option: str, values: list[float] | None, *counts: int, last: str = "") -> None:
-    """Raise ModelError unless an option has as many finite numbers as one of ``counts``; ``last`` are words of it."""
+    """Raise ModelError unless a given option has as many finite numbers as one of ``counts``.
+
+    ``last`` is a text about the last of these counts.
+    """
     if values is None:
         return
     if len(values) not in counts:

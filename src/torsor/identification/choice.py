@@ -35,11 +35,11 @@ Columns = Callable[[Sequence[Term]], Array]
 def choose(
     equations: Equations, fitted: Fit, columns: Columns, options: Sequence[Term], criterion: str
 ) -> tuple[list[Term], dict[str, dict[str, float]]]:
-    """Return the terms among ``options`` that lower the criterion, and what each law of a drive is worth.
+    """Return the terms among ``options`` that lower the criterion, and what each law is worth: {drive: {law: change}}.
 
-    Of laws that were chosen, this is by how much the criterion rises without them; of others, with them. ``equations``
-    have the columns that are always there, and ``fitted`` is their solution. Several options may be the same law with
-    other shapes, of which one is chosen at most.
+    The change of a law that was chosen is the rise of the criterion if it is left out; that of another law is the rise
+    if it is added. ``equations`` have the columns that are always there, and ``fitted`` is their solution. Several
+    options may be the same law with other shapes, of which one is chosen at most.
     """
     search = _Search.of(equations, fitted, columns, options, criterion)
     chosen: list[int] = []
@@ -67,7 +67,10 @@ def choose(
 
 
 def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shapes: Sequence[float]) -> Term:
-    """Return a term with the best of ``shapes``, refined by golden section; ``equations`` have all other columns."""
+    """Return a term with the shape that minimises the squared residuals.
+
+    The best of ``shapes`` is refined by golden section. ``equations`` have all other columns.
+    """
     search = _Search.of(equations, fitted, columns, [], "bic")
 
     def squares(shape: float) -> float:
@@ -210,7 +213,10 @@ class Wanted:
 def extended(
     model: Model, reference: Model | None, equations: Equations, through: Filter, wanted: Wanted, method: Method
 ) -> tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]:
-    """Return the equations with all terms, these, and what chosen laws are worth; ``reference``: of instruments."""
+    """Return the equations with all terms, the terms, and what the laws of chosen drives are worth (see ``choose``).
+
+    ``reference`` is the model along the motion of the instruments, if there are any.
+    """
     terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
     if not terms and not fixed and not wanted.chosen:

@@ -219,7 +219,10 @@ class ClosedRobot(Mechanism):
         return np.abs(apart / self.mechanism.closed.closure.scales[2])
 
     def drive_columns(self, what: str, values: Array) -> Array:
-        """Return the columns (N, n) of the drives from these or from all coordinates; passive forces must be 0."""
+        """Return the columns (N, n) of the drives, from ``values`` of the drives or of all coordinates.
+
+        ``what`` names the values, such as "q". Forces "tau" of passive coordinates, which have no drive, must be zero.
+        """
         mechanism, closure = self.mechanism, self.mechanism.closed.closure
         count, places = (mechanism.nq, closure.active_positions) if what == "q" else (mechanism.nv, closure.active)
         columns = values.shape[-1] if values.ndim else 0
@@ -237,8 +240,11 @@ class ClosedRobot(Mechanism):
 
     def of_drives(self, data: Any) -> dict[str, Any]:
         """Return what ``Measurements`` of the drives have, from those of them or of all coordinates."""
-        given = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
-        return {name: self.drive_columns(name, x) if x is not None and x.ndim == 2 else x for name, x in given.items()}
+        found = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
+        for name, values in found.items():
+            if values is not None and values.ndim == 2:  # one temperature (N,) of all drives stays as it is
+                found[name] = self.drive_columns(name, values)
+        return found
 
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
         """Raise ModelError for a sample of the drives q (N, n) that cannot be closed, with its number and time.
@@ -265,7 +271,10 @@ class ClosedRobot(Mechanism):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DriveParameters:
-    """The parameters (p,) in which the forces (..., n) of drives are linear; q, v and a are those of the drives."""
+    """The parameters (p,) of a closed mechanism, in which the forces (..., n) of its drives are linear.
+
+    The arguments q, v and a of methods are those of the drives.
+    """
 
     _drives: ClosedRobot
 
@@ -359,8 +368,9 @@ def _at_home(robot: ParallelRobot, q: Array) -> ParallelRobot:
 
 
 def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where: str = "") -> MeasuredRobot:
-    """Return a robot as logs show it: a tree itself, of others the drives; anything else is refused.
+    """Return a robot as logs show it: a tree itself, or the drives of a robot with loops or a parallel robot.
 
+    Anything else is refused; ``where`` is the caller in the message.
     Where ``data`` (``Measurements``, a ``Trajectory`` or a tuple q, v, a, tau) have the positions of all joints, the
     loops are closed from the first of them.
     """

@@ -64,7 +64,7 @@ def others_note(drives: Drives) -> str:
 
 
 def residual_table(found: Any, measured: Flags) -> Table:
-    """Return the table of the residuals of an ``Identified``, of its ``measured`` coordinates (nv,)."""
+    """Return the table of the residuals of an ``Identified``; ``measured`` (nv,) are the coordinates that it has."""
     heads = ["coordinate", "RMS", "% of force", "R²", *["% held out"] * (found.held_out is not None)]
     table = _table(f"Residuals of {len(found.measurements)} samples (N m and N)", *heads)
     for k in np.flatnonzero(measured):
@@ -101,8 +101,9 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
     figure = new_figure((6.5 if columns < 4 else 5.0) * columns, 2.1 * rows + 0.9)
     panels = figure.subplots(rows, columns, sharex=True, squeeze=False).T.ravel()
     shown = [found] if unseen is None else [found, unseen]
-    tau, predicted = (np.concatenate(x) for x in zip(*((x.measurements.tau, x.predicted) for x in shown), strict=True))
-    times = [x.measurements.times for x in shown]
+    tau = np.concatenate([each.measurements.tau for each in shown])
+    predicted = np.concatenate([each.predicted for each in shown])
+    times = [each.measurements.times for each in shown]
     timed = all(each is not None for each in times) and bool((np.diff(np.concatenate(times)) > 0).all())
     along = np.concatenate(times) if timed else np.arange(float(len(tau)))
     for j, (axes, name) in enumerate(zip(panels, names, strict=False)):

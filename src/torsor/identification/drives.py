@@ -26,9 +26,9 @@ AUTO = "auto"
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What terms depend on: ``v``, ``a``, forces without friction ``load``, and ``warmth`` above the mean temperature.
+    """What terms depend on: ``v``, ``a``, the ``load`` (forces without friction), and the ``warmth``.
 
-    They are those of all coordinates (N, nv), or along one direction (N,).
+    The warmth is the temperature less its mean. All are those of all coordinates (N, nv), or along one direction (N,).
     """
 
     v: Array
@@ -49,7 +49,10 @@ class Motion:
 
 
 class Law(NamedTuple):
-    """A law: its ``formula``, its ``column`` (N,), and shapes that are tried, perhaps ``relative`` to the top speed."""
+    """A law: its ``formula`` for reports, its ``column`` (N,) for a motion and a shape, and ``shapes`` to be tried.
+
+    If ``relative``, the shapes are fractions of the top speed.
+    """
 
     formula: str
     column: Callable[[Motion, float], Array]
@@ -63,8 +66,9 @@ LAWS: dict[str, Law] = {
     "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that turns with several joints
     "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.v)),
     "viscous": Law("x · s", lambda x, _: x.v),
-    # Of a sensor, or Coulomb friction that differs between directions; and viscous friction that does.
+    # An offset is that of a sensor, or Coulomb friction that differs between directions.
     "offset": Law("x", lambda x, _: np.ones_like(x.v)),
+    # Viscous friction that differs between directions.
     "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.v)),
     "cubic": Law("x · s³", lambda x, _: x.v**3),
     "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWERS),
@@ -211,7 +215,7 @@ class Drives:
 
     @property
     def others(self) -> list[tuple[str, str, float]]:
-        """Laws that were tried and not chosen: drive, law, and by how much the criterion would rise with it."""
+        """Laws that were tried and not chosen: drive, law, and the rise of the criterion if the law is added."""
         tried = [(drive, law, rise) for drive, laws in self.changes.items() for law, rise in laws.items()]
         return [each for each in tried if each[1] not in self.chosen(each[0])]
 
@@ -260,7 +264,7 @@ class Drives:
             for t in found["terms"]
         )
         if any(term.law not in LAWS for term in terms):
-            raise ValueError("unknown laws of friction")
+            raise ValueError("unknown friction models")
         values, covariance = (np.array(found[key], dtype=float) for key in ("values", "covariance"))
         check_array(values, (len(terms),), "drives: values", "f")
         check_array(covariance, (len(terms),) * 2, "drives: covariance", "f")

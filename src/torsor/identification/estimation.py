@@ -99,7 +99,7 @@ class Influence(NamedTuple):
     slope: Callable[[Array], Array]
 
 
-HUBER, BISQUARE = 1.345, 4.685  # deviations from which on residuals count less, and not at all
+HUBER, BISQUARE = 1.345, 4.685  # standard deviations beyond which residuals count less, or not at all
 INFLUENCES = {
     "huber": Influence(
         lambda u: np.minimum(1.0, HUBER / np.maximum(np.abs(u), 1e-300)), lambda u: (np.abs(u) < HUBER).astype(float)
@@ -164,7 +164,10 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
-    """Return correlations (n, n) between coordinates of residuals (N, n), 0 if not ``counted``; None without any."""
+    """Return the correlations (n, n) between the coordinates of residuals (N, n), or None where there are none.
+
+    Samples that are not ``counted`` (N, n) have the residual 0.
+    """
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
@@ -294,7 +297,10 @@ def _settled(found: Fit, previous: Fit) -> bool:
 
 
 def _instrumental(equations: Equations, found: Fit, influence: Influence | None) -> Fit:
-    """Return x of Z^T W (tau - Y x) = 0, with noise and robust weights in W. Janot, Vandanjon and Gautier 2014."""
+    """Return the solution x of Z^T W (tau - Y x) = 0, where W has the noise and the robust weights of the fit.
+
+    Janot, Vandanjon and Gautier 2014 (IDIM-IV).
+    """
     assert equations.Z is not None
     for _ in range(MAX_ITERATIONS):
         scaled = equations.weights / found.noise
@@ -322,7 +328,7 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
 
 
 def _with_covariance(equations: Equations, found: Fit, influence: Influence | None, noise: str) -> Fit:
-    """Return the fit with its covariance, a sandwich; see above."""
+    """Return the fit with its sandwich covariance; see "Covariance of an estimate" above."""
     residuals = equations.residuals(found.values)
     lag = 0 if noise == "white" else correlation_time(residuals, equations.parts)
     if noise == "correlated":

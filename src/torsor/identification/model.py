@@ -63,7 +63,7 @@ class Filter:
 
     @classmethod
     def of(cls, data: Measurements, bandwidth: float | None, where: str) -> "Filter":
-        """Return the filter of measurements, to a ``bandwidth`` in Hz, half the rate that is left, or none."""
+        """Return the filter of measurements; the ``bandwidth`` (Hz) is half the rate that is left, or None."""
         factor = 1
         if bandwidth is not None:
             if data.times is None:
@@ -108,7 +108,7 @@ class Filter:
         return np.concatenate(found)
 
     def kept(self, weights: Array) -> Array:
-        """Return the weights (M, nv) of the samples that are left: 0 where a sample of the filter has the weight 0."""
+        """Return the weights (M, nv) of the samples that are left: 0 where the filter uses a sample of the weight 0."""
         if self.factor == 1:
             return weights
         found = []
@@ -183,12 +183,15 @@ class Model:
 
 
 def equations_of(model: Model, data: Measurements, through: Filter, still: float) -> Equations:
-    """Return the filtered equations of the ``data`` of a model, without coordinates at rest; see ``identify``."""
+    """Return the equations of measurements after a filter, without those of coordinates at rest; see ``identify``.
+
+    The ``model`` is that along the motion of the ``data``.
+    """
     robot = model.robot
     tau = data.tau - model.known
     _check_size(robot, tau)
     weights = through.kept(np.ones_like(tau) if data.weights is None else data.weights)
-    # Unknown, discontinuous Coulomb friction at a speed near zero.
+    # Forces with unknown, discontinuous Coulomb friction do not count at a speed near zero.
     unknown = dict(zip(robot.inertial.names, model.base.unknown.tolist(), strict=True))
     smooth = {name for joint in robot.joints if joint.smooth for name in joint.velocity_names}
     exact = [unknown.get(f"{name}.coulomb", False) and name not in smooth for name in robot.coordinate_names]

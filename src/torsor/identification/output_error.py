@@ -63,7 +63,7 @@ def output_error(
     robot, where = start.prior, start.prior.name
     other = robot.nq != robot.nv or start.drives is not None or start.measurements.external is not None
     if isinstance(robot, ClosedRobot) or other or start.settings.get("bandwidth") is not None:
-        allowed = "plain coordinates, no loops, no external wrenches, no further laws of friction, no bandwidth"
+        allowed = "plain coordinates, no loops, no external wrenches, no further friction models, no bandwidth"
         fix = 'start from an estimate without them, or use `instruments="simulation"`'
         raise ModelError("output error of another model", where=where, allowed=allowed, fix=fix)
     times = frozen_array(t, (np.size(t),), where, "t")

@@ -50,7 +50,10 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The given robot: ``parameters`` (p,), ``columns`` of base parameters, the ``unknown`` (p,), its ``links``."""
+    """The given robot: all ``parameters`` (p,), which of them are ``unknown`` (p,), and the number of its ``links``.
+
+    ``columns`` are the indices of the parameters that represent the base parameters.
+    """
 
     parameters: Array
     columns: Indices

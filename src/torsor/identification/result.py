@@ -41,7 +41,7 @@ UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
 UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
 ROUNDING = 1e-9  # fraction of the largest force below which a residual does not count
 SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
-# Arrays of a file: of the result, of its base parameters and of its measurements; kinds of those that are no numbers.
+# Arrays of a file: of the result, of its base parameters and of its measurements. KINDS are dtypes other than float.
 OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
 BASE = ("columns", "matrix", "values", "unknown", "by_rule")
 MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
@@ -116,7 +116,10 @@ class Identified(Result):
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """Parameters whose deviation exceeds their value, marked "!" in the report: they are zero, or are not shown."""
+        """Names of parameters whose deviation exceeds their value: they are zero, or the measurements do not show them.
+
+        The report marks them with "!".
+        """
         return tuple(
             name
             for name, each in zip(self.names, self.relative_deviations, strict=True)
@@ -192,7 +195,10 @@ class Identified(Result):
 
     @cached_property
     def robot(self) -> Robot | ParallelRobot:
-        """The ``Robot`` or ``ParallelRobot`` with the identified parameters, for an estimate with ``physical=True``."""
+        """The robot with the identified parameters, for an estimate with ``physical=True``.
+
+        It is a ``Robot``, or a ``ParallelRobot`` where one was given.
+        """
         if self.parameters is None:
             found = "base parameters determine no robot, and without constraints none may be physically consistent"
             raise ModelError(found, where=self.prior.name, fix="identify(..., physical=True), or predict(q, v, a)")
@@ -290,7 +296,7 @@ class Identified(Result):
         chosen = self.settings.get("friction") == "auto" and (self.drives is None or not self.drives.terms)
         measured: Flags = np.asarray(self._counted.any(axis=0))
         tables.append(contents.residual_table(self, measured))
-        notes = ["no law of friction beyond Coulomb and viscous was chosen"] if chosen else []
+        notes = ["no friction model beyond Coulomb and viscous was chosen"] if chosen else []
         if self.drives is not None and (others := contents.others_note(self.drives)):
             notes.append(others)
         if self.undetermined:

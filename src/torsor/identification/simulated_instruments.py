@@ -48,7 +48,10 @@ def symbolic_forces(robot: Robot, columns: Sequence[int]) -> tuple[list[ca.SX], 
 
 
 def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
-    """Return the function of q, v (W, n) and d (b,) with the bias forces h (W, n) and mass matrices M (W, n, n)."""
+    """Return the function (q, v, d) -> (h, M): bias forces (W, n) and mass matrices (W, n, n) at states q, v (W, n).
+
+    ``d`` (b,) is the change of the parameters in some ``columns`` (b) of the regressor.
+    """
     n, b = robot.nv, len(columns)
     (q, v, a, d), tau = symbolic_forces(robot, columns)
     found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])

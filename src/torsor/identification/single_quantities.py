@@ -36,7 +36,10 @@ from torsor.spatial import from_pseudo_inertia, pseudo_inertia
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Identified masses ``values`` (L,) in kg of the links ``names`` of ``prior``, with their ``covariance`` (L, L)."""
+    """Identified masses: ``values`` (L,) in kg of the links ``names``, with their ``covariance`` (L, L).
+
+    ``prior`` is the given robot.
+    """
 
     prior: Robot
     values: Array

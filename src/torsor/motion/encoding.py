@@ -107,7 +107,7 @@ class _Writer:
 
 
 def _decoded(data: Any, robots: list[Robot]) -> Any:
-    """Return the value of ``_Writer.encode``."""
+    """Return the object that ``_Writer.encode`` has written as data."""
     if isinstance(data, list):
         return [_decoded(each, robots) for each in data]
     if not isinstance(data, dict):

@@ -114,15 +114,16 @@ class MotionProblem(ProblemStatement):
         if result.is_only_at_nodes:
             worst = max(result.constraints.values(), key=lambda group: group.fine)
             found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (accepted: {BETWEEN:g})"
-            more = (
-                "give the phases more points or a higher degree; motors of elastic joints two degrees less (Phase.own)"
-            )
             what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
-            warn(what, where=self.name, fix=more if result.passes else "solve with `refine=True`")
+            fix = "solve with `refine=True`"
+            if result.passes:
+                fix = "give the phases more points or a higher degree; "
+                fix += "motors of elastic joints two degrees less (Phase.own)"
+            warn(what, where=self.name, fix=fix)
         return result
 
     def _settings(self, given: dict[str, Any]) -> SolveSettings:
-        """Return the settings that are given, or else the problem's own."""
+        """Return the problem's own settings, replaced by those that are given and not None."""
         given = {key: value for key, value in given.items() if value is not None}
         return SolveSettings.of(self.name, **(dict(self.settings) | given))
 
@@ -156,7 +157,8 @@ class MotionProblem(ProblemStatement):
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
             x = [self.random_start(each, spread) for each in seeds]
         else:
-            x, seeds = [read_start(self, each) for each in starts], range(len(starts))
+            x = [read_start(self, each) for each in starts]
+            seeds = range(len(x))
         found = solve_from_starts(self, x, seeds, workers, given)
         return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
 

@@ -169,7 +169,10 @@ def _from_rest_to_rest(
     clear: tuple[Sequence[Any], Sequence[Any]] = ((), ()),
     path: Path | None = None,
 ) -> MotionProblem:
-    """Return the minimum-time problem from rest to rest, within limits; ``clear`` are bodies and obstacles."""
+    """Return the minimum-time problem from rest to rest, within limits.
+
+    ``clear`` are bodies of the robot and obstacles, from which the bodies keep clear.
+    """
     still: dict[str, Any] = {"v": 0.0} if torque_rates is None else {"v": 0.0, "a": 0.0}
     limits: list[Any] = [Start(q=ends[0], **still), End(q=ends[1], **still), Torques()]
     if np.isfinite(robot.velocity_limit).any():

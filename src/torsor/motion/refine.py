@@ -16,7 +16,7 @@ from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 
-MAX_ROUNDS = 8  # rounds
+MAX_ROUNDS = 8
 MAX_NODES, MAX_POINTS = 10, 4  # times as many nodes and control points as in the given problem
 SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without any
 

@@ -98,7 +98,7 @@ def is_same_program(problem: ProblemStatement, result: Solution) -> bool:
 
 
 def _meaning(phase_layout: PhaseLayout) -> Any:
-    """Return what the variables of a phase mean: the places of control points and of the duration, and the splines."""
+    """Return what the variables of a phase mean, for comparison: their columns, the duration's column, the splines."""
     splines = [(spline.degree, spline.inner.tolist()) for spline in phase_layout.splines]
     return phase_layout.columns.tolist(), phase_layout.duration, splines
 

@@ -132,10 +132,12 @@ class ProblemStatement:
     def conditions(self) -> tuple[Constraint | Ends, ...]:
         """All constraints; with several phases and no ``Linked``, continuity up to accelerations is added."""
         indices = {phase.name: index for index, phase in enumerate(self.stages) if phase.name}
-        given = several(self.constraints)
-        for k, each in enumerate(given):
-            if isinstance(each, EndState) and isinstance(each.phase, str) and each.phase in indices:
-                given = (*given[:k], replace(each, phase=indices[each.phase]), *given[k + 1 :])
+        given = tuple(
+            replace(each, phase=indices[each.phase])
+            if isinstance(each, EndState) and isinstance(each.phase, str) and each.phase in indices
+            else each
+            for each in several(self.constraints)
+        )
         if self.path is not None:
             given = whole_path(given)
         is_linked = len(self.stages) < 2 or any(isinstance(each, Linked) for each in given)

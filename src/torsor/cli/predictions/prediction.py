@@ -79,7 +79,10 @@ class Prediction:
         prepare: Callable[[Mapping[str, Any], dict[str, Any]], dict[str, Any]] | None = None,
         **own: Any,
     ) -> Self:
-        """Return the prediction of a declared problem; ``prepare(options, values)`` returns the values."""
+        """Return the prediction of a declared problem, with ``more`` options of the command line.
+
+        ``prepare`` is called with the given options and the values of the problem's arguments, and returns the values.
+        """
         declared = {option_of(each): each for each in named.arguments if each.kind is not list}
 
         def problem(given: Mapping[str, Any]) -> MotionProblem:

@@ -44,9 +44,10 @@ OPTIONS = (
 
 def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of arguments, after checks of the options."""
-    given_references(_references(given), "right", Stride)  # a mistake in a file is told before the search
-    for name in {"starts", "workers"} & given.keys():
-        whole_number(given[name], "walk", name, most=MAX_STARTS)
+    given_references(_references(given), "right", Stride)  # reports mistakes in a file before the search
+    for name in ("starts", "workers"):
+        if name in given:
+            whole_number(given[name], "walk", name, most=MAX_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
         raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
     if "backpack" in given and "box" in given:

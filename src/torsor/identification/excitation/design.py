@@ -308,7 +308,10 @@ class Design:
         return float(np.exp(criterion_of(self.criterion, self.information(coefficients) + self.known, self.sizes)[0]))
 
     def condition(self, coefficients: Array) -> float:
-        """Return the condition number of the base regressor over the noise; earlier measurements are rows of it."""
+        """Return the condition number of the base regressor along a motion, its rows divided by the noise.
+
+        Earlier measurements add rows to it.
+        """
         values, U = np.linalg.eigh(self.known)
         before = np.sqrt(np.maximum(values, 0.0) * self.samples)[:, None] * U.T
         return float(np.linalg.cond(np.concatenate([self._rows(coefficients), before[values > 0]])))

@@ -306,9 +306,9 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
 def _known(
     robot: Robot, base: BaseParameters, samples: Sequence[Measured], noise: Array | None
 ) -> tuple[Array, Array, float]:
-    """Return the information (b, b) of earlier samples, their noise (n,), infinite where none is, and their rate (Hz).
+    """Return the information matrix (b, b) of earlier samples, the noise (n,) of their forces, and their rate (Hz).
 
-    A ``noise`` that is given replaces the estimated one.
+    The noise of a coordinate without a measured force is infinite. A ``noise`` that is given replaces the estimate.
     """
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     if not samples:

@@ -52,7 +52,10 @@ class Series:
 
     @cached_property
     def basis(self) -> Array:
-        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate; at rest: v = a = 0 at both ends."""
+        """Orthonormal basis (2 H + 1, m) of the coefficients of one coordinate.
+
+        With ``rest``, it has only series with v = 0 and a = 0 at both ends.
+        """
         if not self.rest:
             return np.eye(2 * self.harmonics + 1)
         _, rate, second = features(0.0, 2 * np.pi, self.harmonics)

@@ -99,7 +99,7 @@ class FirstLook:
 
     @property
     def length(self) -> str:
-        """The samples and seconds of all logs, in words."""
+        """The number of samples and the duration of all logs, as text."""
         times = [log.times[np.isfinite(log.times)] for log in self.logs]
         seconds = sum(float(t[-1] - t[0]) for t in times if t.size)
         return f"{sum(map(len, self.logs))} samples, {seconds:.4g} s"

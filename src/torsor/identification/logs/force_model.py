@@ -74,14 +74,20 @@ class ForceModel:
         return self.of(q, v, a, used).fit(tau)
 
     def scores(self, segment: Segment, cutoffs: Array) -> Array:
-        """Return the scores of a segment, differentiated with each cutoff (Hz), the lowest of which is the last."""
+        """Return how well the model fits a segment that is differentiated with each of ``cutoffs`` (Hz, falling).
+
+        Lower scores are better. All are of the same samples, away from the ends by a period of the lowest cutoff.
+        """
         lost, count = int(np.ceil(1 / (cutoffs[-1] * segment.step))), len(segment.q)
         inside = slice(lost, count - lost, self.step(count - 2 * lost))
         motions = ((x[inside] for x in segment.motion(float(cutoff))) for cutoff in cutoffs)
         return np.array([self.fit(q, v, a, segment.tau[inside]).score for q, v, a in motions])
 
     def inertia_rows(self, q: Array) -> Array:
-        """Return (n, b + 1) whose product with a fit is the mean of M_jj(q), positive for every robot."""
+        """Return a matrix (n, b + 1) whose product with the parameters of a fit is the mean of M_jj(q).
+
+        M_jj, the inertia of a coordinate itself, is positive for every robot.
+        """
         n = self.robot.nv
         still = np.zeros((len(q), n))
         rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
@@ -91,7 +97,10 @@ class ForceModel:
         return found
 
     def friction_rows(self, v: Array) -> Array:
-        """Return (n, b + 1) whose product with a fit is the friction at the usual speed, positive for every robot."""
+        """Return a matrix (n, b + 1) whose product with the parameters of a fit is the friction at the usual speed.
+
+        This friction is positive for every robot.
+        """
         names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
         own = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):

@@ -95,7 +95,10 @@ def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) ->
 
 
 def driven_forces(robot: MeasuredRobot, columns: Mapping[str, list[Head]]) -> tuple[list[int], Flags]:
-    """Return the coordinates (k) of columns of forces, and which forces (nv,) are known: of a free base, zero, too."""
+    """Return the coordinates (k) to which the columns of forces belong, and which forces (nv,) are known.
+
+    The forces of a free base are known to be zero; without columns of tau, no others are known.
+    """
     base = free_coordinates(robot)
     heads = columns.get("tau", columns.get("current"))
     driven = [k for k in range(robot.nv) if heads is not None and (len(heads) == robot.nv or k not in base)]
@@ -129,11 +132,9 @@ class LogFinding(NamedTuple):
         return describe(self.found, where=self.place, fix=self.fix)
 
 
-SIGNALS = ("q", "v", "a", "tau")
 ALL = (*QUANTITIES, "current", "temperature")
 GAP = 5.0  # usual steps of a second clock: a longer one is a gap
 OVERLAP = 0.5  # of the longer of two clocks that both must have in common
-ANGLES, LENGTHS = ("rad", "deg", "rev", "rpm"), ("m", "cm", "mm")
 LARGEST = 1e12  # of numbers in SI units and radians
 FASTEST = 1e9  # Hz
 

@@ -46,7 +46,7 @@ def delay_findings(
 
 
 def _left(after: float, before: float, name: str) -> str:
-    """Return what a correction would leave of the variance of a force, and what is left now, in words."""
+    """Return text about the parts of a force's variance that the model leaves ``after`` and ``before`` a correction."""
     text = f"then the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
     return f"{text}, and {100 * math.sqrt(before):.3g} % as it is"
 
@@ -132,7 +132,10 @@ FLOOR = 1e-9  # of the variance: what is left below it is rounding
 
 
 class Hypothesis(NamedTuple):
-    """A change of columns, its kind, what it means for the map; of an offset ``coordinate`` and ``shift`` (rad)."""
+    """A change of the columns, its kind, and what it means for the map.
+
+    An offset also has its ``coordinate`` and its ``shift`` (rad).
+    """
 
     kind: str
     place: str

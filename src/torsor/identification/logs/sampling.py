@@ -90,7 +90,10 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
 
 
 def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
-    """Return a signal at ``wanted`` times (T,) by quintics from it and two derivatives (N, n) at equal times (N,)."""
+    """Return a signal at ``wanted`` times (T,) from its values and first two derivatives (N, n) at equal times (N,).
+
+    Each step is the polynomial of degree 5 that has the given values and derivatives at its two ends.
+    """
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
     u = ((wanted - times[first]) / step)[:, None]
@@ -208,7 +211,7 @@ def longest_of(segments: Sequence[Segment]) -> Segment:
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)
-    while count > SHORTEST and 60**20 % (count - 1):  # it has other factors
+    while count > SHORTEST and 60**20 % (count - 1):  # it has factors other than 2, 3, 5
         count -= 1
     return longest.until(count)
 

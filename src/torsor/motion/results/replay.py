@@ -48,8 +48,9 @@ def replay(result: Solution, steps: int) -> Replay:
     """
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
-    titles = {each.title for each in result.problem.terms if isinstance(each, Unactuated)}
-    names = {row.label for row in result.program.rows if row.title in titles}
+    kernels = [batch.kernels for batch in result.program.batches]
+    pairs = [pair for each in kernels for pair in zip(each.constraints, each.rows, strict=True)]
+    names = {label for term, rows in pairs if isinstance(term, Unactuated) for label in rows.labels}
     unactuated = [k for k, name in enumerate(robot.coordinate_names) if name in names]
     wanted = result.course.at_fractions([s] * len(result.durations))
     q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()

@@ -85,7 +85,7 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
 
 
-MAX_SENSITIVITIES = 10  # sensitivities that are shown
+MAX_SENSITIVITIES = 10  # that are shown
 
 
 def _figures(result: Solution) -> dict[str, str]:

@@ -221,7 +221,7 @@ class Solution(Profiled):
 
     @property
     def status(self) -> str:
-        """How the solver ended, in words."""
+        """How the solver ended, as text."""
         return self.outcome.status
 
     @property
@@ -329,7 +329,10 @@ class Solution(Profiled):
 
     @cached_property
     def fine(self) -> tuple[Program, Array]:
-        """The program on a grid ten times finer, and violations (m,) of rows that have to hold; infinite for NaN."""
+        """The program on a grid ten times finer, and the violations (m,) of its rows; those of NaN are infinite.
+
+        Rows that need not hold between the nodes have the violation 0.
+        """
         program, required = on_finer_grid(self.program)
         with np.errstate(invalid="ignore"):
             outside = np.nan_to_num(row_violations(program, self.x), nan=np.inf, posinf=np.inf)

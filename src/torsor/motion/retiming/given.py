@@ -85,7 +85,8 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         np.add.accumulate(steps, axis=1, out=s[:, 1:])
     else:
         known, count = real_array(times, where, "times"), q.shape[1]
-        if known.shape != (count,) or np.count_nonzero(np.diff(known) > 0) < count - 1 or not np.isfinite(known).all():
+        is_rising = known.shape == (count,) and np.isfinite(known).all() and (known[1:] > known[:-1]).all()
+        if not is_rising:
             raise ModelError("of the path", argument="times", where=where, allowed=f"{count} increasing finite numbers")
         first = float(known[0])
         s = (known - first)[None]  # those of a clock, such as 1.7e9 s, would leave few digits

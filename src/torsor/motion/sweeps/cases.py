@@ -216,7 +216,7 @@ NOUNS = {"number": "a number", "truth": "a truth value", "text": "text"}
 
 
 def noun(kind: Kind) -> str:
-    """Return the kind of a column in words."""
+    """Return the kind of a column as text, such as "a number"."""
     axes = kind.removeprefix("array")
     return NOUNS.get(kind) or f"an array with {axes} {'axis' if axes == '1' else 'axes'}"
 

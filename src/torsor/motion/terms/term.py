@@ -27,7 +27,10 @@ class Rows(NamedTuple):
 
     @classmethod
     def bounded(cls, values: ca.SX, lower: Any, upper: Any, labels: Sequence[str], where: str) -> "Rows":
-        """Return those of the values (m x 1) that have a finite bound; bounds are as in ``by_name``, None is none."""
+        """Return rows for those of the ``values`` (m x 1) that have a finite bound.
+
+        Bounds are one number, one for each label, or {label: number}; None means no bound.
+        """
         least = by_name(-np.inf if lower is None else lower, labels, -np.inf, f"{where}: lower")
         most = by_name(np.inf if upper is None else upper, labels, np.inf, f"{where}: upper")
         if not (least <= most).all():
