@@ -15,7 +15,8 @@ import pytest
 import torsor
 from torsor import library
 from torsor.dynamics import ALGORITHMS
-from torsor.robot.accessors import ACCESSORS, CLASSES
+from torsor.robot.accessors import CLASSES
+from torsor.robot.method_names import ACCESSORS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torsor"

@@ -2,15 +2,18 @@
 
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torsor
 from torsor import ModelError
+from torsor.cli.main import main
 from torsor.identification.closed_robot import closed_robot
-from torsor.robot.accessors import ACCESSORS, PATHS, method_of
+from torsor.robot.accessors import method_of
 from torsor.robot.load import robot_names
+from torsor.robot.method_names import ACCESSORS, PATHS
 from torsor.robot.protocols import Dynamics, LinearInParameters
 
 ARM = torsor.library.two_link()
@@ -115,3 +118,12 @@ def test_robots_drives_and_parallel_robots_have_the_dynamics_that_identification
     for robot in (LINKAGE, closed_robot(LINKAGE), parallel):
         for protocol, owner in ((Dynamics, robot), (LinearInParameters, robot.inertial)):
             assert all(hasattr(owner, name) for name in vars(protocol) if name[0] != "_")
+
+
+def test_names_of_methods_are_accepted_where_algorithms_are_named(tmp_path: Path) -> None:
+    arm, loop = torsor.library.two_link(), torsor.library.four_bar()
+    assert arm.function("derivatives.inverse_dynamics").name() == "inverse_dynamics_derivatives"
+    assert loop.operation_count("closed.inverse_dynamics") == loop.operation_count("constrained_inverse_dynamics")
+    written = torsor.export.c(loop, tmp_path, ["closed.inverse_dynamics"])
+    assert "constrained_inverse_dynamics" in written[0].read_text()
+    assert main(["dynamics", "four_bar", "closed.inverse_dynamics"]) == 0

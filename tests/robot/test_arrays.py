@@ -11,7 +11,8 @@ import pytest
 import torsor
 from refusals import refused, warned
 from torsor.dynamics import ALGORITHMS
-from torsor.robot.accessors import PATHS, method_of
+from torsor.robot.accessors import method_of
+from torsor.robot.method_names import PATHS
 from torsor.spatial import from_rpy, make_pose
 
 PLACED = [name for name, algorithm in ALGORITHMS.items() if algorithm.at_place]

@@ -8,7 +8,8 @@ import pytest
 
 import torsor
 from refusals import refused
-from torsor.robot.accessors import CLASSES, PATHS
+from torsor.robot.accessors import CLASSES
+from torsor.robot.method_names import PATHS
 
 ROBOT = torsor.library.two_link().with_frame("tip", "link2", np.eye(4))
 CLOSED = torsor.library.two_link().with_coupling("belt", {"joint1": 1.0, "joint2": -2.0}).with_active(["joint1"])

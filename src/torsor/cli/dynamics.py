@@ -24,7 +24,8 @@ from torsor.cli.states import (
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import size
 from torsor.mechanism import Coupling
-from torsor.robot.accessors import PATHS, method_of
+from torsor.robot.accessors import method_of
+from torsor.robot.method_names import ALGORITHM_OF, PATHS
 from torsor.robot.robot import Robot
 
 _INPUTS = {*LETTERS, *(f"{letter}_active" for letter in LETTERS), "share"}
@@ -49,7 +50,7 @@ def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given)
     states = given_states(arguments, given)
     default = "constrained_inverse_dynamics" if robot.loops and robot.active else "inverse_dynamics"
-    wanted = arguments.quantities or [default]
+    wanted = [_algorithm(name) for name in arguments.quantities or [default]]
     # A single state takes less time in CasADi's virtual machine than its compilation takes.
     engine = robot if arguments.states is not None else robot.to(device="casadi")
     found = [each for name in wanted for each in _computed(engine, name, states)]
@@ -63,6 +64,12 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
     write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
     write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
+
+
+def _algorithm(name: str) -> str:
+    """Return "constrained_inverse_dynamics" for "closed.inverse_dynamics", and other names as they are."""
+    method, colon, place = name.partition(":")
+    return ALGORITHM_OF.get(method, method) + colon + place
 
 
 def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:

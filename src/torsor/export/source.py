@@ -13,6 +13,7 @@ from torsor.compiler.source import About
 from torsor.dynamics import ALGORITHMS
 from torsor.dynamics.algorithms import algorithm_names
 from torsor.export.about import about_parallel, about_robot
+from torsor.robot.method_names import ALGORITHM_OF
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.parametric import Parametric
 from torsor.robot.robot import Robot
@@ -167,6 +168,7 @@ def _function(
 ) -> tuple[str, str, ca.Function]:
     """Return the name of an exported function, that of its algorithm, and the CasADi function."""
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
+    algorithm = ALGORITHM_OF.get(algorithm, algorithm)
     if algorithm not in ALGORITHMS:
         found, allowed = f"no algorithm {name!r}", algorithm_names(name)
         raise ModelError(found, value=name, where=robot.name, allowed=allowed, fix="correct the name")

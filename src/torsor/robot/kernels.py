@@ -27,6 +27,7 @@ from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.dynamics.recursions.places import AXES
 from torsor.dynamics.requests import LOADS, ROWS
 from torsor.mechanism import Mechanism, Wheel
+from torsor.robot.method_names import ALGORITHM_OF
 from torsor.robot.target import Target
 
 Shapes = tuple[Sequence[Shape], Sequence[Shape]]
@@ -308,6 +309,7 @@ class RobotKernels(Kernels):
         given = name
         if isinstance(name, str) and ":" in name and place is None:
             name, _, place = name.partition(":")
+        name = ALGORITHM_OF.get(name, name) if isinstance(name, str) else name
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
             allowed = algorithm_names(given)

@@ -20,12 +20,13 @@ from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free, Number, Numbers, paths_of, read_number, with_numbers
 from torsor.mechanism.loops import Closure
-from torsor.robot.accessors import ACCESSORS, OF_ALL, ON_ROBOT
+from torsor.robot.accessors import ON_ROBOT
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import by_multipliers
 from torsor.robot.closed_loops.inputs import check_inputs, weights_of
 from torsor.robot.derivatives import Derivatives, Loads, Results, check_count, check_numbers
 from torsor.robot.kernels import Out
+from torsor.robot.method_names import ACCESSORS, OF_ALL
 
 R = TypeVar("R", bound=Mechanism)
 

@@ -170,7 +170,7 @@ class Robot(Mechanism):
         write(self, path)
 
     def function(self, name: str, place: Place = None, **options: Any) -> ca.Function:
-        """Return the CasADi function of an algorithm, such as "mass_matrix" or "inverse_dynamics_derivatives".
+        """Return the CasADi function of a method, such as "mass_matrix" or "derivatives.inverse_dynamics".
 
         ``place`` is the link or frame of methods that take one; "jacobian:hand" is short for it. The option
         ``external=True`` adds the external wrenches as an input; for derivatives it is "link", "world" or "point",
@@ -711,3 +711,11 @@ class Robot(Mechanism):
             True
         """
         return replace(self, loops=()) if self.loops else self
+
+
+def checked_robot(robot: object) -> Robot:
+    """Return a robot; ModelError for anything else, such as a parallel robot."""
+    if not isinstance(robot, Robot):
+        fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
+        raise ModelError(f"robot is {robot!r}", value=robot, allowed="a torsor.Robot", fix=fix)
+    return robot

@@ -14,7 +14,7 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import arrays, common_shape, number, one_of, positive, several
 from torsor.base.errors import ModelError, SimulationError
 from torsor.mechanism import Wheel
-from torsor.robot.robot import Robot
+from torsor.robot.robot import Robot, checked_robot
 from torsor.simulation.contact import Contact, added_contact, check_start
 from torsor.simulation.dynamics import compiled
 from torsor.simulation.inputs import Law, Prescribed, Source, words
@@ -143,9 +143,7 @@ class Setup:
         limits: Limits | None = None,
     ) -> "Setup":
         """Return the setup for the arguments of ``simulate``; raise ModelError where one is not allowed."""
-        if not isinstance(robot, Robot):
-            fix = "robot.as_robot()" if hasattr(robot, "as_robot") else "torsor.load(path)"
-            raise ModelError(f"robot is {robot!r}", value=robot, allowed="a torsor.Robot", fix=fix)
+        robot = checked_robot(robot)
         where, settings = robot.name, settings.checked(robot.name)
         if (settings.method == "adaptive" or robot.loops) and robot.target.dtype != "float64":
             robot = robot.to(dtype="float64")  # float32 is too coarse for error control and for closed loops

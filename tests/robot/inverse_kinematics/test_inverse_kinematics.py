@@ -241,3 +241,9 @@ def test_a_subclass_of_a_target_is_a_target_of_its_kind() -> None:
 
     grasp = Grasp("link2", np.eye(4))
     assert (grasp.label, grasp.kinds, grasp.count) == ("pose of 'link2'", "ap", 12)
+
+
+def test_a_parallel_robot_is_refused_with_its_own_way() -> None:
+    for solve in (torsor.inverse_kinematics, torsor.analytic_inverse_kinematics):
+        with refused(allowed="a torsor.Robot", fix="robot.as_robot()"):
+            solve(torsor.library.gough_stewart(), np.eye(4), "platform")

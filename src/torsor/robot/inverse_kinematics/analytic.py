@@ -21,7 +21,7 @@ from torsor.mechanism import Joint
 from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.search import chased
 from torsor.robot.inverse_kinematics.targets import Pose, coordinates_of, near_enough
-from torsor.robot.robot import Robot
+from torsor.robot.robot import Robot, checked_robot
 from torsor.spatial import inverse_pose
 
 # Rotations about given axes that move points and vectors to given places: the parts of closed-form solutions.
@@ -196,7 +196,7 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
         >>> torsor.analytic_inverse_kinematics(arm, there, "ee_link").shape
         (8, 6)
     """
-    where = f"{robot.name}: analytic_inverse_kinematics"
+    where = f"{checked_robot(robot).name}: analytic_inverse_kinematics"
     T = frozen_pose(pose, where, "pose")
     near_enough(T[:3, 3], where)
     flag(limits, where, "limits")

@@ -18,7 +18,7 @@ from torsor.robot.inverse_kinematics.result import InverseKinematicsResult, Mask
 from torsor.robot.inverse_kinematics.search import Runner, search
 from torsor.robot.inverse_kinematics.step import refined
 from torsor.robot.inverse_kinematics.targets import Target, made
-from torsor.robot.robot import Robot
+from torsor.robot.robot import Robot, checked_robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
 AT_LIMIT = 1e-9  # rad, m: from a limit at which a posture is
@@ -54,7 +54,7 @@ def inverse_kinematics(
         >>> bool(found.solved), bool(np.allclose(arm.pose(found.q, "ee_link"), there, rtol=0, atol=1e-8))
         (True, True)
     """
-    where = f"{robot.name}: inverse_kinematics"
+    where = f"{checked_robot(robot).name}: inverse_kinematics"
     given = made(targets, where)
     problem = Problem.of(robot, given, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
