@@ -93,6 +93,8 @@ def test_the_function_of_every_operation_uses_exactly_the_operations_in_the_tabl
         ca.OP_OUTPUT,
         ca.OP_CONST,
     }
+    if ca.CasadiMeta.version().startswith("3.6."):
+        used.add(ca.OP_TWICE)  # it writes 2 x as a product
     assert used == set(codes)
     assert used | set(BY_HAND) == set(RULES) | set(ELEMENTARY) | TRIGONOMETRIC
     assert not set(RULES) & set(ELEMENTARY)

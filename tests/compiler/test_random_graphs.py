@@ -156,7 +156,7 @@ def compare(function: ca.Function, arrays: list[np.ndarray], dtype: str) -> tupl
     arrays = [array.astype(dtype) for array in arrays]
     found, wanted = kernel(*arrays), machine(*arrays)
     found, wanted = (each if isinstance(each, tuple) else (each,) for each in (found, wanted))
-    batch = machine.batch(machine.check(*arrays))
+    batch = machine.check_batch(*arrays)[1]
     states = [
         np.broadcast_to(array, (*batch, *core)).reshape(int(np.prod(batch)), int(np.prod(core)))
         for array, core in zip(arrays, machine.inputs, strict=True)

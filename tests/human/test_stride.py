@@ -1,7 +1,6 @@
 """A stride is in equilibrium, its second step is the mirror image of the first, and its energy is balanced."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +147,7 @@ def test_a_walk_of_two_steps_is_reported_with_both_sides(left: Stride, monkeypat
 def test_mirroring_twice_is_the_identity(one: Stride) -> None:
     names, at = one.body.coordinate_names, one.samples
     again = at.mirrored(one.body, 0.3).mirrored(one.body, -0.3)
-    for field in Samples.__dataclass_fields__:
+    for field in Samples._fields:
         np.testing.assert_allclose(getattr(again, field), getattr(at, field), atol=1e-11)
     order, signs = mirror(names)
     assert order != sorted(order) and (signs[order] == signs).all()
@@ -169,7 +168,7 @@ def test_a_stride_is_reported_drawn_and_animated(one: Stride, tmp_path: Path) ->
 
 def test_the_second_step_up_a_slope_is_higher(one: Stride) -> None:
     body = SAME.with_gravity([0.0, -9.76, -1.03])
-    at = replace(one.samples, potential=np.asarray(body.potential_energy(one.samples.q)))
+    at = one.samples._replace(potential=np.asarray(body.potential_energy(one.samples.q)))
     after = at.mirrored(body, 0.6)
     np.testing.assert_allclose(after.potential, body.potential_energy(after.q), rtol=1e-12)
 
