@@ -35,7 +35,7 @@ TOOLS = ("pytest", "hypothesis", "mpmath")
 # About a minute: the core, and a file for each optional package.
 SELECTION = (
     "tests/compiler/test_fusion.py",
-    "tests/compiler/test_operations.py",
+    "tests/robot/test_machine_code.py",
     "tests/spatial",
     "tests/dynamics/laws/test_parameters.py",
     "tests/formats/test_closures_yaml.py",
