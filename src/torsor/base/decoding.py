@@ -300,7 +300,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """Return the allowed values of a type in words."""
+    """Describe the allowed values of a type, for an error message."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return ", or ".join(dict.fromkeys(_words(each) for each in inner if each is not type(None)))

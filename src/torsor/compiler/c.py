@@ -365,7 +365,7 @@ _PLUS_PLUS = """#ifdef __cplusplus /* commands of C++ compilers take this file f
 """
 
 
-# CasADi functions as C99 with a header of C++17: a namespace with views of fixed length and one function for each.
+# CasADi functions as C99 with a C++17 header: a namespace with views of fixed length and one function for each.
 #
 # The functions of the header are inline and call those of C: there is one source of the numbers. A view is a pointer
 # whose length the compiler checks, so that arrays, ``std::array``, ``std::span`` and vectors of Eigen of another length

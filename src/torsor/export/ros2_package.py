@@ -1,4 +1,4 @@
-"""A robot as a package of ROS 2: the exported C behind a plugin of inverse_dynamics_solver and a controller.
+"""A robot as a ROS 2 package: the exported C behind a plugin of inverse_dynamics_solver and a controller.
 
 The files of the package are those of the folder ``ros2_assets`` beside this file, with names filled in where @package@
 and so on are written, and the C and C++ that ``compiler/c`` writes. All numbers of the robot are in the latter.
@@ -19,7 +19,7 @@ from torsor.export.about import about_robot
 from torsor.mechanism import Joint
 from torsor.robot.robot import Robot
 
-_FILES = (  # of the folder ``ros2_assets``; headers are in include/NAME of the package of ROS
+_FILES = (  # of the folder ``ros2_assets``; headers are in include/NAME of the ROS 2 package
     *("package.xml", "CMakeLists.txt", "README.md", "controller.xml", "solver.xml", "config/controllers.yaml"),
     *("include/compensator.hpp", "include/description.hpp", "include/releases.hpp"),
     *("src/controller.cpp", "src/solver.cpp", "test/check_numbers.cpp"),
@@ -34,7 +34,7 @@ _LONGEST = 60  # characters of the robot's name in that of the package
 
 
 def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
-    """Write a package of ROS 2 (ament_cmake) for a robot into a folder and return the paths of its files.
+    """Write a ROS 2 package (ament_cmake) for a robot into a folder and return the paths of its files.
 
     The package needs nothing but the C that is in it, and ROS: ``NAME/CompensationController`` is a chainable
     controller of ros2_control that compensates gravity or all forces of a reference motion, with PD gains, and

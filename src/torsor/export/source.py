@@ -68,7 +68,7 @@ def cpp(
     positions: bool = False,
     overwrite: bool = True,
 ) -> list[Path]:
-    """Write algorithms as C99 with a header of C++17 into a folder: NAME.hpp and the files of ``c``.
+    """Write algorithms as C99 with a C++17 header into a folder: NAME.hpp and the files of ``c``.
 
     Arguments as of ``c``. The namespace ``name`` has a function for each algorithm, on views of fixed length
     (arrays, ``std::array``, ``std::span``, vectors of Eigen); ``name::robot`` has names, units, limits, gravity.

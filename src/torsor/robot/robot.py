@@ -142,7 +142,7 @@ class Robot(Mechanism):
         """Return the same robot computed on another target; arguments that are not given stay as they are.
 
         ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
-        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA GPU: arrays of CuPy,
+        process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA GPU: CuPy arrays,
         see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
         Accelerations in float32 lose digits with the condition number of the mass matrix: a warning says if fewer than
         two are left at the neutral position or at one of 24 others within the limits.

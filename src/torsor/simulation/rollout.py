@@ -47,7 +47,7 @@ DRAWN = ("q", "v")
 class Rollout(Result):
     """Motions of a ``robot``: ``q`` (..., T, nq) and ``v`` (..., T, nv) at ``times`` (T,), in s.
 
-    ``q`` and ``v`` are arrays of CuPy if the robot computes on the GPU; in files and pickles they are arrays of NumPy.
+    ``q`` and ``v`` are CuPy arrays if the robot computes on the GPU; in files and pickles they are NumPy arrays.
     Nothing is checked: a motion that diverges has numbers that are not finite. ``settings`` says how it was made.
 
     Example:

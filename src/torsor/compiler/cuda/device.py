@@ -48,7 +48,7 @@ class Device:
         return self._cards[number]
 
     def received(self, value: Any, dtype: str) -> Any:
-        """Return a value as an array of CuPy, of real numbers, or None; a copy is made only where needed."""
+        """Return a value as a CuPy array, of real numbers, or None; a copy is made only where needed."""
         cupy = self.xp
         if not isinstance(value, cupy.ndarray):
             if _is_on_card(value):

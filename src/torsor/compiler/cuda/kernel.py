@@ -40,7 +40,7 @@ def require_card() -> None:
 class CudaKernel(VirtualMachine):
     """A compiled function on the GPU: ``function`` is the CasADi function that defines it.
 
-    Arrays of CuPy, and all others that offer their memory on the GPU (``__dlpack__``, ``__cuda_array_interface__``),
+    CuPy arrays, and all others that offer their memory on the GPU (``__dlpack__``, ``__cuda_array_interface__``),
     are used where they are; NumPy arrays are copied to the GPU. Results are CuPy arrays, computed on its current
     stream; no call waits for the GPU. PTX is written on the first call with arrays of a new layout.
 
@@ -83,7 +83,7 @@ class CudaKernel(VirtualMachine):
         return read_program(self.function)
 
     def __call__(self, *values: Any, out: Any = None) -> Any:
-        """Evaluate: one array for each input, one array of CuPy (or a tuple of them) out.
+        """Evaluate: one array for each input, one CuPy array (or a tuple of them) out.
 
         ``out`` are arrays of the card for the results, of the right shape and type, and with any strides.
         """

@@ -48,7 +48,7 @@ class Node:
         return compile(self.function, self.dtype, self.device, inputs=self.inputs, outputs=self.outputs)
 
     def call_on(self, stream: int, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluate on a card, on a stream that another framework has made; arrays of CuPy, always a tuple."""
+        """Evaluate on the GPU, on a stream that another framework has made; CuPy arrays, always a tuple."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
             found = kernel(*values)
