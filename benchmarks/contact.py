@@ -1,4 +1,4 @@
-"""Measure a quadruped that lands and stands on the ground, beside MuJoCo; print the table of docs/contact.md.
+"""Measure a quadruped that lands and stands on the ground, beside MuJoCo; print the table of docs/simulate/contact.md.
 
 Both simulate the same robot in the same step, with the same springs and dampers in the joints, and with a stiffness of
 contact for which the feet are equally deep at rest. One core each, in time of the processor, so that other programs

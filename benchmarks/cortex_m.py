@@ -246,7 +246,7 @@ def measured() -> tuple[list[Row], int, int]:
 
 
 def main() -> None:
-    """Print the table of docs/howto/microcontroller.md."""
+    """Print the table of docs/deploy/microcontroller.md."""
     rows, sine, libm = measured()
     print("| function | code | stack | instructions | cycles | of these in sines | most calls a second | error |")
     print("|---|---|---|---|---|---|---|---|")

@@ -1,6 +1,6 @@
 """Time of elementary functions: vectors of this package, the C library lane by lane, and NumPy, in one process.
 
-Prints two tables of docs/compiler.md as Markdown. The first has nanoseconds of one value, in a batch of 4096 states of
+Prints two tables of docs/deploy/compiler.md as Markdown. The first has nanoseconds of one value, in a batch of 4096 states of
 8 values each, the fastest of many calls in turn, and the instructions of each function for one vector on two
 processors. The second has a program with thirty tanh that are called, or written in place.
 """

@@ -2,7 +2,7 @@
 
     python benchmarks/fmi.py
 
-Prints the table of docs/fmi.md. Needs FMPy and a C compiler; the robot is one of the wheel example-robot-data.
+Prints the table of docs/deploy/fmi.md. Needs FMPy and a C compiler; the robot is one of the wheel example-robot-data.
 """
 
 import tempfile

@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def drives() -> None:
-    """Print the table of docs/drives.md: what motors and elastic joints add to the seven-axis arm."""
+    """Print the table of docs/compute/drives.md: what motors and elastic joints add to the seven-axis arm."""
     bare = torsor.library.seven_axis_arm()
     geared, links, joints = bare, [bare.base, *bare.links], list(bare.joints)
     for joint in bare.joints:
@@ -85,7 +85,7 @@ def drives() -> None:
 
 
 def derivatives() -> None:
-    """Print the table of docs/sensitivities.md, with CasADi's own Jacobian for comparison."""
+    """Print the table of docs/compute/sensitivities.md, with CasADi's own Jacobian for comparison."""
     print("\n| | inverse dynamics | its three derivatives | CasADi's own | forward dynamics' | force rate |")
     print("|---|---|---|---|---|---|")
     for title in ("UR5", "Talos"):
@@ -99,7 +99,7 @@ def derivatives() -> None:
 
 
 def motions() -> None:
-    """Print the second table of docs/sensitivities.md: derivatives of the motion of the last link."""
+    """Print the second table of docs/compute/sensitivities.md: derivatives of the motion of the last link."""
     print("\n| | velocity | CasADi's own | acceleration | CasADi's own |\n|---|---|---|---|---|")
     for title in ("UR5", "Panda with hand", "Talos"):
         robot = torsor.load(robot_file(ROBOTS[title]))
@@ -113,7 +113,7 @@ def motions() -> None:
 
 
 def hessians() -> None:
-    """Print the third table of docs/sensitivities.md, with CasADi's own Hessians for comparison."""
+    """Print the third table of docs/compute/sensitivities.md, with CasADi's own Hessians for comparison."""
     print("\n| | Hessian of weight . tau | CasADi's own | Jacobian of CasADi's own gradient |")
     print("|---|---|---|---|")
     for title in ("UR5", "Panda with hand", "Talos"):

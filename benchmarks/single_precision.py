@@ -1,4 +1,4 @@
-"""Measure the errors of methods in float32 against float64; print the table of docs/gpu.md.
+"""Measure the errors of methods in float32 against float64; print the table of docs/deploy/gpu.md.
 
     python benchmarks/single_precision.py [--device cuda] [--robots FOLDER]
 

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 STEP, SECONDS = 1e-3, 10.0
 START = np.array([0.0, 0.0, -0.4363, -0.4363])  # joints 1 to 3, motor of joint 3
-# Vertical force (N) on the tip. With the sign convention of the paper, its payload acts upwards: see docs/control.md.
+# Vertical force (N) on the tip. With the sign convention of the paper, its payload acts upwards: see docs/simulate/control.md.
 LOADS = {"no payload": 0.0, "payload as printed": 3.0, "payload as weight": -3.0}
 PAPER = {"no payload": (0.0026819, 0.003619, 0.052678), "payload as printed": (0.0026903, 0.0061066, 0.052422)}
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent.parent
 MAGIC = "%matplotlib inline"  # the first cell of code of a notebook with figures
-EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "tutorials"
+EXAMPLES, PAGES = ROOT / "examples", ROOT / "docs" / "start" / "tutorials"
 
 
 class Cell(NamedTuple):

@@ -100,7 +100,7 @@ def test_arrays_of_another_length_do_not_compile(exported: Path) -> None:
 
 @pytest.mark.slow
 def test_the_program_of_the_documentation_prints_what_is_written_there(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "export_cpp.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "deploy" / "export_cpp.md").read_text()
     names = ["inverse_dynamics", "gravity_force", "mass_matrix", "jacobian:ee_link"]
     torsor.export.cpp(torsor.library.ur5(), tmp_path, names, name="ur5", prefix="ur5_")
     (tmp_path / "main.cpp").write_text(page.split("```cpp\n")[1].split("```")[0])

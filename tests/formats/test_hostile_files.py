@@ -199,7 +199,7 @@ def test_a_robot_is_not_saved_as_a_folder_or_under_a_name_that_no_file_has(tmp_p
 
 
 SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".toml", ".osim", ".usda", ".usdc", ".usdz", ".xacro", ".yaml")
-# As docs/security.md and docs/formats.md say.
+# As docs/contribute/security.md and docs/compute/formats.md say.
 LIMITS = dict.fromkeys((".urdf", ".sdf", ".world", ".xml", ".mjcf", ".osim", ".xacro"), 16_000_000)
 LIMITS |= {".toml": 64_000_000, ".yaml": 100_000} | dict.fromkeys((".usda", ".usd", ".usdc", ".usdz"), 256_000_000)
 

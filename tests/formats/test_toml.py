@@ -17,7 +17,7 @@ from torsor.mechanism import KINDS, Coupling, Frame, Joint, Link, Mechanism, Mot
 from torsor.mechanism.parts import VISUAL_SIZES
 from torsor.spatial import from_quaternion, from_rpy, make_pose
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "toml.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "compute" / "toml.md"
 STRANGE = [
     'say "hi"',
     "back\\slash",

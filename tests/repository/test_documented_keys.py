@@ -72,7 +72,7 @@ def terms_of(head: str) -> dict[str, dict[str, str]]:
     """The documented keys of objectives or constraints, with their defaults, by kind."""
     found: dict[str, dict[str, str]] = {}
     kinds: list[str] = []
-    for kind, keys, type_, _, default, _ in rows_of("problem_files.md", head):
+    for kind, keys, type_, _, default, _ in rows_of("plan/problem_files.md", head):
         kinds = re.findall(r"`(\w+)`", kind) or kinds
         for name in re.findall(r"`(\w+)`", keys) or [""]:
             assert not name or (type_ and default), f"{kinds}: {name} has no type or no default"
@@ -100,33 +100,33 @@ def default_of(field: "Field[Any]") -> Any:
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_every_key_of_robot_files_is_documented(kind: str) -> None:
-    documented = keys_of("toml.md", TABLES[kind])
+    documented = keys_of("compute/toml.md", TABLES[kind])
     schema = {key.strip("*"): key.endswith("*") for key in KEYS[kind].split()}
     pose = POSE if "position" in schema else set()
     assert documented.keys() == schema.keys() - pose
     for key, default in documented.items():
         required = schema[key] or (kind, key) in REQUIRED_ELSEWHERE
         assert default.startswith("required") == required, key
-    assert keys_of("toml.md", "a pose").keys() == POSE
+    assert keys_of("compute/toml.md", "a pose").keys() == POSE
 
 
 def test_documented_defaults_of_joints_are_those_of_the_reader() -> None:
-    documented = keys_of("toml.md", "`[[joints]]`")
+    documented = keys_of("compute/toml.md", "`[[joints]]`")
     assert all(agrees(documented[key], default) for key, default in (ONCE | EACH).items())
 
 
 def test_every_key_of_flexible_joints_is_documented() -> None:
     own = {each.name for kind in FLEXIBLE.values() for each in fields(kind) if each.compare}
-    assert keys_of("toml.md", "`[joints.flexible]`").keys() == own | {"kind"}
+    assert keys_of("compute/toml.md", "`[joints.flexible]`").keys() == own | {"kind"}
 
 
 def test_every_key_of_files_of_modes_is_documented() -> None:
-    assert keys_of("flexible.md", "a file of modes").keys() == {"positions", "masses", "mode"}
-    assert keys_of("flexible.md", "`[[mode]]`").keys() == set(MODE)
+    assert keys_of("compute/flexible.md", "a file of modes").keys() == {"positions", "masses", "mode"}
+    assert keys_of("compute/flexible.md", "`[[mode]]`").keys() == set(MODE)
 
 
 def test_every_key_of_problem_files_is_documented() -> None:
-    page = "problem_files.md"
+    page = "plan/problem_files.md"
     assert keys_of(page, "the file").keys() == {*TOP, *ARRAYS}
     assert keys_of(page, "`own.NAME`").keys() == {"points", "degree", "knots"}
     assert keys_of(page, "`[path]`").keys() == {"through", "points", "knots", "degree"}
@@ -145,7 +145,7 @@ def test_every_key_of_problem_files_is_documented() -> None:
 def test_every_key_of_objectives_and_constraints_is_documented(head: str, bases: tuple[type, ...]) -> None:
     documented, known = terms_of(head), term_registry(*bases)
     assert documented.keys() == known.keys() - IN_PYTHON
-    common = keys_of("problem_files.md", "a term")
+    common = keys_of("plan/problem_files.md", "a term")
     assert common.keys() == COMMON | {"kind"}
     for kind, keys in documented.items():
         own = {"form" if each.name == "kind" else each.name: default_of(each) for each in fields(known[kind])}

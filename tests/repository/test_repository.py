@@ -229,9 +229,12 @@ PAGES = ["README.md", *(str(each.relative_to(ROOT)) for each in sorted((ROOT / "
 
 
 RUN = [page for page in PAGES if "tutorials" not in page]  # those have tests of their own
-LONG_PAGES = ("contact", "drives", "identification", "loops", "measured_people", "motion", "parallel", "retiming")
+LONG_PAGES = {
+    *("compute/drives", "compute/loops", "compute/parallel", "simulate/contact", "plan/motion", "plan/retiming"),
+    *("identify/identification", "people/measured_people"),
+}
 LONG = {f"docs/{page}.md" for page in LONG_PAGES}
-NEEDS = {"docs/whole_body.md": "daqp", "docs/usd.md": "pxr"}  # optional packages of pages
+NEEDS = {"docs/simulate/whole_body.md": "daqp", "docs/compute/usd.md": "pxr"}  # optional packages of pages
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in RUN])
@@ -284,7 +287,7 @@ def test_calls_of_the_cheat_sheet_run_as_they_are_printed() -> None:
     known = {"torsor": torsor, "robot": robot, "q": q, "v": v, "a": a, "j": j, "tau": tau, "external": np.zeros((6, 6))}
     elsewhere = r"\.\.\.|^`?torsor\.(?!load\b)|\.(save|view|draw|animate|plot|to)\(|torsor\.export|load|^\.|reference"
     done = 0
-    for row in re.findall(r"^\|.*\|(.*)\|$", (ROOT / "docs/cheat_sheet.md").read_text(), flags=re.MULTILINE):
+    for row in re.findall(r"^\|.*\|(.*)\|$", (ROOT / "docs/start/cheat_sheet.md").read_text(), flags=re.MULTILINE):
         for call in (each for each in re.findall(r"`([^`]*)`", row) if "(" in each and not re.search(elsewhere, each)):
             exec(call if "robot" in call else f"robot.{call}", dict(known))
             done += 1

@@ -33,11 +33,11 @@ def test_there_are_ten() -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_page_and_notebook_have_the_code_of_the_example(path: Path) -> None:
     cells = tool().cells_of(path)
-    page = (ROOT / "docs" / "tutorials" / f"{path.stem}.md").read_text()
+    page = (ROOT / "docs" / "start" / "tutorials" / f"{path.stem}.md").read_text()
     blocks = re.findall(r"```python\n(.*?)\n```", page, flags=re.DOTALL)
     assert blocks == [cell.source for cell in cells if not cell.is_text]
     assert all(cell.source in page for cell in cells)
-    notebook = json.loads((ROOT / "docs" / "tutorials" / f"{path.stem}.ipynb").read_text())
+    notebook = json.loads((ROOT / "docs" / "start" / "tutorials" / f"{path.stem}.ipynb").read_text())
     sources = ["".join(cell["source"]) for cell in notebook["cells"]]
     assert (tool().MAGIC in sources) == ("![what the cell draws]" in page)  # without it, Jupyter shows no figure
     assert [each for each in sources if each != tool().MAGIC] == [cell.source for cell in cells]
@@ -48,7 +48,7 @@ def test_page_and_notebook_have_the_code_of_the_example(path: Path) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_running_a_tutorial_prints_and_draws_what_its_page_shows(path: Path) -> None:
     cells = tool().run(path)
-    page = (ROOT / "docs" / "tutorials" / f"{path.stem}.md").read_text()
+    page = (ROOT / "docs" / "start" / "tutorials" / f"{path.stem}.md").read_text()
     shown = re.findall(r"```text\n(.*?)\n```", page, flags=re.DOTALL)
     assert [shape(cell.printed.rstrip()) for cell in cells if cell.printed] == [shape(text) for text in shown]
     assert sum(bool(cell.figure) for cell in cells) == page.count("![what the cell draws]")

@@ -10,7 +10,7 @@ from torsor.reproduce.errata import ERRATA, Erratum
 from torsor.reproduce.registry import TEST, deciding_test
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "errata.md"
+PAGE = ROOT / "docs" / "theory" / "errata.md"
 
 
 @pytest.mark.parametrize("erratum", ERRATA, ids=lambda each: each.name)

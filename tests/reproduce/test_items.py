@@ -40,15 +40,15 @@ def test_the_command_writes_a_report_of_all_items(tmp_path: Path, suffix: str) -
 
 
 def test_the_page_of_the_documents_has_all_items_and_none_fails() -> None:
-    page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "theory" / "reproduce.md").read_text(encoding="utf-8")
     listed = re.findall(r"^### (\S+)$", page, flags=re.MULTILINE)
-    missing = "write it again: torsor reproduce --all --report docs/reproduce.md"
+    missing = "write it again: torsor reproduce --all --report docs/theory/reproduce.md"
     assert listed == [each.name for each in ITEMS if each.kind is not Kind.MISPRINT], missing
     assert (
         "| fails |" not in page.replace("| fails | ours", "") and "**fails**" not in page and "**skipped**" not in page
     )
     for picture in re.findall(r"\]\((reproduce/.*?)\)", page):
-        assert (ROOT / "docs" / picture).is_file()
+        assert (ROOT / "docs" / "theory" / picture).is_file()
 
 
 def test_names_are_unique_and_every_document_has_algorithms_or_tables_and_misprints() -> None:
@@ -57,7 +57,7 @@ def test_names_are_unique_and_every_document_has_algorithms_or_tables_and_mispri
     for document in DOCUMENTS:
         kinds = {each.kind for each in ITEMS if each.document == document.name}
         assert {Kind.ALGORITHM, Kind.MISPRINT} <= kinds
-        assert document.authors in (ROOT / "docs" / "bibliography.md").read_text(encoding="utf-8")
+        assert document.authors in (ROOT / "docs" / "theory" / "bibliography.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def load_result(path: str | Path, **given: Any) -> Any:
 
     The file needs nothing else: no robot file, no meshes, not the machine that wrote it. ``given`` are arguments of the
     class of the result: ``problem=`` for a motion whose problem has functions of Python, ``robot=`` for a trajectory of
-    another robot object. Files are not trusted: see docs/security.md.
+    another robot object. Files are not trusted: see docs/contribute/security.md.
 
     Example:
         >>> import tempfile

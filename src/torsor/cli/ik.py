@@ -25,7 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--q0", nargs="+", type=float, metavar="Q", help="posture that the search starts from")
     parser.add_argument("--no-limits", action="store_true", help="joints may go beyond their limits")
     parser.add_argument("--all", action="store_true", help="all postures of a six-axis arm, for one pose")
-    text = "collision shapes stay this far apart; which of them: docs/shapes.md"
+    text = "collision shapes stay this far apart; which of them: docs/compute/shapes.md"
     parser.add_argument("--clearance", type=float, metavar="M", help=text)
     parser.add_argument("--allowed", metavar="FILE", help="an .srdf file with the pairs of links that may touch")
 

@@ -16,7 +16,7 @@ SHOWN = 5  # errors that are printed
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "a .toml file: problem, cases, output (docs/sweep.md)"
+    text = "a .toml file: problem, cases, output (docs/plan/sweep.md)"
     parser.add_argument("study", type=Path, metavar="STUDY", help=text)
     where = "file of the results: .sqlite, .db or .parquet (default: that of the study, or STUDY.sqlite)"
     parser.add_argument("--output", type=Path, metavar="FILE", help=where)

@@ -35,11 +35,11 @@ def compile(
     Leading axes are batch axes and broadcast; ``out=``, any strides and read-only inputs are allowed, as for every
     gufunc of NumPy. ``dtype`` is float64 or float32. ``device="casadi"`` compiles nothing and evaluates with CasADi's
     virtual machine, which starts at once and is much slower; ``device="cuda"`` computes on an NVIDIA GPU, one thread a
-    state, with CuPy arrays (see docs/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
+    state, with CuPy arrays (see docs/deploy/gpu.md; needs the extra ``gpu``). ``threads`` is the largest number of threads
     that share a batch, or "auto": the cores that this process may use. Small batches are computed by one thread;
     results are the same to the last bit. ``inputs`` and ``outputs`` are the shapes of the arrays of one state, by
     default those of CasADi's matrices. ``width`` is the number of states that are computed at a time, by default as
-    many numbers as a vector register of the machine holds, or twice as many (see docs/compiler.md).
+    many numbers as a vector register of the machine holds, or twice as many (see docs/deploy/compiler.md).
 
     Example:
         >>> x = ca.SX.sym("x", 2)

@@ -1,4 +1,4 @@
-"""Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/motion.md."""
+"""Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/plan/motion.md."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace

@@ -131,7 +131,7 @@ def _markdown(results: Sequence[Result], folder: str, beside: Collection[str]) -
 
     lines = [f"# {TITLE}", "", INTRODUCTION, ""]
     if beside:
-        lines += ["`torsor reproduce --all --report docs/reproduce.md` writes this page."]
+        lines += ["`torsor reproduce --all --report docs/theory/reproduce.md` writes this page."]
     lines += ["Times are those of the computer that wrote it."]
     counts = [
         [each.verdict for each in results if (each.item.kind is Kind.MISPRINT) == wrong] for wrong in (False, True)
@@ -209,7 +209,7 @@ def errata_page() -> str:
         "The error of the printed form is relative to the largest component, for a random robot; a statement that is "
         "wrong has 100 %. "
         "`torsor reproduce khalil/eq-57` prints one, `torsor reproduce --kind misprint` lists all, and "
-        "`torsor reproduce --errata docs/errata.md` writes this page. `F` in the tests is short for "
+        "`torsor reproduce --errata docs/theory/errata.md` writes this page. `F` in the tests is short for "
         f"`{deciding_test(ERRATA[0]).partition('[')[0]}`.",
         "",
         "A printed form that cannot be evaluated, since a symbol is not defined or the dimensions do not match, is "

@@ -143,7 +143,7 @@ class Robot(Mechanism):
 
         ``dtype`` is float64 or float32, ``threads`` the most threads that share a batch, or "auto" (the cores of this
         process; small batches stay on one), ``device`` is cpu (compiled code), cuda (an NVIDIA GPU: CuPy arrays,
-        see docs/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
+        see docs/deploy/gpu.md; needs the extra ``gpu``) or casadi (its virtual machine: nothing is compiled, and slow).
         Accelerations in float32 lose digits with the condition number of the mass matrix: a warning says if fewer than
         two are left at the neutral position or at one of 24 others within the limits.
 
@@ -420,7 +420,7 @@ class Robot(Mechanism):
 
         With ``point`` (..., 3), in m in the axes of the place, v is that of this point, which is fixed to the place.
         ``axes="aligned"`` gives the same vectors in base axes; ``axes="world"`` the twist at the base's origin in base
-        axes, (omega, v - omega x p) for any point p of the place. See docs/kinematics.md.
+        axes, (omega, v - omega x p) for any point p of the place. See docs/compute/kinematics.md.
 
         Example:
             >>> robot = torsor.library.two_link()

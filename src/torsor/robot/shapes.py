@@ -35,7 +35,7 @@ class Shapes:
         (..., P, nv), exact where the nearest points are unique. Pairs of spheres and capsules, of planes with all
         but meshes, and of spheres with boxes and cylinders are compiled; all others are computed by coal (the extra
         ``collision``). With ``within`` (m), those whose bounding spheres are farther apart get the distance of these
-        spheres, a lower bound. See docs/shapes.md.
+        spheres, a lower bound. See docs/compute/shapes.md.
 
         Example:
             >>> ball = torsor.Shape("sphere", (0.1,))

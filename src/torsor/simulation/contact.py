@@ -1,4 +1,4 @@
-"""Contact in simulations: which shapes touch, and the constants of the law. See docs/contact.md."""
+"""Contact in simulations: which shapes touch, and the constants of the law. See docs/simulate/contact.md."""
 
 import math
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ does not creep. The positions follow the impulses, but those p_w that only hold 
 
 so that impacts do not penetrate, what rests does not move, and all other motion is of order 2. Impulses take the energy
 p^T G p / 2 and what friction and spring take. The rest of the step changes it by errors of order h^2 in flight, and of
-order h where points that touch are accelerated by velocity products: docs/contact.md has their size.
+order h where points that touch are accelerated by velocity products: docs/simulate/contact.md has their size.
 
 The impulses are found in two parts (``impulses``, ``mobility``). The first guess is the impulse with which every point
 that touches sticks, one factorisation of G = J M^-1 J^T. Then sweeps of projected Gauss-Seidel over the points: the

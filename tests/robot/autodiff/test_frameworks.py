@@ -55,7 +55,7 @@ def test_without_the_framework_the_error_names_the_extra(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("framework", ["jax", "torch"])
 def test_the_blocks_of_the_how_to_page_run(request: pytest.FixtureRequest, framework: str) -> None:
     request.getfixturevalue(framework)
-    page = (Path(__file__).parents[3] / "docs" / "howto" / "jax_pytorch.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "deploy" / "jax_pytorch.md").read_text()
     (block,) = (each for each in re.findall(r"```py\n(.*?)```", page, re.DOTALL) if f"import {framework}\n" in each)
     reader: dict[str, Any] = {}
     exec(compile(block, "jax_pytorch.md", "exec"), reader)

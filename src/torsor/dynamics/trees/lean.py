@@ -11,7 +11,7 @@ Generalised forces and the mass matrix do not change under four transformations,
 - a body that turns about its z axis alone, as those of a planar mechanism do, has forces that depend on the sum of its
   second moments along x and y alone, which may be divided between them as it is best.
 
-Tracing folds the zeros: docs/architecture.md has the number of operations saved.
+Tracing folds the zeros: docs/contribute/architecture.md has the number of operations saved.
 """
 
 import math

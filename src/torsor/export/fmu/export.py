@@ -309,7 +309,7 @@ def fmi(
 
     ``version`` of FMI is 3 or 2. The file has the C sources and, unless ``binary`` is False, a library for this
     machine, which needs a C compiler. Directional derivatives are exact. An existing file is an error with
-    ``overwrite=False``. With loops, q0 and v0 are closed. See docs/fmi.md.
+    ``overwrite=False``. With loops, q0 and v0 are closed. See docs/deploy/fmi.md.
 
     Example:
         >>> import tempfile

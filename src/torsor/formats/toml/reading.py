@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/toml.md."""
+"""Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/compute/toml.md."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -22,7 +22,7 @@ from torsor.mechanism.loops import Closure, Coupling, Loop, Wheel
 from torsor.mechanism.parts import ALL_BITS, SHAPE_SIZES, VISUAL_SIZES, link_of, symmetric
 from torsor.spatial import from_rpy, make_pose
 
-# The schema of TOML files: the keys of each table and the type of each value. See docs/toml.md.
+# The schema of TOML files: the keys of each table and the type of each value. See docs/compute/toml.md.
 
 # Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
 ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
@@ -115,7 +115,7 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/flexible.md).
+# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/compute/flexible.md).
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {
@@ -160,7 +160,7 @@ LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent 
 
 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float = 0.0) -> Mechanism:
-    r"""Return the mechanism of a TOML file; the format is described in docs/toml.md.
+    r"""Return the mechanism of a TOML file; the format is described in docs/compute/toml.md.
 
     ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` an inertia that no
     rigid body can have is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.

@@ -1,4 +1,4 @@
-"""Writing TOML: every number with the fewest digits that read back to the same bits. See docs/toml.md."""
+"""Writing TOML: every number with the fewest digits that read back to the same bits. See docs/compute/toml.md."""
 
 import json
 import warnings

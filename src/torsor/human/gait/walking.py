@@ -131,7 +131,7 @@ def walking(
     With ``steps=2``, left and right may differ: ``frozen``, ``strength`` and ``ranges`` may be one-sided, legs may have
     different lengths, and accelerations are continuous. ``objective`` has weights of "effort", "balance" (moments about
     the centre of the support), "joint loads" (forces in hips, knees and ankles; "reaction" is its older name), "heat"
-    and "strength" (docs/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
+    and "strength" (docs/people/objectives.md); the default is {"effort": 1.0}. ``habits`` keep the walk like that of people.
     ``friction`` is the coefficient of friction.
 
     Discretisation: ``version`` is "free" for a free step and on stairs; otherwise it is "clean", with 8 cubic control
@@ -142,8 +142,8 @@ def walking(
     Free steps: the version "free" finds length, width and times of the step as well, as far as ``step`` leaves them
     free (all of them by default), has no habits, and minimises {"energy": 1.0, "effort": 1.0, "accelerations": 1.0} for
     each metre; "heat", "strength", "balance" (the margin of stability) and "joint loads" may be added or take their
-    place (docs/free_steps.md, docs/objectives.md). The hands may hold ``rails`` in turn, and stairs
-    are possible (docs/stairs_and_rails.md). It takes no ``steps=2``.
+    place (docs/people/free_steps.md, docs/people/objectives.md). The hands may hold ``rails`` in turn, and stairs
+    are possible (docs/people/stairs_and_rails.md). It takes no ``steps=2``.
 
     As printed: the version "printed" has the objective and the constraints that Barman 2020 prints (eqs. 5.1 to 5.10),
     and no others; no motion is known that satisfies it. "nearest" has bands for heights (2 mm) and velocities (2 mm/s)
@@ -318,7 +318,7 @@ def bent_start(problem: MotionProblem, seed: int, offset: float = 0.2) -> Array:
 #
 # The step is the stance of the right foot and a flight; the next step is its mirror image. In flight the six global
 # coordinates need no force (``Flight``). Length, width and times of the step are results, as in walking with free
-# steps, with the same objective (docs/running.md).
+# steps, with the same objective (docs/people/running.md).
 
 SLOWEST, FASTEST = 2.0, 4.5  # m/s: people change from walking to running at 1.9 to 2.2 m/s
 RUN_VERSION = Version(points=13, nodes=33, slack=0.002, slip=0.05, order=2, is_free=True)

@@ -1,6 +1,6 @@
 """Studies in TOML files: a problem, its cases as a grid, a list or random samples, and where results go.
 
-See docs/sweep.md.
+See docs/plan/sweep.md.
 """
 
 from dataclasses import dataclass, field
