@@ -1,4 +1,4 @@
-"""The methods of algorithms: for robots, parametric robots, messages and exported source."""
+"""Lookup of the robot method that evaluates an algorithm, for parametric robots, messages and exported source."""
 
 from collections.abc import Callable
 from functools import partial

@@ -32,12 +32,12 @@ R = TypeVar("R", bound=Mechanism)
 
 
 class Parametric(Generic[R]):
-    """A robot whose methods take some of its numbers, p (..., k), as their last argument. See ``Robot.parametric``.
+    """A robot whose methods take selected parameters p (..., k) as their last argument. See ``Robot.parametric``.
 
-    ``names`` are those of the numbers, ``values`` (k,) their values for the robot itself. Every algorithm of a robot is
-    a method, below the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
-    ``derivatives.inverse_dynamics(q, v, a, p)``, with ``external``, ``external_rate``, ``fixed_in``, ``points``,
-    ``share``, ``coordinates``, ``higher`` and ``out`` as there, and the options of ``Robot.function``.
+    ``names`` are the names of the parameters, ``values`` (k,) their values in the original robot. Every algorithm of a
+    robot is a method, in the same accessors: ``inverse_dynamics(q, v, a, p)``, ``jacobian(q, p, place="hand")``,
+    ``derivatives.inverse_dynamics(q, v, a, p)``. ``external``, ``external_rate``, ``fixed_in``, ``points``, ``share``,
+    ``coordinates``, ``higher`` and ``out`` are as in the robot's methods, with the options of ``Robot.function``.
 
     Example:
         >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -68,7 +68,7 @@ class Parametric(Generic[R]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the numbers, in the order of p."""
+        """Names of the parameters, in the order of p."""
         return tuple(each.name for each in self._free)
 
     @property
@@ -78,11 +78,11 @@ class Parametric(Generic[R]):
 
     @property
     def values(self) -> Array:
-        """The values (k,) of the numbers in the original robot."""
+        """Values (k,) of the parameters in the original robot."""
         return np.array([each.value for each in self._free])
 
     def __repr__(self) -> str:
-        return f"<Parametric {self.robot.name!r}: {len(self._free)} numbers, nq={self.robot.nq}, nv={self.robot.nv}>"
+        return f"<Parametric {self.robot.name!r}: {len(self._free)} parameters, nq={self.robot.nq}, nv={self.robot.nv}>"
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *_BELOW, *ON_ROBOT]
@@ -101,7 +101,7 @@ class Parametric(Generic[R]):
     ) -> Results:
         if one_of(coordinates, ("active", "all"), self.name, "coordinates") == "all":
             if name not in OF_ALL:
-                raise ModelError(f'{name} is not computed with coordinates="all"', where=self.name)
+                raise ModelError(f'{name} is not available with coordinates="all"', where=self.name)
             name = OF_ALL[name]
         request, given = self._request(name, values, options, "value")
         if name + WITH_MARGIN in ALGORITHMS:
@@ -123,7 +123,7 @@ class Parametric(Generic[R]):
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
         by, kernels = ("p",) if form == "jacobian" else (), self._closure.kernels
         share, inputs = list[ArrayLike](), ALGORITHMS[name].inputs if name in ALGORITHMS else ()
-        if "share" in inputs and ("share" in options or len(values) == len(inputs)):  # p stands in the place of share
+        if "share" in inputs and ("share" in options or len(values) == len(inputs)):  # p takes the place of share
             weights, choice = weights_of(self._closure, options.pop("share", None), values[:-1])
             share, options = [weights], options | choice
         request = kernels.request(name, external=keeps, **options, free=self._free, form=form, by=by)
@@ -133,9 +133,9 @@ class Parametric(Generic[R]):
         return request, given
 
     def by_parameters(self, name: str, *values: ArrayLike, **options: Any) -> Results:
-        """Return the derivative by p of the algorithm ``name``: the shape of its result with a last axis (k) for p.
+        """Return the derivative of the algorithm ``name`` with respect to p: its result's shape with a last axis (k).
 
-        Arguments are those of the method, p the last. Methods with several results give a tuple.
+        Arguments are those of the method, with p last. Methods with several results return a tuple.
 
         Example:
             >>> arm = torsor.library.planar_chain(1, length=2.0, mass=3.0).parametric(["links.0.mass"])
@@ -148,7 +148,7 @@ class Parametric(Generic[R]):
         return found
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
-        """Return the CasADi function behind a method, p being its last input; arguments as in ``Robot.function``.
+        """Return the CasADi function of a method, with p as its last input; arguments as in ``Robot.function``.
 
         Example:
             >>> torsor.library.two_link().parametric(["gravity"]).function("gravity_force")
@@ -157,7 +157,7 @@ class Parametric(Generic[R]):
         return self._closure.kernels.traced(self._closure.kernels.request(name, place, **options, free=self._free))
 
     def operation_count(self, name: str, place: str | int | None = None, **options: Any) -> OperationCount:
-        """Return the scalar operations that a method takes for one state and one p; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state and one p; arguments as in ``function``.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).operation_count("mass_matrix").trigonometric
@@ -166,7 +166,7 @@ class Parametric(Generic[R]):
         return count_operations(self.function(name, place, **options))
 
     def at(self, p: ArrayLike) -> R:
-        """Return an ordinary robot with the numbers p (k,), which can be saved and edited.
+        """Return an ordinary robot with the parameters p (k,), which can be saved and edited.
 
         Example:
             >>> torsor.library.two_link().parametric(["links.link2.mass"]).at([2.5]).links[1].mass
@@ -177,19 +177,19 @@ class Parametric(Generic[R]):
         for value, each in zip(numbers.tolist(), self._free, strict=True):
             for number, coefficient in each.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
-                # A number with one path becomes its value exactly, without rounding.
+                # A parameter with one path becomes its value exactly, without rounding.
                 alone = coefficient == 1 and each.value == before
                 changed[number] = value if alone else before + coefficient * (value - each.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
 
 
 _BELOW = tuple(name for name in ACCESSORS if "." not in name)
-_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods of an algorithm's name and all its inputs
+_OF_INPUTS = ("jvp", "vjp", "sparse")  # of derivatives: methods with the name and all inputs of an algorithm
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParametricAccessor:
-    """An accessor of a parametric robot: the methods of the robot's accessor of that name, with p as last argument.
+    """An accessor of a parametric robot: the methods of the robot's accessor, with p as last argument.
 
     ``jvp``, ``vjp`` and ``sparse`` of ``derivatives`` have p as the last input, and its tangent or gradient last.
 

@@ -1,4 +1,4 @@
-"""Methods of a robot for PyTorch: functions of tensors with exact derivatives."""
+"""Robot methods as PyTorch functions with exact derivatives."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -12,12 +12,14 @@ from torsor.robot.robot import Robot
 
 
 def to_torch(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
-    """Return the method ``name`` of a robot as a function of PyTorch tensors that can be differentiated.
+    """Return a robot method as a differentiable function of PyTorch tensors.
 
-    Inputs and options as in ``to_jax``. Torsor's kernels run on the host, in float64; those of a robot on the GPU
-    (``robot.to(device="cuda")``) run there, in its type, on PyTorch's current stream, and tensors on that GPU are not
-    copied. Results have the type and the device of the inputs. It is a ``torch.autograd.Function`` of any order:
-    ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and ``hessian`` work. Needs the extra ``torch``.
+    Inputs and options are as in ``to_jax``. The kernels run on the CPU, in float64. If the robot is on the GPU
+    (``robot.to(device="cuda")``), they run there, in the robot's dtype, on PyTorch's current stream, and tensors on
+    that GPU are not copied. Results have the dtype and device of the inputs.
+
+    The function is a ``torch.autograd.Function`` of any order: ``backward``, ``torch.func.grad``, ``jvp``, ``vmap`` and
+    ``hessian`` work. Needs the extra ``torch``.
 
     Example:
         >>> import torch
@@ -55,7 +57,7 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
             if node.device == "cuda":
                 arrays = node.call_on(torch.cuda.current_stream().cuda_stream, [each.detach() for each in values])
                 return tuple(torch.from_dlpack(each).to(**like) for each in arrays)
-            # NumPy lacks some types of PyTorch, such as bfloat16.
+            # NumPy lacks some PyTorch dtypes, such as bfloat16.
             found = node(*(each.detach().to("cpu", torch.float64).numpy() for each in values))
             return tuple(torch.as_tensor(each, **like) for each in found)
 

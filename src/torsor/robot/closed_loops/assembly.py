@@ -1,4 +1,4 @@
-"""Assembly: positions of all joints that close the loops, from those of the active coordinates."""
+"""Assembly: positions of all joints that close the loops for given active coordinates."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,8 @@ from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
 
-TRIALS = 10  # perturbed starts of the search for closed positions
-AGREED = 1e-9  # tolerance of the agreement of redundant active coordinates
+TRIALS = 10  # perturbed starts in the search for closed positions
+AGREED = 1e-9  # tolerance for the agreement of redundant active coordinates
 
 
 def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: str) -> Array:
@@ -44,14 +44,14 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
     found = np.empty_like(at)
     for index in np.ndindex(at.shape[:-1]):
         rng = np.random.default_rng(0)
-        for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start beside it
+        for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start next to it
             beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
             found[index], error = space.closest(space.integrate(at[index], beside))
             if error <= CLOSED:
                 break
         else:
             lifted = closure.off_ground(closure.exact("closure_error", found[index]))
-            why = lifted or f"error of closure {error:.2g}"
+            why = lifted or f"the closure error is {error:.2g}"
             text = f"no closed positions were found near {shortened(at[index].round(6))}: {why}"
             fix = f"start from other positions, and check the frames that the loops join{closure.axes}"
             raise ModelError(text, where=closure.name, fix=fix)
@@ -70,31 +70,31 @@ def _near(closure: LoopClosure, guess: Array) -> Array:
 
 
 def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
-    """Raise ModelError for positions that are not a configuration, or are too far from the guess."""
+    """Raise ModelError if positions are not a configuration or are too far from the guess."""
     far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
-        raise ModelError("a quaternion is zero", where=closure.name, allowed="rotations")
+        raise ModelError("a quaternion in the positions is zero", where=closure.name, allowed="rotations")
     if far > STRIDES * STRIDE:
-        text = f"is {far:.3g} rad or sizes away from the guess"
-        fix = "give a guess nearer to it, or subtract whole turns"
+        text = f"is {far:.3g} rad or mechanism sizes away from the guess"
+        fix = "pass a closer guess, or subtract whole turns"
         raise ModelError(text, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
 
 
 def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: str) -> None:
-    """Raise ModelError for active coordinates that contradict each other, or make these states NaN."""
+    """Raise ModelError if active coordinates contradict each other, or set these states to NaN."""
     apart = np.abs(closure.kernels.exact.call("difference", found, goal) / closure.scales[2])[:, closure.active]
     wrong = apart.max(axis=-1, initial=0.0) > AGREED
     if missing == "nan":
         found[wrong] = np.nan
     elif wrong.any():
         given, free = len(closure.active), len(closure.assembly_choice.independent)
-        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, and {free} are independent"
-        fix = "give consistent values, or check robot.closed.mobility() for loops with too many constraints"
+        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, but only {free} are independent"
+        fix = "pass consistent values, or check robot.closed.mobility() for overconstrained loops"
         raise ModelError(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
 
 
 def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
-    """Return the closed configuration with the active coordinates of the goal, or raise with the closest ones."""
+    """Return the closed configuration with the active coordinates of the goal, or raise AssemblyError."""
     places, space, active = closure.active_positions, closure.space, closure.active
 
     def missing(at: Array) -> Array:
@@ -107,21 +107,21 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     wanted = f"the active coordinates {shortened(goal[places].round(6))}"
     if distance < 1e-6 and left <= CLOSED:
         here, there = closure.closer.side(np.stack([begin, trial]))
-        if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # nearer, rounding decides the sign
+        if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # closer to it, rounding decides the sign
             return trial
         place = "there" if abs(there) <= NEAREST else "on the way there"
         place = "at the guess" if abs(here) <= NEAREST else place
-        text = f"with {wanted} the mechanism is singular {place}: assembly modes meet"
-        fix = "give a guess in the wanted assembly mode, beyond the singularity"
+        text = f"with {wanted} the mechanism is singular {place}, where assembly modes meet"
+        fix = "pass a guess in the desired assembly mode, beyond the singularity"
         singular = AssemblyError(text, where=closure.name, fix=fix)
         raise singular.but(q=trial, q_active=trial[places], closing_error=0.0)
     error = float(np.abs(closure.kernels.exact.call("closure_error", trial)).max())
     names = [closure.mechanism.position_names[k] for k in places]
     reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
     unreached = AssemblyError(
-        f"no closed configuration with {wanted} was reached: error of closure {error:.3g}",
+        f"no closed configuration with {wanted} was reached (closure error {error:.3g})",
         where=closure.name,
-        allowed=f"the closest that can be reached: {reached}",
-        fix="give coordinates that can be reached, or another guess",
+        allowed=f"the closest reachable coordinates are {reached}",
+        fix="pass reachable coordinates, or another guess",
     )
     raise unreached.but(q=q, q_active=q[places], closing_error=error)

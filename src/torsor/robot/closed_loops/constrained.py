@@ -1,8 +1,7 @@
-"""Algorithms of closed loops with checked inputs: of the active coordinates, or of all by Lagrange multipliers.
+"""Closed-loop algorithms with checked inputs: for the active coordinates, or for all by Lagrange multipliers.
 
-Which closure equations are independent may differ between states. Results by multipliers are first computed with one
-choice of equations for the whole batch; states at which that choice is close to losing rank are computed again with a
-better one.
+Which closure equations are independent may differ between states. Multipliers are first computed with one choice of
+equations for the whole batch. States where that choice is close to losing rank are then recomputed with a better one.
 """
 
 from collections.abc import Iterator
@@ -24,19 +23,19 @@ from torsor.robot.closed_loops.inputs import SINGULAR, check_inputs, check_margi
 from torsor.robot.derivatives import Loads, Three
 from torsor.robot.kernels import Out, Values
 
-# Below this margin another choice of equations is tried; below SINGULAR the equations are dependent.
+# Below this margin another choice of equations is tried. Below SINGULAR the equations are dependent.
 POOR = 0.02
-MAX_CHOICES = 8  # choices that are tried in one call
+MAX_CHOICES = 8  # maximum number of choices tried in one call
 NO_LOADS = Loads()
 
 
 def constrained(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Array:
-    """Return the result of an algorithm of q and of rates or forces of the active coordinates.
+    """Return the result of an algorithm of q and of the rates or forces of the active coordinates.
 
-    ``share`` (..., N) or (..., N, N) are the weights of drives that may be redundant, where an algorithm takes them; 1
-    by default. Algorithms with several results return a tuple, although the type does not show it.
+    ``share`` (..., N) or (..., N, N) holds the weights of redundant drives, for algorithms that take them; the default
+    is 1. Algorithms with several results return a tuple, although the type does not show it.
     """
     options: dict[str, Any] = {}
     if "share" in ALGORITHMS[name].inputs:
@@ -52,13 +51,13 @@ def constrained(
 def triple(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
-    """Return the three results of an algorithm of derivatives; arguments as in ``constrained``."""
+    """Return the three results of a derivative algorithm; arguments as in ``constrained``."""
     found: Any = constrained(closure, name, values, share, loads, out)
     return found[0], found[1], found[2]
 
 
 def written(found: Array, out: Out, name: str) -> Array:
-    """Return a result that is computed in several parts in the array of ``out=``, or as it is without one."""
+    """Copy a result that was computed in parts into the ``out`` array, or return it if ``out`` is None."""
     if out is None:
         return found
     given = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
@@ -72,7 +71,7 @@ def written(found: Array, out: Out, name: str) -> Array:
 def active_accelerations(
     closure: LoopClosure, q: ArrayLike, v_active: ArrayLike, tau_active: ArrayLike, external: Maybe
 ) -> Array:
-    """Return the accelerations (..., N) of the active coordinates under forces (..., N) on them."""
+    """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them."""
     mechanism, active = closure.mechanism, closure.active
     given = vectors(tau_active, len(active), mechanism.name, "tau_active")
     tau = np.zeros((*given.shape[:-1], mechanism.nv))
@@ -84,7 +83,7 @@ def active_accelerations(
 def by_multipliers(
     closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
-    """Return an algorithm's result (..., n), by closure equations that are independent at each of the positions q."""
+    """Return an algorithm's result (..., n), with closure equations that are independent at each position q."""
     return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
 
 
@@ -125,7 +124,7 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
 
 
 def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
-    """Return the forces (..., N) of the active coordinates, with all others free of force."""
+    """Return the forces (..., N) of the active coordinates, if all others have no drive."""
     name, choice = "closed_inverse_dynamics", closure.driven_equations
     found, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)
@@ -138,8 +137,11 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
         other = closure.driven_equations_at(each[0])
         found[index], left = _with_margin(closure, name, other, there, *each)
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
-            fix = "other active coordinates, see robot.closed.active_sets(q) and robot.closed.mobility(q).uncontrolled"
-            text = "the active coordinates do not determine the others that the loops connect them with"
+            fix = (
+                "choose other active coordinates: see robot.closed.active_sets(q) and "
+                "robot.closed.mobility(q).uncontrolled"
+            )
+            text = "the active coordinates do not determine the other coordinates of their loops"
             raise ModelError(text, where=closure.name, fix=fix)
     return found
 
@@ -147,7 +149,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
 def _with_margin(
     closure: LoopClosure, name: str, choice: ClosureChoice, numbers: Numbers, *values: ArrayLike
 ) -> tuple[Array, Array]:
-    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, from one function."""
+    """Return an algorithm's result (..., n) and the margin (...) of the choice of equations, by one function."""
     loaded = len(values) > 3
     request = closure.kernels.request(name + WITH_MARGIN, external=loaded, choice=choice, free=numbers.free)
     both = np.asarray(closure.kernels.compiled(request)(*values, *numbers.inputs))

@@ -1,4 +1,4 @@
-"""Checks of the inputs of algorithms of closed loops, the same whichever way an algorithm is called."""
+"""Input checks of closed-loop algorithms, shared by all ways to call them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +14,16 @@ from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import OPEN, LoopClosure
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
-REGULAR = 1e-5  # least distance from singular: nearer, forces are mostly rounding
-CURVED = 1e-3  # largest error of closure, relative to that distance squared: forces have a relative error of this size
+REGULAR = 1e-5  # minimum distance from singular: below it, forces are mostly rounding error
+CURVED = 1e-3  # largest closure error relative to that distance squared, which is the relative error of forces
 SINGULAR = 1e-7  # margin of closure equations below which they are dependent
-REST = 1e-6  # rad/s: slower velocities count as this in the check of their rate of closure, which is then rounding
-CONTRADICTION = 1e-6  # largest contradiction of rates of too many active coordinates, relative to the largest rate
+REST = 1e-6  # rad/s: floor for velocities in the check of the closure rate, which is rounding error below it
+CONTRADICTION = 1e-6  # largest contradiction of the rates of redundant active coordinates, relative to the largest rate
 SEARCHED = {"closure_trial", "closure_state", "closure_margin"}  # these measure how open or singular a position is
 
 
 def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayLike]) -> None:
-    """Raise ModelError where an algorithm of closed loops has no result; ``values`` are all inputs of the request."""
+    """Raise ModelError if a closed-loop algorithm has no result; ``values`` are all inputs of the request."""
     algorithm = ALGORITHMS[request.name]
     if not algorithm.closed or request.name in SEARCHED:
         return
@@ -44,7 +44,7 @@ def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayL
 
 
 def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: Numbers = OWN) -> None:
-    """Raise ModelError for velocities v (..., nv) that would open the loops: A v is not 0."""
+    """Raise ModelError if velocities v (..., nv) would open the loops, that is, if A v is not 0."""
     if np.shape(v)[-1:] != (closure.mechanism.nv,):
         return  # the algorithm itself raises an error that names the input
     rate = closure.exact("closure_rate", q, numbers, v)
@@ -61,14 +61,14 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
-    """Raise ModelError where the chosen closure equations are dependent: ``margin`` (...) is their distance from it."""
+    """Raise ModelError if the chosen closure equations are dependent; ``margin`` (...) is their distance from that."""
     if not (margin >= SINGULAR).all():
-        fix = "another configuration; robot.closed.mobility(q) lists the motions that are possible there"
+        fix = "use another configuration; robot.closed.mobility(q) lists the possible motions there"
         raise ModelError("the closure equations lose rank", where=closure.name, fix=fix)
 
 
 def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> None:
-    """Raise ModelError where loops are open, or where the active coordinates do not determine the others."""
+    """Raise ModelError if loops are open, or if the active coordinates do not determine the others."""
     state = closure.exact("closure_state", q, numbers)
     size = float(state[..., 0].max(initial=0.0))
     if not size <= OPEN:
@@ -92,13 +92,13 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
 
 
 def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:
-    """Return the vector (count,) of one state of a batch, whose index counts all states."""
+    """Return the vector (count,) of one state of a batch; the index counts all states."""
     spread = np.broadcast_to(np.asarray(values, dtype=float), (*batch, count))
     return np.asarray(spread[np.unravel_index(index, batch)] if batch else spread)
 
 
 def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Numbers) -> None:
-    """Raise ModelError for rates of redundant active coordinates that contradict each other."""
+    """Raise ModelError if the rates of redundant active coordinates contradict each other."""
     a = given.get("a_active", np.zeros(len(closure.active)))
     request = closure.kernels.request("constrained_accelerations", free=numbers.free)
     found = closure.kernels.compiled(request)(given["q"], given["v_active"], a, *numbers.inputs)
@@ -109,12 +109,12 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Num
             size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
             if not wrong <= CONTRADICTION * size:
                 text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
-                fix = "make only as many coordinates active as there are degrees of freedom, or give consistent rates"
+                fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
                 raise ModelError(text, where=closure.name, fix=fix)
 
 
 def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) -> tuple[Array, dict[str, Any]]:
-    """Return the checked weights of the drives, and the options of the request that they need."""
+    """Return the checked weights of the drives, and the request options that they need."""
     count = len(closure.active)
     weights = np.ones(count) if share is None else _checked_share(closure, share, values)
     if count == len(closure.driven_choice.independent):  # no drive is redundant
@@ -123,7 +123,7 @@ def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) 
 
 
 def _is_matrix(share: Array, count: int) -> bool:
-    """Whether weights of ``count`` redundant drives are matrices (..., N, N)."""
+    """Return whether weights of ``count`` redundant drives are matrices (..., N, N)."""
     return share.ndim > 1 and share.shape[-2:] == (count, count)
 
 
@@ -139,8 +139,8 @@ def _checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[Arra
         return given
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
     if given.ndim == 2 and batch and batch[-1] == count:
-        found = f"{given.shape} of {count} states is ambiguous: one matrix, or a row for each state"
-        fix = "share[None] is one matrix, share[:, None] * np.eye(N) has a row for each"
+        found = f"{given.shape} for {count} states is ambiguous: one matrix, or one row per state"
+        fix = "pass share[None] for one matrix, or share[:, None] * np.eye(N) for one row per state"
         raise ModelError(found, argument="share", where=where, fix=fix)
     size = np.abs(given).max(initial=0.0)
     if not np.isfinite(given).all() or np.abs(given - given.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:

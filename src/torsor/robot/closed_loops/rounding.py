@@ -1,10 +1,10 @@
-"""Closure equations that are redundant up to rounding: they contradict the others by the last digits of a file.
+"""Closure equations that are redundant up to rounding: they contradict others in the last digits of a file.
 
 Couplings are compared by their coefficients, cut joints by closing them.
 
-A hinge that is made of two points on its axis has six equations, of which five are independent. If the distances
-between the points, as written in the file, differ in their last digit, no configuration satisfies all six. The
-redundant equations are found with numbers, and left out with a warning.
+A hinge that is defined by two points on its axis has six equations, of which five are independent. If the distances
+between the points differ in the last digit of the file, no configuration satisfies all six. Such redundant equations
+are detected numerically and dropped with a warning.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +20,14 @@ from torsor.robot.closed_loops.search import CLOSED, Space
 ROUNDED = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
 SAME = 1e-12  # coefficients that differ by less, relative to the largest, are equal
 TINY = 1e-300  # no coefficient, without a division by 0
-STARTS = 3  # configurations from which loops are closed
-ASIDE = 0.3  # rad or sizes: motion after which an equation that is redundant is still as open as before
+STARTS = 3  # number of configurations from which loops are closed
+ASIDE = 0.3  # rad or mechanism sizes: motion after which a redundant equation is still as open as before
 
 
 def rows_left_out(
     space_of: Callable[[list[int]], Space], count: int, start: Array, units: Array
 ) -> tuple[tuple[int, ...], float]:
-    """Return the equations to leave out, and how far they are open; ``space_of`` makes the space without some rows."""
+    """Return the equations to drop, and their largest error; ``space_of`` builds the space without some rows."""
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))
@@ -48,17 +48,17 @@ def rows_left_out(
     along *= ASIDE / max(float(np.linalg.norm(along)), 1e-300)
     there, left = space.closest(space.integrate(q, along * units))
     apart = np.maximum(*(np.abs(whole.error(at)) for at in (q, there)))
-    # Where bars are in one line and too short to meet, equations are dependent there only: after a motion they differ.
+    # If bars are in line and too short to meet, equations are dependent only there: after a motion they differ.
     if left > CLOSED or apart.max() > ROUNDED:
         return (), 0.0
     return tuple(k for k in out if apart[k] > CLOSED), float(apart.max())
 
 
 def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
-    """Return the equations of couplings that others already contain but for rounding, with a warning for each.
+    """Return the coupling equations that others repeat up to rounding, with a warning for each.
 
-    Two belts with the ratios 2 and 2.00001 lock each other in theory; in practice both are meant to be 2. A coupling
-    whose offset alone differs from that of others is an error: no position satisfies both.
+    Two belts with the ratios 2 and 2.00001 lock each other in theory, but both are meant to be 2. If only the offset of
+    a coupling differs from that of others, ModelError is raised, because no position satisfies both.
     """
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:
@@ -73,7 +73,7 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     kept, out = [0], list[int]()
     for k in range(1, len(couplings)):
         own = np.abs(terms[k])
-        scale = np.where(own > 0, own, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres and radians alike
+        scale = np.where(own > 0, own, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres or radians
         shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
         apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
         shift = float(offsets[k] - shares @ offsets[kept]) / float(own[own > 0].min())  # of the joint that moves most
@@ -87,8 +87,8 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
             found = f"couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
             raise ModelError(found, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
         if max(apart, abs(shift)) > SAME:
-            found = f"the coupling {name!r} repeats {others} but for {max(apart, abs(shift)):.2g} of its coefficients"
-            found += ", and together they would lock the joints: it is left out"
-            warn(found, where=where, fix=f"equal ratios and offsets, or robot.without_loop({name!r})")
+            found = f"the coupling {name!r} repeats {others} up to {max(apart, abs(shift)):.2g} of its coefficients"
+            found += ", and together they would lock the joints, so it was dropped"
+            warn(found, where=where, fix=f"use equal ratios and offsets, or robot.without_loop({name!r})")
             out.append(rows[k])
     return out

@@ -1,4 +1,4 @@
-"""Equations of a robot: an algorithm that is traced, translated to SymPy and simplified."""
+"""Robot equations: a traced algorithm, translated to SymPy and simplified."""
 
 import re
 from collections import Counter
@@ -23,16 +23,16 @@ from torsor.robot.equations.readable import Chain, Writer
 from torsor.robot.equations.rules import RULES, Expression, number
 
 FORMS = ("latex", "sympy")
-DIGITS = 6  # of the numbers in LaTeX
-MAX_OPERATIONS = 1500  # of a function that is simplified; above, it takes minutes and fills pages
-WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read where they are used
-LONGEST = 14  # operations of one line of an equation that is not simplified
+DIGITS = 6  # of numbers in LaTeX
+MAX_OPERATIONS = 1500  # of a function that is simplified; larger ones take minutes and fill pages
+WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read inline
+LONGEST = 14  # operations in one line of an unsimplified equation
 Definitions = dict[Any, Expression]
 Symbols = bool | Sequence[str] | Mapping[str, Any]
 
 
 class _Printer(LatexPrinter):  # type: ignore[misc]
-    """SymPy's printer with numbers of a few digits."""
+    """SymPy's printer with a limited number of digits."""
 
     def __init__(self, digits: int, symbol_names: Mapping[Any, str]):
         super().__init__({"symbol_names": dict(symbol_names)})
@@ -46,11 +46,11 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """An algorithm of a robot as SymPy expressions.
+    """A robot algorithm as SymPy expressions.
 
-    ``results`` has one entry for each result of the algorithm: an expression, a column or a matrix, in the symbols of
-    the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``: pairs
-    of a symbol and its expression, in the order in which they can be evaluated. c_12 is cos(q_1 + q_2), s_1 sin(q_1).
+    ``results`` has one entry per result of the algorithm: an expression, a column or a matrix. They are in the symbols
+    of the ``inputs`` (q_1, v_1, a_1, ...), of the ``parameters`` (with their values) and of the ``subexpressions``,
+    which are (symbol, expression) pairs in order of evaluation. c_12 is cos(q_1 + q_2), s_1 is sin(q_1).
 
     Example:
         >>> found = torsor.library.two_link().equations("mass_matrix", form="sympy")
@@ -75,7 +75,7 @@ class Equations:
 
     @property
     def expression(self) -> Any:
-        """The first result with all subexpressions inserted; long, where there are many."""
+        """The first result with all subexpressions inserted."""
         return self.whole(self.result)
 
     def whole(self, value: Any) -> Any:
@@ -87,7 +87,7 @@ class Equations:
         return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
-        """Return (left, right) of the equations as LaTeX: M_{12} = M_{21} = ..., then the symbols that they use."""
+        """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then their symbols."""
         texts = {symbol: self.letters.latex.get(symbol, sp.latex(symbol)) for symbol, _ in self.subexpressions}
         texts = self.letters.latex | texts
         meanings, rows = dict(self.subexpressions), list[tuple[str, Expression]]()
@@ -100,19 +100,19 @@ class Equations:
                 entries.setdefault(value, []).append(self.letters.result(name, shape, place))
             for value, left in entries.items():
                 meaning = meanings.pop(value, value) if value not in waves else value
-                if meaning is not value:  # the result itself is used by others: its name stands for it there
+                if meaning is not value:  # the result itself is used by others, where its name stands for it
                     texts[value] = left[0]
                 rows.append((" = ".join(left), meaning))
         rows += [(texts[symbol], meaning) for symbol, meaning in meanings.items()]
         return [(left, _Printer(digits, texts).doprint(value)) for left, value in rows]
 
     def latex(self, digits: int = DIGITS) -> str:
-        """Return the equations as LaTeX, below each other."""
+        """Return the equations as LaTeX, one below the other."""
         body = " \\\\\n".join(f"{left} &= {right}" for left, right in self.lines(digits))
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
     def code(self) -> str:
-        """Return the equations as lines of Python that SymPy's functions read, in the order of evaluation.
+        """Return the equations as lines of SymPy-compatible Python, in order of evaluation.
 
         Example:
             >>> print(torsor.library.planar_chain(1).equations("gravity_force", form="sympy").code())
@@ -144,7 +144,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     function = trace(robot, request, plain=simplify or bool(given.free))
     count = count_operations(function)
     words = f"{request.name} takes {sum(count):,} operations"
-    fix = "`simplify=False`, which names common subexpressions, or a smaller robot"
+    fix = "pass `simplify=False`, which names common subexpressions, or use a smaller robot"
     if simplify and sum(count) > MAX_OPERATIONS:
         raise ModelError(words, where=robot.name, allowed=f"up to {MAX_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
@@ -152,7 +152,10 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
     taken = [str(each) for each in given.values if str(each) in own or str(each) in sizes]
     if taken:
-        found, fix = f"the symbol {taken[0]!r} is an input or result of {request.name}", "give the number another name"
+        found, fix = (
+            f"the symbol {taken[0]!r} is an input or result of {request.name}",
+            "give the parameter another name",
+        )
         raise ModelError(found, where=robot.name, fix=fix)
     program = read_program(function)
     try:
@@ -161,7 +164,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         else:
             entries, made = direct(program, inputs, letters, given)
     except TooLongError:
-        found = f"{words}, and when they are expanded one has more than {MAX_TERMS:,} terms"
+        found = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
         raise ModelError(found, where=robot.name, fix=fix) from None
     results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
     used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
@@ -186,7 +189,7 @@ def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
 def _simplified(
     robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each result in their shortest form, and what their symbols stand for."""
+    """Return the entries of each result in their shortest form, and the definitions of their symbols."""
     symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
     angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
     algebra = Algebra(symbols, range(angles), non_polynomial(program))
@@ -205,7 +208,7 @@ def _simplified(
 
 
 def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], algebra: Algebra) -> Polynomial:
-    """Return a linear expression of parameters as a polynomial."""
+    """Return a linear expression in parameters as a polynomial."""
     total = algebra.ring.zero
     for symbol, factor in expression.as_coefficients_dict().items():
         total += generator[symbol].mul_ground(sp.QQ(sp.Rational(str(factor)).p, sp.Rational(str(factor)).q))
@@ -213,7 +216,7 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 
 def chains(robot: Mechanism) -> list[Chain]:
-    """Return the revolute joints that follow each other with parallel axes, by their positions."""
+    """Return chains of consecutive revolute joints with parallel axes, by their positions."""
     found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
@@ -226,13 +229,13 @@ def chains(robot: Mechanism) -> list[Chain]:
     return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]
 
 
-# Common subexpressions: which of them get a name, and the order in which they are evaluated.
+# Common subexpressions: which of them get a name, and their order of evaluation.
 
 
 def direct(
     program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
-    """Return the entries of each output as they are computed, and the definitions of what is used more than once."""
+    """Return the entries of each output as they are computed, with definitions of repeated expressions."""
     positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
     used = [each for code, each, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
     uses = Counter(each for some in (*used, *program.results) for each in some)
@@ -262,7 +265,7 @@ def direct(
 
 
 def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions with names for what several of them have in common."""
+    """Return expressions and definitions, with names for common subexpressions."""
     different = list(dict.fromkeys([*expressions, *made.values()]))
     found, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
     names: Definitions = {}
@@ -285,7 +288,7 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
-    """Return expressions and definitions without the definitions of at most so many operations."""
+    """Return expressions and definitions, with definitions of at most this many operations inserted."""
     kept: Definitions = {}
     inline: dict[Any, Expression] = {}
     for symbol, value in ordered(made, made):
@@ -295,7 +298,7 @@ def inserted(expressions: Sequence[Expression], made: Definitions, most: int) ->
 
 
 def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
-    """Return the definitions that symbols need, each after those that it uses itself."""
+    """Return the definitions that symbols need, each after those that it uses."""
     found: dict[Any, Expression] = {}
     waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
     while waiting:

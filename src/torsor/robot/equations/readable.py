@@ -1,4 +1,4 @@
-"""From polynomials to expressions that are short: sums of angles, factors collected, the shortest of several forms."""
+"""Conversion of polynomials to short expressions: sums of angles, collected factors, the shortest of several forms."""
 
 import math
 from collections import Counter
@@ -16,23 +16,23 @@ from torsor.robot.equations.rules import RULES, Expression, number
 Monomial = tuple[tuple[Any, int], ...]  # SymPy symbols with their exponents, in the order of their names
 Terms = dict[Monomial, Fraction]
 Harmonic = tuple[int, ...]  # the multiple of each position in an angle
-MAX_FACTORED = 10  # terms of a sum that may be the square of another: those of the square of four terms
-MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written before it
-MAX_ANGLES = 3  # of joints without parallel axes, whose products of cosines are tried as cosines of sums
+MAX_FACTORED = 10  # maximum number of terms of a sum that may be a square: those of the square of four terms
+MAX_MULTIPLE = 4  # of the smallest coefficient of a sum, whose common factor is written in front
+MAX_ANGLES = 3  # joints without parallel axes, whose products of cosines are tried as cosines of sums
 
 
 class Chain(NamedTuple):
-    """Positions of revolute joints that follow each other with parallel axes, each with the sign of its axis."""
+    """Positions of consecutive revolute joints with parallel axes, each with the sign of its axis."""
 
     positions: tuple[int, ...]
     signs: tuple[int, ...]
 
 
 class Writer:
-    """Polynomials of an algebra as expressions; ``definitions`` are the symbols that it has made for them.
+    """Writer of an algebra's polynomials as expressions; ``definitions`` are the symbols that it introduced.
 
-    ``chains`` are the parallel joints, ``motion`` the symbols by which results are collected (velocities and
-    accelerations), ``letters`` name cosines and sines, and ``fractions`` prints 1/2 and not 0.5.
+    ``chains`` are the parallel joints. ``motion`` holds the symbols by which results are collected (velocities and
+    accelerations). ``letters`` name cosines and sines. ``fractions`` prints 1/2 instead of 0.5.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class Writer:
         for form in (self._plain, self._sums, self._harmonics):
             try:
                 found.append(self._collected(form(polynomial)))
-            except TooLongError:  # this form is no short one
+            except TooLongError:  # this form is not short
                 continue
             if not self.chains and form == self._plain and len(polynomial) == 1:
                 break
         return min(found, key=lambda each: each.count_ops())
 
     def _plain(self, a: Polynomial) -> Terms:
-        """Return the terms in cosines and sines of each angle, without squares of the one that has more of them."""
+        """Return the terms in cosines and sines of each angle, without squares of the more frequent one."""
         return self._terms(self._fewest(a), {})
 
     def _sums(self, a: Polynomial) -> Terms:
-        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 where both axes are parallel."""
+        """Return the terms in absolute angles: cosines and sines of q_1 + q_2 for parallel axes."""
         new: dict[int, Polynomial] = {}
         angles: dict[int, Harmonic] = {}
         gens = self.algebra.ring.gens
@@ -80,7 +80,7 @@ class Writer:
         return self._terms(self._fewest(self.algebra.substituted(a, new)), angles)
 
     def _harmonics(self, a: Polynomial) -> Terms:
-        """Return the terms in which products of cosines and sines of parallel joints are cosines and sines of sums."""
+        """Return the terms with products of cosines and sines of parallel joints as cosines and sines of sums."""
         grouped = [set(each.positions) for each in self.chains]
         if not grouped and len(self.algebra.angle) <= MAX_ANGLES:
             grouped = [set(self.algebra.angle)]
@@ -116,7 +116,7 @@ class Writer:
         return {_ordered(dict(self._symbols(monomial, angles))): _fraction(each) for monomial, each in a.items()}
 
     def _symbols(self, monomial: tuple[int, ...], angles: dict[int, Harmonic]) -> list[tuple[Any, int]]:
-        """Return the symbols of a monomial; ``angles`` are those of cosines and sines that are not of one position."""
+        """Return the symbols of a monomial; ``angles`` are the sums of positions in cosines and sines."""
         algebra, found = self.algebra, list[tuple[Any, int]]()
         for place, power in enumerate(monomial):
             if not power:
@@ -153,7 +153,7 @@ class Writer:
         return found
 
     def _collected(self, terms: Terms) -> Expression:
-        """Return the sum of terms, collected by velocities and accelerations, each with its factor in short form."""
+        """Return the sum of terms, collected by velocities and accelerations, with short factors."""
         groups: dict[Monomial, Terms] = {}
         for monomial, value in terms.items():
             moving = tuple(each for each in monomial if each[0] in self.motion)
@@ -163,7 +163,7 @@ class Writer:
         return sp.Add(*(self._times(moving, factor) for moving, factor in groups.items()))
 
     def _nested(self, terms: Terms) -> Expression:
-        """Return a sum of terms with the symbol that most of them have as a factor, and so on."""
+        """Return a sum of terms with the most frequent symbol factored out, recursively."""
         if len(terms) == 1:
             ((monomial, value),) = terms.items()
             return number(value, self.fractions) * _product(monomial)
@@ -184,13 +184,13 @@ class Writer:
         return sp.Add(self._times(((common, 1),), inner), rest)
 
     def _times(self, monomial: Monomial, terms: Terms) -> Expression:
-        """Return a monomial times a sum; what all coefficients of the sum have in common goes before it."""
+        """Return a monomial times a sum, with the common factor of the coefficients in front."""
         content = _content(terms)
         short = {each: value / content for each, value in terms.items()}
         return sp.Mul(number(content, self.fractions), _product(monomial), self._factored(short))
 
     def _factored(self, terms: Terms) -> Expression:
-        """Return a sum as a power, if it is that of a shorter sum; else nested."""
+        """Return a sum as a power of a shorter sum if possible, otherwise nested."""
         nested = self._nested(terms)
         squares = sum(all(power % 2 == 0 for _, power in monomial) for monomial in terms)
         if not 2 < len(terms) <= MAX_FACTORED or squares < 2 or not self.fractions:
@@ -200,7 +200,7 @@ class Writer:
 
 
 def _content(terms: Terms) -> Fraction:
-    """Return the number that is a factor of all coefficients, if small whole numbers are left; else 1 or -1."""
+    """Return the common factor of all coefficients if small integers remain, otherwise 1 or -1."""
     values = list(terms.values())
     sign = -1 if all(each < 0 for each in values) else 1
     common = Fraction(math.gcd(*(each.numerator for each in values)), math.lcm(*(each.denominator for each in values)))
@@ -221,13 +221,13 @@ def _product(monomial: Monomial) -> Expression:
 
 
 def _importance(symbol: Any) -> tuple[int, str]:
-    """Return the order in which symbols become factors: masses and inertias, gravity, lengths, then cosines."""
+    """Return the order in which symbols are factored out: masses and inertias, gravity, lengths, then cosines."""
     first = symbol.name[0]
     return ("mIg".find(first) if first in "mIg" else 5 if first in "cs" else 4, symbol.name)
 
 
 def _times_wave(waves: dict[tuple[str, Harmonic], Fraction], kind: str, k: int) -> dict[tuple[str, Harmonic], Fraction]:
-    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as such a sum."""
+    """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as another such sum."""
     found: dict[tuple[str, Harmonic], Fraction] = {}
     for (own, angle), value in waves.items():
         for sign in (1, -1):

@@ -1,4 +1,4 @@
-"""The problem of inverse kinematics: targets, loops and limits of a robot as data, and its compiled functions."""
+"""The inverse-kinematics problem: targets, loops and limits of a robot as data, and its compiled functions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from torsor.robot.inverse_kinematics.targets import WHERE, CenterOfMass, Posture
 from torsor.robot.robot import Robot
 
 T = TypeVar("T")
-MAX_RATIO = 1e6  # of two weights: above it, misses of the lighter one are lost in rounding
-# Inputs and outputs of kernels that are one number; all others are vectors.
+MAX_RATIO = 1e6  # ratio of two weights above which misses of the lighter one are lost in rounding
+# Kernel inputs and outputs that are one number; all others are vectors.
 SCALARS = ("cost", "damping", "f", "b", "c", "W")
 
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """Residuals over symbols at the positions ``x`` (nq x 1): weighted rows r with J, rows c to be 0 with A.
+    """Symbolic residuals at the positions ``x`` (nq x 1): weighted rows r with J, and rows c that must be 0 with A.
 
-    Columns are the free coordinates. ``plain`` are the residuals of all targets without weights, and of closure.
+    Columns are the free coordinates. ``plain`` holds the residuals of all targets without weights, and of closure.
     """
 
     x: ca.SX
@@ -42,10 +42,10 @@ class Traced:
 
 
 class Problem:
-    """Targets of a robot without their numbers, with the loops that it has; ``limited``: joint limits hold.
+    """Targets of a robot without their numbers, with the robot's loops; ``limited``: joint limits hold.
 
     ``free`` are the indices in v of the coordinates that move a target; all others keep their positions. ``weighted``
-    is True where not all weights are equal. Problems are made once for a robot and the form of targets: ``of``.
+    is True if not all weights are equal. Problems are created once per robot and form of targets: ``of``.
     """
 
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
@@ -79,11 +79,11 @@ class Problem:
         """The tree that the targets are traced on."""
         tree = Tree.of(self.robot)
         whole = any(isinstance(each, CenterOfMass) for each in self.targets)
-        return tree if whole else lean(tree)  # a lean tree has moved inertia
+        return tree if whole else lean(tree)  # a lean tree has merged inertias
 
     @cached_property
     def _closures(self) -> list[int]:
-        """The rows of loop closure, without the rolling of wheels, which does not limit where they can be."""
+        """Rows of loop closure, without the rolling of wheels, which does not limit their positions."""
         if not self.robot.loops:
             return []
         tree = Tree.of(self.robot)
@@ -102,7 +102,7 @@ class Problem:
 
     @cached_property
     def places_in_q(self) -> list[int]:
-        """The index in q of each free coordinate, -1 where it is none alone: those of rotations by quaternions."""
+        """Index in q of each free coordinate, or -1 for those of quaternion rotations."""
         own = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:
@@ -111,7 +111,7 @@ class Problem:
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
-        """The lower and upper limits (n) of the free coordinates, infinite where there is none."""
+        """Lower and upper limits (n) of the free coordinates, infinite if there is none."""
         at = np.array(self.places_in_q, dtype=int)
         lower, upper = (np.append(each, 0.0)[at] for each in (self.robot.lower, self.robot.upper))
         has = (at >= 0) & self.limited
@@ -119,24 +119,24 @@ class Problem:
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The bounds as positions (nq), infinite where a position is not that of one free coordinate."""
+        """Bounds as positions (nq), infinite for positions that are not those of one free coordinate."""
         ends = tuple(np.full(self.robot.nq + 1, sign * np.inf) for sign in (-1, 1))
         for end, bound in zip(ends, self.bounds, strict=True):
             end[self.places_in_q] = bound
         return ends[0][:-1], ends[1][:-1]
 
     def clipped(self, q: Array) -> Array:
-        """Return positions (..., nq) within the limits of the free coordinates."""
+        """Return positions (..., nq) clipped to the limits of the free coordinates."""
         low, high = self.box
         return np.asarray(np.minimum(np.maximum(q, low), high))
 
     @cached_property
     def data_size(self) -> int:
-        """How many numbers a state has: those of its targets, and their weights where not all are 1."""
+        """Number of values per state: those of its targets, and their weights if not all are 1."""
         return sum(each.count + self.weighted * len(each.kinds) for each in self.targets)
 
     def data(self, targets: tuple[Target, ...]) -> Array:
-        """Return the numbers of targets (..., data_size), with their leading axes broadcast."""
+        """Return the values of targets (..., data_size), with their leading axes broadcast."""
         parts = []
         weights = relative_weights(targets) if self.weighted else []
         for k, each in enumerate(targets):
@@ -152,7 +152,7 @@ class Problem:
         return np.concatenate([np.broadcast_to(each, (*shape, each.shape[-1])) for each in parts], axis=-1)
 
     def traced(self, x: ca.SX, data: ca.SX, soft: bool) -> Traced:
-        """Return the residuals at positions x; with ``soft``, all rows are those of r: none of c."""
+        """Return the residuals at positions x; with ``soft``, all rows belong to r and none to c."""
         tree, posture, first = self.tree, Posture(self.tree, x), 0
         rows: dict[bool, list[tuple[ca.SX, ca.SX]]] = {False: [], True: []}
         plain = [ca.SX(0, 1)]
@@ -200,7 +200,7 @@ class Problem:
         return self.once((name, options), compiled)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """Return what is made once for the problem."""
+        """Return a value that is computed once for the problem."""
         if key not in self._made:
             self._made[key] = make()
         found: T = self._made[key]
@@ -208,7 +208,7 @@ class Problem:
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
-        """The kernel (q, data) -> residuals without weights, of targets and closure; gradient (n) of the cost."""
+        """The kernel (q, data) -> unweighted residuals of targets and closure; gradient (n) of the cost."""
 
         def make() -> ca.Function:
             q, data = ca.SX.sym("q", self.robot.nq), ca.SX.sym("data", self.data_size)
@@ -220,7 +220,7 @@ class Problem:
 
 
 def fast(kernel: AnyKernel) -> Callable[..., Any]:
-    """Return what evaluates a kernel for arrays that are known to be right, with one leading axis."""
+    """Return an evaluator of a kernel for valid arrays with one leading axis."""
     return kernel.unchecked if isinstance(kernel, Kernel) else kernel
 
 
@@ -229,12 +229,12 @@ def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     given = [each.weights() for each in targets]
     least, largest = min(map(min, given)), max(map(max, given))
     if largest > MAX_RATIO * least:
-        found = f"weights from {least:g} to {largest:g}"
+        found = f"weights range from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
         raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
     return [each / largest for each in given]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:
-    """Return the shape of an input or output: vectors are vectors also where they have one entry."""
+    """Return the shape of an input or output; vectors with one entry are still vectors."""
     return () if name.removesuffix("_next") in SCALARS else (size[0],)

@@ -1,4 +1,4 @@
-"""Many searches at once: steps of all that are not done, in chunks that fit the cache; the best of each is kept."""
+"""Batched searches: steps of all unfinished searches, in chunks that fit the cache; the best result of each is kept."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,23 +13,23 @@ from torsor.robot.inverse_kinematics.step import chase
 from torsor.robot.inverse_kinematics.targets import Pose
 from torsor.spatial import to_quaternion
 
-# Where searches start: postures that fill the limits evenly, and for one pose a table of postures by their pose.
+# Starts of searches: postures that fill the limits evenly and, for one pose, a table of postures by pose.
 
-# The part of the range of a joint that postures keep from its limits: searches that start there get stuck less often.
+# Fraction of a joint's range that postures keep from its limits: searches that start at limits get stuck more often.
 MARGIN = 0.1
-TURN, SLIDE = np.pi, 1.0  # rad, m: range to either side of coordinates without limits
+TURN, SLIDE = np.pi, 1.0  # rad, m: half range of coordinates without limits
 POSTURES = 1 << 17  # in a table by poses
-CANDIDATE_CHUNK = 32  # states whose candidates are judged in one call
-CANDIDATES = 256  # postures of which a search takes the nearest, where there is no table
-# Cells of a table, fine to coarse: parts of each side of the box of positions, and of the three ratios of quaternions.
+CANDIDATE_CHUNK = 32  # states whose candidates are evaluated in one call
+CANDIDATES = 256  # postures from which a search takes the nearest, if there is no table
+# Cells of a table, fine to coarse: divisions of each side of the position box, and of the three quaternion ratios.
 LEVELS = (10, 3), (6, 2), (3, 1)
 
 
 def spread(count: int, first: int, dimension: int) -> Array:
-    """Return points (count, dimension) that fill the unit cube evenly, from number ``first`` of the sequence on.
+    """Return points (count, dimension) that fill the unit cube evenly, starting at number ``first`` of the sequence.
 
-    The additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which for d = 1 is the golden
-    ratio.
+    This is the additive recurrence with powers of the root of x^(d+1) = x + 1 (Roberts 2018), which for d = 1 is the
+    golden ratio.
 
     Example:
         >>> spread(3, 0, 1).ravel().round(3).tolist()
@@ -43,7 +43,7 @@ def spread(count: int, first: int, dimension: int) -> Array:
 
 
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
-    """Return postures (K, nq) within the limits; coordinates that are not free are as in q, and floating bases turn."""
+    """Return postures (K, nq) within the limits; other coordinates are as in q, and floating bases rotate."""
     robot, free = problem.robot, set(problem.free)
     found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
     lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))
@@ -63,19 +63,19 @@ def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> 
 
 
 def _rotations(unit: Array) -> Array:
-    """Return quaternions (K, 4), even over all rotations, from points of the unit cube (Shoemake 1992)."""
+    """Return quaternions (K, 4), uniform over all rotations, from points of the unit cube (Shoemake 1992)."""
     near, far = np.sqrt(1 - unit[:, :1]), np.sqrt(unit[:, :1])
     a, b = 2 * np.pi * unit[:, 1:2], 2 * np.pi * unit[:, 2:3]
     return np.concatenate([near * np.sin(a), near * np.cos(a), far * np.sin(b), far * np.cos(b)], axis=1)
 
 
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
-    """Return for each state the ``several`` postures of least cost among ``count`` of them (K * several, nq)."""
+    """Return for each state the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
     found = np.empty((len(q), several, q.shape[1]))
 
     def made() -> tuple[Array, Indices]:
         tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
-        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions that are the same in all
+        return tried, np.flatnonzero((tried == tried[:1]).all(axis=0))  # and the positions shared by all
 
     candidates, fixed = problem.once(("starts", first, count), made)
     for k in range(0, len(q), CANDIDATE_CHUNK):
@@ -93,8 +93,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
 class PoseTable:
     """Postures of a robot by the pose of one place, for many targets: two lookups instead of a search.
 
-    A cell is a part of the box of positions and a part of all rotations: the largest component of the quaternion, and
-    the ratios of the others to it. Of the postures in a cell it has the one farthest from limits and singularities.
+    A cell is a part of the position box and a part of all rotations: the largest component of the quaternion, and the
+    ratios of the others to it. Each cell holds its posture farthest from limits and singularities.
     """
 
     def __init__(self, problem: Problem):
@@ -108,7 +108,7 @@ class PoseTable:
         self._levels = []
         for parts in LEVELS:
             cells = np.full(parts[0] ** 3 * 4 * parts[1] ** 3, -1)
-            cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell stays: the best
+            cells[self._cells(p[order], turns[order], parts)] = order  # the last one of a cell remains: the best
             self._levels.append(cells)
 
     def _quality(self, problem: Problem, place: str | int) -> Array:
@@ -139,39 +139,39 @@ class PoseTable:
         for parts, cells in zip(LEVELS, self._levels, strict=True):
             todo = np.flatnonzero(found < 0)
             found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
-        return np.asarray(self.postures[found])  # -1, of an empty cell, is any posture
+        return np.asarray(self.postures[found])  # -1, for an empty cell, gives any posture
 
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
-CHUNK = 2048  # states whose arrays fit the second cache of a core
+CHUNK = 2048  # states whose arrays fit the L2 cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
-SURE = 4  # steps that every search takes: none is done before
-WINDOW, PROGRESS = 6, 0.25  # a search whose cost is above this fraction of that some steps before is stuck
-# Searches that restarts of few states make at once: one call of a kernel takes as long for one.
+SURE = 4  # minimum number of steps of every search
+WINDOW, PROGRESS = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost some steps before
+# Number of concurrent searches in restarts of few states: a kernel call takes the same time for one.
 MAX_PARALLEL_SEARCHES = 256
-AT_FIRST, RESTARTS = 8, 32  # searches for one state that begin together: at first, and later
-FEW = 24  # postures of which a restart takes the nearest
-EAGER = 8  # restarts that give up soon; later ones are for slow searches, as near singular postures
+AT_FIRST, RESTARTS = 8, 32  # concurrent searches per state: initially, and later
+FEW = 24  # postures from which a restart takes the nearest
+EAGER = 8  # restarts that give up early; later ones are for slow searches, such as those near singular postures
 MAX_STEPS = 60  # of one search from one start
-LAST_STEPS = 400  # of the search for the nearest posture, where none meets the targets
-STILL = 1e-13  # rad or m: of a step, below which a search has arrived
-LEAVING = 0.2  # fraction of searches that are done from which the others are gathered
-TABLE_FROM = 2000  # targets from which a table of postures by poses is worth its time
+LAST_STEPS = 400  # of the search for the closest posture, if none meets the targets
+STILL = 1e-13  # rad or m: step size below which a search has converged
+LEAVING = 0.2  # fraction of finished searches at which the others are gathered
+TABLE_FROM = 2000  # number of targets at which a pose table is worth its time
 Mask = NDArray[np.bool_]
 Rivals = Indices | None  # (K,): searches with the same number end together
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were searched from."""
+    """The best positions (K, nq), their cost (K,), and the number of starts (K,) that were tried."""
 
     q: Array
     cost: Array
     starts: Indices
 
     def keep(self, of: Indices, tried: "Found") -> None:
-        """Take over what is better of other searches, for the states ``of``, each maybe several times."""
+        """Take over better results of other searches for the states ``of``, which may repeat."""
         order = np.argsort(-tried.cost, kind="stable")  # the best of a state comes last
         order = order[tried.cost[order] < self.cost[of[order]]]
         self.q[of[order]], self.cost[of[order]] = tried.q[order], tried.cost[order]
@@ -180,10 +180,10 @@ class Found:
 def chased(
     problem: Problem, q: Array, data: Array, enough: float, most: int, patient: bool = False, rivals: Rivals = None
 ) -> Found:
-    """Return the ends of searches from positions q (K, nq); a search is done at a cost of ``enough``.
+    """Return the ends of searches from positions q (K, nq); a search is finished at a cost of ``enough``.
 
-    Searches that are stuck end early, unless ``patient``: then they end where they stand still. Of searches with the
-    same number in ``rivals`` (K,), all end when one is done.
+    Stuck searches end early unless ``patient`` is True; then they end when they no longer move. Searches with the same
+    number in ``rivals`` (K,) all end when one is finished.
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
@@ -213,7 +213,7 @@ def chased(
 
 
 class Runner:
-    """Searches of a problem from given positions; a search is done at a cost of ``enough``."""
+    """Searches of a problem from given positions; a search is finished at a cost of ``enough``."""
 
     def __init__(self, problem: Problem, enough: float):
         self.problem, self.enough = problem, enough
@@ -223,15 +223,15 @@ class Runner:
         return chased(self.problem, q, data, self.enough, MAX_STEPS, patient, rivals)
 
     def nearest(self, q: Array, data: Array) -> Found:
-        """Return the ends of long searches from positions q (K, nq) for the posture that misses least."""
+        """Return the ends of long searches from positions q (K, nq) for the posture with the smallest miss."""
         return chased(self.problem, q, data, self.enough, LAST_STEPS, patient=True)
 
 
 def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
-    """Return the best end of searches for each state, from q0 (K, nq) or from a start that is chosen, and restarts."""
+    """Return the best result for each state of searches from q0 (K, nq) or a chosen start, and from restarts."""
     problem, enough, count = run.problem, run.enough, len(data)
     base = np.repeat(problem.robot.neutral()[None], count, axis=0) if q0 is None else q0
-    few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several searches at once take no longer
+    few = q0 is None and 2 * count <= MAX_PARALLEL_SEARCHES  # several concurrent searches take no longer
     several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
     if several == 1:
@@ -245,20 +245,20 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
         todo = np.flatnonzero(~(found.cost <= enough))
         if not len(todo):
             break
-        # Several at once where few are left.
+        # Several concurrent searches when few states are left.
         again = min(restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo)))
         _restart(run, found, todo, again, base, data, used)
         found.starts[todo] += again
         used += again
     todo = np.flatnonzero(~(found.cost <= enough))
-    if len(todo):  # to the nearest posture, from the best one
+    if len(todo):  # the closest posture, from the best one
         last = run.nearest(found.q[todo], data[todo])
         found.q[todo], found.cost[todo] = last.q, last.cost
     return found
 
 
 def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
-    """Search from ``again`` other postures for each of the states ``todo``, and keep what is better."""
+    """Search from ``again`` other postures for each of the states ``todo``, and keep better results."""
     todo = np.tile(todo, again)
     problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
     if used % 2 == 0 and len(todo) > MAX_PARALLEL_SEARCHES:

@@ -20,9 +20,9 @@ from torsor.robot.inverse_kinematics.step import refined
 from torsor.robot.inverse_kinematics.targets import Target, made
 from torsor.robot.robot import Robot, checked_robot
 
-LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding decides
-AT_LIMIT = 1e-9  # rad, m: from a limit at which a posture is
-PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit is what holds a posture back
+LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding dominates
+AT_LIMIT = 1e-9  # rad, m: distance within which a posture is at a limit
+PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit blocks a posture
 
 
 def inverse_kinematics(
@@ -40,12 +40,17 @@ def inverse_kinematics(
     """Return postures that meet targets: ``result.q`` (..., nq), ``result.error`` (...), ``result.solved`` (...).
 
     ``targets`` is {place: pose (..., 4, 4) or position (..., 3)}, or a list of targets (Pose, Position, Orientation,
-    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes are a batch. The search starts at ``q0``
-    (..., nq), or at a posture that it chooses, and begins up to ``restarts`` times again where it is stuck. Joint
-    limits hold with ``limits``; loops are closed. With a ``posture`` (..., nq), the search goes on to the nearest
-    solution to it, with ``manipulability`` to one with more of it. With a ``clearance`` (m), collision shapes stay at
-    least that far apart: those of ``pairs`` as in ``robot.shapes.distances``, by default all that are checked. For
-    unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` says why.
+    Direction, LookAt, CenterOfMass), in base axes, m and rad. Leading axes form a batch. The search starts at ``q0``
+    (..., nq), or at a posture that it chooses, and restarts up to ``restarts`` times if it is stuck. Loops are closed.
+
+    - ``limits``: joint limits hold.
+    - ``posture`` (..., nq): return the solution closest to this posture.
+    - ``manipulability``: increase the manipulability of the solution.
+    - ``clearance`` (m): keep collision shapes at least this far apart, for ``pairs`` as in ``robot.shapes.distances``;
+      the default is all checked pairs.
+
+    For unreachable targets the closest posture is returned, with ``solved`` False; ``result.cause(index)`` explains
+    why.
 
     Example:
         >>> arm = torsor.library.ur5()
@@ -64,9 +69,11 @@ def inverse_kinematics(
     restarts = whole_number(restarts, where, "restarts", least=0)
     wish = flag(manipulability, where, "manipulability")
     if wish and posture is not None:
-        raise ModelError("and manipulability are both given", argument="posture", where=where, allowed="one of them")
+        raise ModelError(
+            "and manipulability are mutually exclusive", argument="posture", where=where, allowed="one of them"
+        )
     if clearance is None and pairs is not None:
-        raise ModelError("without a clearance", argument="pairs", where=where, fix="give clearance, in m")
+        raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
     data = problem.data(given)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
@@ -85,13 +92,13 @@ def inverse_kinematics(
     q = found.q
     if wish or wanted is not None:
         q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
-    if problem.has_hard and apart is None:  # searches with shapes keep hard rows as they keep shapes apart
+    if problem.has_hard and apart is None:  # searches with shapes enforce hard rows as they keep shapes apart
         q = _kept(problem, q, data, found.cost <= enough)
     return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
-    """Return positions (..., nq) with quaternions of length 1."""
+    """Return positions (..., nq) with unit quaternions."""
     q = arrays(value, (robot.nq,), where, what)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if joint.kind.nq != joint.kind.nv:
@@ -105,7 +112,7 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
 
 
 def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
-    """Return positions that meet the targets where q does, near ``wanted`` or with the most manipulability."""
+    """Return positions that meet the targets where q does, near ``wanted`` or with the highest manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
@@ -120,7 +127,7 @@ def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Ma
 
 
 def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
-    """Return the positions with hard targets met and loops closed, and the least misses of the others."""
+    """Return the positions with hard targets met and loops closed, and the smallest misses of the others."""
     todo = np.flatnonzero(~solved)
     if not len(todo) or all(each.hard for each in problem.targets):
         return q
@@ -139,7 +146,7 @@ def _result(
     starts: Any,
     tolerance: float,
 ) -> InverseKinematicsResult:
-    """Return the result: misses are computed again from the postures, by a kernel that searches do not use."""
+    """Return the result; misses are recomputed from the postures, by a kernel that searches do not use."""
     robot = problem.robot
     plain, gradient = problem.check(q, data)
     misses, first = dict[str, Miss](), 0
@@ -174,7 +181,7 @@ def _result(
 
 
 def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
-    """Return where (K, nq) a position is at a limit beyond which the squared misses would fall."""
+    """Return where (K, nq) a position is at a limit beyond which the squared misses would decrease."""
     held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:

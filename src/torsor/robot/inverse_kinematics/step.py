@@ -1,13 +1,13 @@
-"""One step of Levenberg-Marquardt as a compiled kernel: a trial is evaluated, accepted or shortened; then the next one.
+"""A compiled Levenberg-Marquardt step: evaluate a trial, accept or shorten it, and propose the next one.
 
 All rows are squares to minimise. With residuals r, their Jacobian J and the diagonal scaling D of the coordinates,
 
     step = -D J^T (J D J^T + l 1)^-1 r        l = m |r|^2 + smallest damping
 
-(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equal in the n x n matrix,
-whichever is smaller. Where the gradient drives a coordinate to its limit, D is the room that is left (Coleman and Li
+(Levenberg 1944, Marquardt 1963; damping by the error itself: Sugihara 2011), or its equivalent with the n x n matrix,
+whichever is smaller. Where the gradient drives a coordinate to its limit, D is the remaining range (Coleman and Li
 1996), so that a redundant robot turns other joints; at the limit it is zero. Steps end at limits. A step that does not
-reduce the cost is shortened, and damping grows.
+reduce the cost is shortened, and damping increases.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from torsor.dynamics.recursions.configuration import difference
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
-MIN_STEP_DAMPING = 1e-12  # of rows in m and rad: far below the squared singular values at a useful posture
+MIN_STEP_DAMPING = 1e-12  # for rows in m and rad: far below the squared singular values at a useful posture
 LIGHTER, HEAVIER, SHORTER = 0.3, 4.0, 0.25  # factors of damping after good and bad steps, and of bad steps
-LONGEST = 1.0  # rad or m: of a step of any coordinate
+LONGEST = 1.0  # rad or m: maximum step of any coordinate
 STATE = ["q", "dv", "cost", "damping"]  # of a search
 NEXT = [f"{name}_next" for name in STATE]
-ROOM = 1.0  # rad or m from a limit from which a coordinate moves less toward it
+ROOM = 1.0  # rad or m: distance from a limit at which a coordinate slows down toward it
 
 
 def chase(problem: Problem) -> AnyKernel:
@@ -48,11 +48,11 @@ def chase(problem: Problem) -> AnyKernel:
 
 
 def chase_apart(problem: Problem) -> AnyKernel:
-    """Return the kernel of a step that also keeps shapes apart, whose distances are computed outside of it.
+    """Return the kernel of a step that also keeps shapes apart; their distances are computed by the caller.
 
-    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial: x
-    (nq) is q after dv; the rows of the shapes have the cost b there, its halved gradient g (n) and the halved Hessian
-    of Gauss and Newton M (n * n). W is the weight of hard rows.
+    (q, dv, cost, damping, data, x, W, b, g, M) -> the first four after a trial of the step dv, and the next trial. x
+    (nq) is q after dv. The rows of the shapes have the cost b there, its halved gradient g (n) and the halved
+    Gauss-Newton Hessian M (n * n). W is the weight of hard rows.
     """
 
     def make() -> ca.Function:
@@ -76,7 +76,7 @@ def chase_apart(problem: Problem) -> AnyKernel:
 
 
 def symbols(problem: Problem) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX, ca.SX]:
-    """Return the symbols of a search: q, dv, cost and damping, and of the data of its targets."""
+    """Return the symbols of a search: q, dv, cost and damping, and the data of its targets."""
     q, dv = ca.SX.sym("q", problem.robot.nq), ca.SX.sym("dv", len(problem.free))
     return q, dv, ca.SX.sym("cost"), ca.SX.sym("damping"), ca.SX.sym("data", problem.data_size)
 
@@ -99,14 +99,14 @@ def damped_step(r: ca.SX, J: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
 
 
 def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> ca.SX:
-    """Return the step (n x 1) of (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
+    """Return the step (n x 1) with (D H + damping) step = -D gradient, made symmetric by D^1/2 on both sides."""
     root = ca.SX.ones(H.size1()) if D is None else ca.sqrt(D)
     scaled = H if D is None else ca.diag(root) @ H @ ca.diag(root)
     return -root * Squares(symmetric(scaled) + damping * ca.SX.eye(H.size1())).solve(root * gradient)
 
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
-    """Return D (n x 1), from 1 to 0 at a limit that the gradient drives a coordinate to; None without limits."""
+    """Return D (n x 1), which goes from 1 to 0 at a limit toward which the gradient drives; None without limits."""
     if not any(np.isfinite(each).any() for each in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))
@@ -118,7 +118,7 @@ def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
 
 
 def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
-    """Return a step (n x 1) that is no longer than LONGEST and ends within the limits."""
+    """Return a step (n x 1) that is at most LONGEST and ends within the limits."""
     step = step * ca.fmin(1, LONGEST / (ca.mmax(ca.fabs(step)) + 1e-300))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if np.isfinite(low):
@@ -140,11 +140,11 @@ def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
 # where that does not fall. Damping is added to H.
 
 DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
-CORRECTIONS = 3  # solutions of what e leaves of the hard rows
+CORRECTIONS = 3  # iterations for the residual of the hard rows that e leaves
 MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
-ROUNDING = 1e-14  # by which rounding may raise the merit
+ROUNDING = 1e-14  # rounding tolerance for increases of the merit
 MAX_STEPS = 300
-STILL = 1e-11  # rad or m: of a step, where a search has arrived
+STILL = 1e-11  # rad or m: step size at which a search has converged
 
 OBJECTIVES = ("misses", "posture", "manipulability")
 
@@ -161,8 +161,8 @@ class _Objective:
 def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX) -> _Objective:
     """Return the objective and the hard rows at positions x (nq x 1).
 
-    "misses": the squared misses of targets that are not hard. "posture": the squared distance from ``wanted`` (nq), and
-    "manipulability": minus its logarithm (Yoshikawa 1985), both while all targets are met.
+    "misses" is the squared misses of targets that are not hard. "posture" is the squared distance from ``wanted`` (nq),
+    and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
     """
     free, n = problem.free, len(problem.free)
     at = problem.traced(x, data, soft=name != "misses")
@@ -222,7 +222,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
 
 
 def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, Flags]:
-    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches arrived."""
+    """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches converged."""
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:

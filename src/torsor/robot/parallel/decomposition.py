@@ -33,7 +33,7 @@ from torsor.robot.parallel.small import least
 class Parts:
     """The trees of a parallel robot: the platform on its joint, and the legs; ``struts`` are legs in closed form.
 
-    ``whole`` are the trees of the platform and of the legs with all inertial parameters, also those that affect the
+    ``whole`` holds the trees of the platform and the legs with all inertial parameters, including those that affect the
     energy but no force. ``length`` (m) is the size of the robot.
     """
 
@@ -55,7 +55,7 @@ class Parts:
 
 
 class Assembly:
-    """A parallel robot at one state: the platform and all legs, over symbols."""
+    """A parallel robot at one state: the symbolic platform and legs."""
 
     def __init__(self, parts: Parts, pose: ca.SX, q: ca.SX, u: Given = None, u_rate: Given = None, closed: bool = True):
         self.parts, self.platform = parts, Platform(parts.platform, pose, u, u_rate)
@@ -98,7 +98,7 @@ class Assembly:
 def inverse_dynamics(
     parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, u_rate: ca.SX, share: ca.SX, external: Given = None
 ) -> ca.SX:
-    """Return Gamma (N x 1), the forces of the drives; of redundant ones those of the least sum of tau^2 / share."""
+    """Return the drive forces Gamma (N x 1); redundant ones minimise the sum of tau^2 / share."""
     whole = Assembly(parts, pose, q, u, u_rate)
     if whole.platform.is_free:  # in base axes, in which the legs give the rows of K
         force = whole.platform.lifted(whole.platform.forces(external)) + whole.wrench()
@@ -135,7 +135,7 @@ def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def robot_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse if they are redundant."""
+    """Return J_p (nv x N): rates of the platform from those of the drives; the pseudo-inverse for redundant drives."""
     K = inverse_jacobian(parts, pose, q)
     return Columns(K).solve(ca.SX.eye(K.size1())) if K.size1() == K.size2() else Columns(K.T @ K).solve(K.T)
 
@@ -167,7 +167,7 @@ def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 
 def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
-    """Return the positions of the legs: struts in the assembly mode of the guess, other legs as in the guess."""
+    """Return the leg positions: struts in the assembly mode of the guess, other legs as in the guess."""
     platform, found = Platform(parts.platform, pose), []
     for limb, strut in zip(parts.limbs, parts.struts, strict=True):
         near = guess[limb.q]
@@ -178,17 +178,17 @@ def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
 
 
 def leg_errors(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the closing errors of the joints at the platform."""
+    """Return the closure errors of the joints at the platform."""
     return ca.vertcat(*(limb.error for limb in Assembly(parts, pose, q).limbs))
 
 
 def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the entries of A_q of each leg, row by row, one leg after the other."""
+    """Return the entries of A_q of each leg, row by row, leg by leg."""
     return ca.vertcat(*(ca.vec(limb.A.T) for limb in Assembly(parts, pose, q).limbs))
 
 
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
-    """Return distances from singular of the legs, and of the ``drives``, and the closing error of ``positions``."""
+    """Return the distances from singular of the legs and of the ``drives``, and the closure error of ``positions``."""
     whole = Assembly(parts, pose, q)
     found = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
@@ -199,10 +199,9 @@ def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool
     return ca.vertcat(*found)
 
 
-# Numerical detection of singularities of a parallel robot.
-#
-# First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the
-# platform can move with locked drives. Both matrices are scaled to have no units.
+# Numerical detection of singularities of a parallel robot. First kind: A_q of a leg loses rank, and the leg can move by
+# itself. Second kind: J_p^-1 loses rank, and the platform can move with locked drives. Both matrices are
+# nondimensional.
 
 SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
@@ -247,16 +246,15 @@ def _unit(vectors: Array) -> Array:
 
 
 def moving(names: Sequence[str], motion: Array) -> str:
-    """Return a motion in words."""
+    """Return a description of a motion."""
     shown = (f"{name} ({value:.3g})" for name, value in zip(names, motion, strict=True) if abs(value) > 1e-6)
     return f"{', '.join(shown)} can move"
 
 
-# Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
-#
-# A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, Newton's next
-# step, the closing error, and the side. The side is the signed distance from singular: it changes its sign where a leg,
-# or the platform, passes a singular configuration into another assembly mode.
+# Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives. A trial, as
+# ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, the next Newton step, the
+# closure error, and the side. The side is the signed distance from singular. It changes sign where a leg, or the
+# platform, passes a singular configuration into another assembly mode.
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:
@@ -278,7 +276,7 @@ def leg_side(parts: Parts, leg_q: ca.SX, leg: int) -> ca.SX:
 
 
 def depends_on_pose(parts: Parts, leg: int) -> bool:
-    """Return whether the matrix A_q of a leg, and so its distance from singular, depends on the platform's pose too."""
+    """Return whether the matrix A_q of a leg, and its distance from singular, also depend on the platform's pose."""
     limb = parts.limbs[leg]
     pose, q = ca.SX.sym("pose", parts.platform.nq), ca.SX.sym("q", limb.tree.nq)
     return bool(ca.depends_on(TracedLimb(limb, q, Platform(parts.platform, pose)).A, pose))
@@ -287,7 +285,7 @@ def depends_on_pose(parts: Parts, leg: int) -> bool:
 def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     """Return a trial of closing legs and platform for given drives; the state is (pose, q, drives).
 
-    The positions of redundant drives need not agree before convergence: their part of the closing error is then the
+    The positions of redundant drives need not agree before convergence: their part of the closure error is then the
     gradient of the sum of squares of their differences.
     """
     nq, nv = parts.limbs[-1].q.stop, parts.limbs[-1].v.stop
@@ -318,7 +316,7 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
 
 
 def sides(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
-    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 with redundant drives."""
+    """Return the sides of the legs, and that of the platform (legs + 1,), which is 1 for redundant drives."""
     whole = Assembly(parts, pose, q, closed=False)
     K = _scaled_jacobian(parts, whole)
     last = reflected(K, ca.SX(K.size1(), 1))[1] if K.size1() == K.size2() else ca.SX(1)
@@ -331,7 +329,7 @@ def drive_units(parts: Parts) -> Array:
 
 
 def _scaled_jacobian(parts: Parts, whole: Assembly) -> ca.SX:
-    """Return K without units: divided by the scales of the drives, multiplied by those of the platform."""
+    """Return the nondimensional K: divided by the scales of the drives, multiplied by those of the platform."""
     K = whole.platform.project(whole.drives()).T
     return ca.diag(ca.SX(1 / drive_units(parts))) @ K @ ca.diag(ca.SX(parts.units))
 
@@ -342,6 +340,6 @@ def _short(step: ca.SX, longest: Array) -> ca.SX:
 
 
 def _position(limb: Limb, k: int) -> int:
-    """Return the index, among the positions of all legs, of the one whose rate is the velocity k of a leg."""
+    """Return the index, among the positions of all legs, of the position whose rate is velocity k of a leg."""
     body = next(body for body in limb.tree.bodies if body.v.start <= k < body.v.stop)
     return int(limb.q.start + body.q.start + k - body.v.start)

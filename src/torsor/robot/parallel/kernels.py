@@ -30,15 +30,15 @@ from torsor.robot.parallel.limbs import Limb, Platform, Strut, closest, strut_of
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-# Least distances from singular of legs and drives.
+# Minimum distances from singular of legs and drives.
 LEGS, DRIVES = NEAREST, 1e-6
 
 
 @dataclass(frozen=True)
 class Rule:
-    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results, in names of sizes.
+    """An algorithm: a function of ``Parts`` and symbols, and the shapes of its results in named sizes.
 
-    ``margins`` are the least distances from singular that it needs: of the legs, and, if given, of the drives.
+    ``margins`` are the minimum distances from singular that it needs: of the legs and, if given, of the drives.
     """
 
     rule: Callable[..., Any]
@@ -70,7 +70,7 @@ RULES = {
     "leg_trial": Rule(decomposition.leg_trial, [("leg_trial",)]),
     "assembly_trial": Rule(decomposition.assembly_trial, [("assembly_trial",)]),
 }
-"""Every algorithm of a parallel robot by the name of its method, and those of its kinematics."""
+"""Every algorithm of a parallel robot by method name, including those of its kinematics."""
 
 
 # Functions without sines and cosines of known angles: those of a UPS leg are entries of its direction.
@@ -97,7 +97,7 @@ class _Line(NamedTuple):
 def without_trigonometry(
     function: ca.Function, inputs: Sequence[ca.SX], which: int, known: Sequence[Known]
 ) -> list[ca.SX]:
-    """Return the outputs of a function at ``inputs``, with known sines and cosines inserted; ``which`` input is x."""
+    """Return the outputs of a function at ``inputs`` with known sines and cosines inserted; x is input ``which``."""
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
@@ -128,7 +128,7 @@ def without_trigonometry(
 
 
 def _linear_form(code: int, lines: list[_Line | None]) -> _Line | None:
-    """Return the result of an operation on such values, or None if it is not of that form."""
+    """Return the result of an operation on such values, or None if it does not have that form."""
     first, *others = lines
     if first is None or None in others:
         return None
@@ -157,7 +157,7 @@ def _lookup(code: int, line: _Line | None, table: dict[tuple[int, float], Known]
 
 
 class FunctionKey(NamedTuple):
-    """A requested function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
+    """Key of a function: ``checked`` adds ``soundness`` as its last result, ``leg`` is the index of a single leg."""
 
     name: str
     fused: bool = False
@@ -184,11 +184,13 @@ class Assembled(Part):
         self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
         if not given or not all(isinstance(leg, Leg) for leg in given):
             kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
-            raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one Leg or more")
+            raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one or more Leg objects")
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
             double = next(name for name in names if names.count(name) > 1)
-            raise ModelError(f"two legs are named {double!r}", value=double, where=where, fix="give each its own name")
+            raise ModelError(
+                f"two legs are named {double!r}", value=double, where=where, fix="give each leg its own name"
+            )
         if isinstance(self.platform, Robot):
             self._set(motion="")
         home = self._coordinates(self.home, "home")
@@ -198,7 +200,7 @@ class Assembled(Part):
         home.setflags(write=False)
         self._set(home=home)
         if len(self.driven_names) < self.carriage.nv:
-            found = f"{len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
+            found = f"there are {len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
             raise ModelError(found, where=where, allowed=f"{self.carriage.nv} or more")
         self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
 
@@ -301,7 +303,7 @@ class Assembled(Part):
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether the positions of all legs follow from the pose in closed form: all are UPS legs."""
+        """Whether the positions of all legs follow from the pose in closed form, because all are UPS legs."""
         return all(strut is not None for strut in self._parts.struts)
 
     def _sizes(self, key: FunctionKey) -> dict[str, int]:
@@ -362,7 +364,7 @@ class Assembled(Part):
 
     @cached_property
     def kernels(self) -> Kernels:
-        """The compiled functions."""
+        """Compiled functions of the robot."""
         return Kernels(self.target, self._identity)
 
     def _identity(self) -> str:
@@ -393,14 +395,14 @@ class Assembled(Part):
 
     @cached_property
     def _exact(self) -> Self:
-        """The same robot in double precision: tolerances of assembly are below the precision of float32."""
+        """The same robot in double precision: assembly tolerances are below the precision of float32."""
         return self if self.target.dtype == "float64" else self.to(dtype="float64")
 
     def function(self, name: str, positions: bool = False, external: bool = False) -> ca.Function:
-        """Return the CasADi function behind a method, for one state.
+        """Return the CasADi function of a method, for one state.
 
-        ``positions`` makes the legs' positions q an input, also where they follow from the pose in closed form;
-        ``external`` makes the wrench on the platform one.
+        ``positions`` makes the leg positions q an input, even if they follow from the pose in closed form. ``external``
+        makes the wrench on the platform an input.
 
         Example:
             >>> torsor.library.gough_stewart().function("mass_matrix")
@@ -414,11 +416,11 @@ class Assembled(Part):
 
     @property
     def _algorithms(self) -> list[str]:
-        """The names that ``function`` takes."""
+        """Names that ``function`` accepts."""
         return [each for each, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
-        """Return the scalar operations that a method takes for one state; arguments as in ``function``.
+        """Return the number of scalar operations of a method for one state; arguments as in ``function``.
 
         Example:
             >>> robot = torsor.library.gough_stewart()
@@ -428,7 +430,7 @@ class Assembled(Part):
         return count_operations(self.function(name, positions, external))
 
     def to(self, dtype: Any = None, device: str | None = None, threads: int | str | None = None) -> Self:
-        """Return the same robot computed on another target, as ``Robot.to``; arguments not given stay as they are.
+        """Return a copy of the robot that is evaluated on another target; see ``Robot.to``.
 
         Example:
             >>> robot = torsor.library.gough_stewart().to(dtype="float32")
@@ -438,7 +440,7 @@ class Assembled(Part):
         return replace(self, target=self.carriage.to(dtype, device, threads).target)
 
     def _coordinates(self, pose: ArrayLike, what: str = "pose") -> Array:
-        """Return the platform's coordinates (..., nq) of poses given as such, or as matrices (..., 4, 4)."""
+        """Return the platform coordinates (..., nq) of poses, which may also be matrices (..., 4, 4)."""
         values, count = real_array(pose, self.name, what), self.carriage.nq
         if values.ndim >= 2 and values.shape[-2:] == (4, 4) and count != 4:
             return coordinates_of(values, self.carriage, self.motion)
@@ -449,7 +451,7 @@ class Assembled(Part):
         return values
 
     def _check_finite(self, x: Array, what: str = "pose") -> None:
-        """Raise ModelError for poses that are not finite, or whose quaternion is zero."""
+        """Raise ModelError if poses are not finite or have a zero quaternion."""
         sound = np.isfinite(x).all(axis=-1)
         for at in self.carriage.coordinates:
             if at.q.stop - at.q.start > at.v.stop - at.v.start:  # a quaternion is last
@@ -460,7 +462,7 @@ class Assembled(Part):
             raise ModelError(f"is {worst}", argument=what, value=worst, where=self.name, allowed=allowed)
 
     def _refuse_singular(self, x: Array, q: Array, at_home: bool = False) -> None:
-        """Raise ModelError at a singular pose (nq of the platform,), with the motion that is not controlled."""
+        """Raise ModelError for a singular pose (nq of the platform,), with the uncontrolled motion."""
         functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
         values = [np.asarray(function(x, q).full()) for function in functions]
         found, motion = legs(self._parts, values[0].ravel())

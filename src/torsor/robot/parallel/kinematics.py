@@ -1,4 +1,4 @@
-"""Kinematics of a parallel robot: the legs from the pose of the platform, and the pose from the drives."""
+"""Kinematics of parallel robots: the legs from the pose of the platform, and the pose from the drives."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,18 +31,18 @@ from torsor.robot.robot import Robot
 #
 # On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
 
-NEAR = 0.1  # rad or sizes: remaining distance to a singular configuration at which a leg counts as arrived there
-SAMPLES = 129  # of a line between two positions of a leg
-TRIES, STARTS = 256, 3  # random positions of a leg that are looked at, and how many of them Newton's method starts from
+NEAR = 0.1  # rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it
+SAMPLES = 129  # samples of a line between two positions of a leg
+TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are starts of Newton's method
 
 
 @dataclass(frozen=True, eq=False)
 class LegSearch:
-    """Searches positions (batch, nq of the leg) at poses (batch, nq of the platform), and returns which were found.
+    """Search for positions (batch, nq of the leg) at poses (batch, nq of the platform); also return which were found.
 
-    ``carriage`` is the platform alone, in double precision; ``home`` and ``leg_home`` are the home positions of both.
+    ``carriage`` is the platform alone, in double precision. ``home`` and ``leg_home`` are the home positions of both.
     ``closer`` closes the leg, with states (pose, positions of the leg). ``side`` is the signed distance from singular
-    as a function of the leg's positions; it is None if that depends on the pose too.
+    as a function of the leg's positions, or None if it also depends on the pose.
     """
 
     limb: Limb
@@ -79,7 +79,7 @@ class LegSearch:
         return found[:, n:], reached
 
     def _starts(self, side: Callable[[Array], Array], poses: Array, late: NDArray[np.int_]) -> Array:
-        """Return the random starts (STARTS, batch, nq) with the least closing error, in the assembly mode of home."""
+        """Return the random starts (STARTS, batch, nq) with the smallest closure errors in the mode of home."""
         scale = characteristic_scales(self.limb.tree, self.limb.length)[0]
         size = (16 * TRIES, len(self.leg_home))
         tries = self.leg_home + scale * np.random.default_rng(0).uniform(-np.pi, np.pi, size=size)
@@ -124,7 +124,7 @@ class LegSearch:
             there, midway = self._walk(begin[left], self.carriage.integrate(self.home, first))
             last, arrived = self._walk(there[midway], poses[left[midway]])
             found[left[midway][arrived]], reached[left[midway][arrived]] = last[arrived], True
-        # A leg that is stretched out just at the pose, where both assembly modes meet, is not reached by strides.
+        # Strides do not reach a leg that is stretched out exactly at the pose, where both assembly modes meet.
         left = np.flatnonzero(~reached)
         states = np.concatenate([poses[left], found[left, n:]], axis=-1)
         there, error, side = self.closer.close(states, self._still(states))
@@ -143,7 +143,7 @@ class LegSearch:
 
     @cached_property
     def _detours(self) -> list[Flags]:
-        """Which of the platform's velocities (nv) move first, where the straight path is blocked."""
+        """Platform velocities (nv) that move first if the straight path is blocked."""
         turns = np.array([turn for joint in self.carriage.joints for turn in joint.kind.turns])
         mixed = [turns, ~turns] if turns.any() and not turns.all() else []
         single = list(np.eye(len(turns), dtype=bool)[~turns]) if np.count_nonzero(~turns) > 1 else []
@@ -157,7 +157,7 @@ class LegSearch:
         return np.zeros((len(states), len(self.closer.v_units)))
 
 
-AGREE = 1e-9  # rad or sizes: tolerance of the agreement of redundant drives
+AGREE = 1e-9  # rad or robot sizes: tolerance for the agreement of redundant drives
 
 
 class Kinematics:
@@ -167,7 +167,7 @@ class Kinematics:
         self.robot, self.parts = robot, robot._parts
 
     def inverse(self, x: Array, guess: Array | None) -> Array:
-        """Return positions (..., nq) of the legs at poses x, or raise an error that names a leg that does not reach."""
+        """Return positions (..., nq) of the legs at poses x; raise an error that names a leg that does not reach."""
         self.robot._check_finite(x)
         q, reached = self.leg_positions(x, guess)
         if not reached.all():
@@ -186,7 +186,7 @@ class Kinematics:
             if k not in self._searches:
                 reached[:, k] = np.isfinite(q[:, limb.q]).all(axis=-1)
                 continue
-            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # a pose needs all legs before
+            search, at = self._searches[k], np.flatnonzero(reached.all(axis=-1))  # a pose needs all earlier legs
             if guess is None:
                 q[at, limb.q], reached[at, k] = search.from_home(poses[at])
             else:
@@ -205,7 +205,7 @@ class Kinematics:
         return found
 
     def _unreached(self, x: Array, q: Array, reached: Flags, guessed: bool) -> ModelError:
-        """Return the error that names the leg that is farthest from reaching the first pose, with its closing error."""
+        """Return an error that names the leg farthest from reaching the first pose, with its closure error."""
         robot, index = self.robot, tuple(np.argwhere(~reached)[0][:-1])
         pose, own = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
         where, found = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
@@ -217,13 +217,13 @@ class Kinematics:
         if size <= 1e-6:
             mode = "the guess" if guessed else "home"
             text = f"leg {name!r} was not found in the assembly mode of {mode}: a singular configuration is between"
-            text += " them" if guessed else " home and the pose, or the pose is too far"
-            return ModelError(text, where=where, fix="give positions of the legs near the pose as a guess")
-        text = f"leg {name!r} does not reach the platform: error of closure {size * self.parts.length:.2g} at best"
-        return ModelError(text, value=name, where=where, fix="give a pose within reach")
+            text += " them" if guessed else " home and the pose, or the pose is too far away"
+            return ModelError(text, where=where, fix="pass leg positions near the pose as a guess")
+        text = f"leg {name!r} does not reach the platform: the smallest closure error is {size * self.parts.length:.2g}"
+        return ModelError(text, value=name, where=where, fix="pass a pose within reach")
 
     def forward(self, q_driven: ArrayLike, guess: Array | None) -> Array:
-        """Return poses (..., nq of the platform) from the positions (..., N) of the drives, near a guess or home."""
+        """Return poses (..., nq of the platform) for drive positions (..., N), near a guess or home."""
         robot, names = self.robot, self.robot.driven_names
         count, n = len(names), robot.carriage.nq
         wanted = vectors(q_driven, count, f"{robot.name}, drives {', '.join(names)}", "q_driven")
@@ -237,17 +237,17 @@ class Kinematics:
         way[:, -count:] = flat - begin[:, -count:]
         state, well = self._assembler.walk(begin, self._assembler.side(begin), way)
         first, last = (robot._exact._kernel("sides")(each[:, :n], each[:, n:-count]) for each in (begin, state))
-        well &= (first * last > 0).all(axis=-1)  # one by one: two changes of sign cancel in a product
+        well &= (first * last > 0).all(axis=-1)  # individually: two sign changes cancel in a product
         if not well.all():
             text = f"no pose with the driven coordinates {shortened(flat[int(np.argmin(well))].round(6))} was found"
             start = "home" if guess is None else "the guess"
-            text += f" from {start}: they cannot be reached, or a singular pose is between"
-            fix = "give coordinates that can be reached, or a guess nearer to them"
+            text += f" from {start}: they are unreachable, or a singular pose is in between"
+            fix = "pass reachable coordinates, or a closer guess"
             raise ModelError(text, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
         if (off > AGREE).any():
             text = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
-            raise ModelError(text, where=robot.name, allowed=f"{AGREE:g}", fix="give values that agree")
+            raise ModelError(text, where=robot.name, allowed=f"{AGREE:g}", fix="pass consistent values")
         return state[:, :n].reshape(*batch, n)
 
     @cached_property

@@ -31,10 +31,10 @@ class Leg(Part):
     """A leg of a parallel robot: an open chain from the base, and the joint that connects its end to the platform.
 
     The base of ``robot`` is at the pose ``base`` (4 x 4, or the point (3,)) in the parallel robot's base. Its link or
-    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a ``kind``: weld,
-    revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``; its axes are the z axes
-    of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is the
-    initial guess of the leg's positions with the platform at home; by default it is zero.
+    frame ``tip`` is connected to the pose ``at`` (4 x 4, or the point (3,)) on the platform by a joint of a ``kind``:
+    weld, revolute, prismatic, cylindrical, universal, spherical, planar, or rod with its ``length``. The joint axes are
+    the z axes of the tip and of ``at`` (see ``Loop``). ``driven`` names the coordinates with a drive. ``home`` (nq,) is
+    the initial guess of the leg's positions with the platform at home; the default is zero.
 
     Example:
         >>> arm = torsor.library.planar_chain(2).with_frame("tip", "link2", make_pose(p=[1, 0, 0]))
@@ -58,9 +58,9 @@ class Leg(Part):
             raise ModelError(f"robot is of type {type(self.robot).__name__}", where=where, allowed="a Robot")
         if self.robot.loops:
             fix = "build it as a robot with loops: robot.with_loop(...)"
-            raise ModelError("the leg has loops of its own", where=where, allowed="an open chain", fix=fix)
+            raise ModelError("the leg itself has loops", where=where, allowed="an open chain", fix=fix)
         if not self.robot.nv:
-            raise ModelError("the leg does not move", where=where, allowed="one joint or more")
+            raise ModelError("the leg does not move", where=where, allowed="one or more joints")
         if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
             found, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
             raise ModelError(found, where=where, allowed="rigid gears", fix=fix)
@@ -76,7 +76,7 @@ class Leg(Part):
         for each in driven:
             if each not in self.robot.coordinate_names or each not in self.robot.position_names:
                 both = [name for name in self.robot.coordinate_names if name in self.robot.position_names]
-                found = f"names {each!r}, which is no coordinate of its own"
+                found = f"contains {each!r}, which is not a coordinate of the leg"
                 raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
             allowed = "each coordinate once"
@@ -96,7 +96,10 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
-            found = f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it: which is meant?"
+            found = (
+                f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the "
+                "platform is ambiguous"
+            )
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
             raise ModelError(found, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)
@@ -118,7 +121,7 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
 
 
 def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
-    """Return the platform's coordinates (..., nq) at poses (..., 4, 4); an impossible pose is an error."""
+    """Return the platform coordinates (..., nq) at poses (..., 4, 4); raise ModelError for an impossible pose."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
         found = np.concatenate([p, to_quaternion(R)], axis=-1)
@@ -127,8 +130,8 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     elif motion == "planar":
         found = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
     else:
-        fix = f"give the coordinates {', '.join(robot.position_names)}"
-        raise ModelError("poses as matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
+        fix = f"pass the coordinates {', '.join(robot.position_names)}"
+        raise ModelError("poses cannot be matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
     off = float(np.abs(robot.pose(found, robot.links[-1].name) - T).max(initial=0.0))
     if not off <= 1e-6:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
@@ -136,12 +139,11 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     return np.asarray(found)
 
 
-# From legs to limbs, found numerically at home: the independent closure equations of a leg, and its free spins.
-#
-# Tolerances of closure and of rank are relative to the size of the robot (``length_of``).
+# From legs to limbs, determined numerically at home: the independent closure equations of a leg, and its free spins.
+# Tolerances of closure and rank are relative to the size of the robot (``length_of``).
 
 TRIALS = 6
-HOME = "give a home (of the leg or the robot) that is far from singular"
+HOME = "set a home (of the leg or the robot) that is far from singular"
 
 
 def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
@@ -158,9 +160,9 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
 
 
 def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length: float) -> tuple[Limb, Array, Tree]:
-    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all its inertia.
+    """Return the leg as a limb, its positions (nq,) with the platform at home, and its tree with all inertias.
 
-    ``before`` are the numbers of positions and velocities of the legs before it, ``length`` (m) is the robot's size.
+    ``before`` are the numbers of positions and velocities of the preceding legs, ``length`` (m) is the robot's size.
     """
     where, prefix = f"leg {leg.name!r}", f"{leg.name}/"
     ground = build("ground", [Link("base")], [], gravity=carriage.gravity).with_frame("stand", "base", leg.base)
@@ -175,8 +177,8 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSED:
-        found = f"the leg does not reach the platform at home: error of closure {size * length:.2g}"
-        fix = "check base, at, tip and kind, or give a home (of the leg or the robot) nearer to one that closes"
+        found = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
+        fix = "check base, at, tip and kind, or set a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(found, where=where, fix=fix)
     own, all_ = look.own(q), look.whole(q)
     choice = choose(own, [])
@@ -191,7 +193,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
 
 
 class Look:
-    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are without units."""
+    """Numerical closure error and Jacobians of a leg, with the platform at a fixed pose; all are nondimensional."""
 
     def __init__(self, limb: Limb, platform: Tree, home: Array):
         x, q = ca.SX.sym("x", platform.nq), ca.SX.sym("q", limb.tree.nq)
@@ -227,10 +229,10 @@ class Look:
 
 
 def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], where: str) -> Array:
-    """Return rows (k x nv) of rates that stay zero: spins of a leg that do not move the platform.
+    """Return rows (k x nv) of rates that remain zero: spins of a leg that do not move the platform.
 
     A spin is a rotation about a line that is fixed in the leg. If the leg is symmetric about that line, nothing
-    accelerates the spin, so that a leg that does not spin never does.
+    accelerates the spin, so a leg that does not spin never starts to.
     """
     if not count:
         return np.zeros((0, limb.tree.nv))
@@ -243,7 +245,7 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
             raise ModelError(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME)
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
-            found = f"the platform does not constrain {count} motions of the leg, of {loose}"
+            found = f"the platform does not constrain {count} motions of the leg ({loose})"
             fix = "remove a joint, or use a joint at the platform with more constraints"
             raise ModelError(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
     worst = _spin_force(limb.tree, rows, look, q, rng)

@@ -1,4 +1,4 @@
-"""Small linear systems of symbols: triangular parts are solved by substitution."""
+"""Small symbolic linear systems: triangular parts are solved by substitution."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from torsor.dynamics.loops.factors import Columns, reflected
 
 
 class _Order(NamedTuple):
-    """The order of elimination of a matrix.
+    """The elimination order of a matrix.
 
-    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column; ``later`` those
-    alone in their column, which are solved last, with the columns known before; ``rows`` and ``columns`` are the core
-    that is left.
+    ``first`` are entries (row, column) that are alone in their row, with the other rows of that column. ``later`` are
+    those alone in their column, which are solved last, with the columns known before. ``rows`` and ``columns`` form the
+    remaining core.
     """
 
     first: list[tuple[int, int, list[int]]]
@@ -75,10 +75,10 @@ def _core(A: ca.SX, B: ca.SX) -> list[ca.SX]:
 
 
 def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bool = False) -> list[ca.SX]:
-    """Return numbers of which one is zero where A is singular.
+    """Return numbers of which one is zero if A is singular.
 
-    ``rows`` and ``columns`` are the scales of those of A. If ``signed``, the product of the numbers has the sign of the
-    determinant, or always the opposite one.
+    ``rows`` and ``columns`` are the scales of the rows and columns of A. If ``signed``, the product of the numbers
+    always has the sign of the determinant, or always the opposite sign.
     """
     A = ca.densify(ca.SX(A))
     order = _order(A)
@@ -99,7 +99,7 @@ def margin(A: ca.SX, rows: Sequence[float], columns: Sequence[float], signed: bo
 
 
 def least(values: Sequence[ca.SX], signed: bool = False) -> ca.SX:
-    """Return (sum of 1 / each^2)^(-1/2), a smooth least magnitude; ``signed`` gives it the sign of their product."""
+    """Return (sum of 1 / x^2)^(-1/2), a smooth minimum magnitude; ``signed`` adds the sign of the product."""
     size = 1 / ca.sqrt(sum((1 / each**2 for each in values), start=ca.SX(0)))
     if not signed:
         return size

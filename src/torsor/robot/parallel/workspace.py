@@ -1,4 +1,4 @@
-"""The workspace of a parallel robot: reachable poses, and singular poses with their kind and free motion."""
+"""Workspace of parallel robots: reachable poses, and singular poses with their kind and free motion."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their numbers
+SHAPED = {  # workspace arrays: trailing axes and dtype
     **dict.fromkeys(("reachable", "within_limits", "parallel"), ((), "b")),
     **dict.fromkeys(("condition", "determinant"), ((), "f")),
     "q": (("nq",), "f"),
@@ -45,19 +45,22 @@ SHAPED = {  # arrays of a workspace: trailing axes, and the kind of their number
 class Workspace(Result):
     """Reach, joint limits and singularities of a parallel robot at poses (..., 7); all arrays have these leading axes.
 
-    ``reachable``: all legs reach the pose, ``q`` (..., nq) are their positions (NaN elsewhere). ``within_limits``: and
-    no joint is beyond its limits. ``condition`` is the condition number of J_p^-1 (its columns of rotations divided by
-    ``length``), ``determinant`` its determinant (the root of that of J_p^-T J_p^-1 with more drives than freedoms); NaN
-    where not reachable. ``serial`` (..., legs) marks singular legs (first kind: the platform loses a freedom, and a leg
-    can move by itself along ``leg_motion`` (..., nv)). ``parallel`` marks poses with singular J_p^-1 (second kind: the
-    platform can move along ``platform_motion`` (..., 6) with locked drives). ``labels`` name the coordinates of
-    the poses, ``robot`` is the parallel robot.
+    - ``reachable``: all legs reach the pose, with positions ``q`` (..., nq), NaN elsewhere.
+    - ``within_limits``: the pose is reachable and no joint is beyond its limits.
+    - ``condition``: the condition number of J_p^-1, with its rotation columns divided by ``length``; NaN if not
+      reachable.
+    - ``determinant``: the determinant of J_p^-1, or with redundant drives the root of that of J_p^-T J_p^-1.
+    - ``serial`` (..., legs): singular legs (first kind: the platform loses a freedom, and a leg can move by itself
+      along ``leg_motion`` (..., nv)).
+    - ``parallel``: poses with singular J_p^-1 (second kind: the platform can move along ``platform_motion`` (..., 6)
+      with locked drives).
+    - ``labels``: names of the pose coordinates. ``robot`` is the parallel robot.
 
-    Reachable means in the assembly modes of home, if ``inverse_kinematics`` finds a path from there.
+    A pose is reachable if ``inverse_kinematics`` finds a path to it from home, in the assembly modes of home.
     """
 
     kind = "workspace"
-    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot where that is defined
+    robot_class: ClassVar[type[Assembled]] = Assembled  # set to ParallelRobot in its module
     poses: Array
     reachable: Flags
     within_limits: Flags
@@ -77,10 +80,10 @@ class Workspace(Result):
         return f"<Workspace of {self.reachable.size} poses: {counts}>"
 
     def plot(self, path: str | Path | None = None, axes: tuple[int, int] | None = None) -> "Figure":
-        """Return a figure (matplotlib, the extra ``plot``) of a grid with two axes: condition, reach, singular poses.
+        """Return a matplotlib figure of a grid with two axes: condition number, reach and singular poses.
 
-        ``axes`` are the indices of the two coordinates that are drawn, horizontal and vertical; by default those that
-        vary most along the axes of the grid. ``path`` saves the figure. White poses are not reachable.
+        Needs the extra ``plot``. ``axes`` are the indices of the horizontal and vertical coordinate; the default is
+        those that vary most along the axes of the grid. ``path`` saves the figure. Unreachable poses are white.
 
         Example:
             >>> robot, line = torsor.library.three_rrr(), np.linspace(-0.3, 0.3, 7)
@@ -90,7 +93,7 @@ class Workspace(Result):
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
             found = f"have the shape {self.reachable.shape}"
-            allowed = "a grid with two axes of two poses or more"
+            allowed = "a grid with two axes of two or more poses"
             raise ModelError(found, argument="poses", allowed=allowed, fix="plot one slice")
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
@@ -105,7 +108,7 @@ class Workspace(Result):
         if beyond.any():
             grey = np.ma.masked_where(~beyond, np.full(beyond.shape, 0.8))
             panel.pcolormesh(across, up, grey, shading="nearest", cmap="gray", vmin=0.0, vmax=1.0)
-        shown: list[Any] = [Patch(facecolor="0.8", label="beyond limits of joints")] if beyond.any() else []
+        shown: list[Any] = [Patch(facecolor="0.8", label="beyond joint limits")] if beyond.any() else []
         for marks, colour, label in (
             (self.parallel, "C3", "singular, second kind"),
             (self.serial.any(axis=-1), "C1", "singular, first kind"),
@@ -170,7 +173,7 @@ class Workspace(Result):
     def _summary(self) -> Summary:
         counts = {
             "reachable": self.reachable,
-            "within limits of joints": self.within_limits,
+            "within joint limits": self.within_limits,
             "singular, first kind": self.serial.any(axis=-1),
             "singular, second kind": self.parallel,
         }
@@ -199,11 +202,11 @@ class Workspace(Result):
 register_result("workspace", Workspace, "a workspace")
 
 
-# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as the text of TOML files.
+# Parallel robots and workspaces on disk: JSON with the robots of legs and platform as TOML text.
 
 
 def parallel_text(robot: Assembled) -> str:
-    """Return a parallel robot as JSON, from which ``parallel_fields`` gives the same robot."""
+    """Return a parallel robot as JSON, from which ``parallel_fields`` restores the same robot."""
     parts = [
         {"robot": robot_text(leg.robot), "driven": list(leg.driven)}
         | {name: getattr(leg, name) for name in ("name", "tip", "kind", "length")}
@@ -220,7 +223,7 @@ def parallel_text(robot: Assembled) -> str:
 
 
 def parallel_fields(text: str) -> dict[str, Any]:
-    """Return the fields of a parallel robot; raise ValueError or KeyError where the text is none."""
+    """Return the fields of a parallel robot; raise ValueError or KeyError if the text is invalid."""
     data = json.loads(text)
     carriage, parts = robot_of(data["platform"]), []
     for each in data["legs"]:
