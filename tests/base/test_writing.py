@@ -65,7 +65,7 @@ def test_names_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> No
     long = tmp_path / ("a" * 250 + ".json")
     write_document(long, {})
     assert long.read_text() == "{}\n"
-    with refused(what="a null character in its name"):
+    with refused(what="contains a null character"):
         write_document(tmp_path / "a\0.json", {})
 
 
@@ -110,10 +110,10 @@ def test_numbers_that_other_machines_do_not_have_are_refused(saved: Path) -> Non
 
 def test_members_that_are_no_arrays_or_there_twice_are_refused(saved: Path) -> None:
     content = saved.read_bytes()
-    for name, words in (("../note.txt", "no array"), ("q.npy", "there twice")):
+    for name, words in (("../note.txt", "no array"), ("q.npy", "appears twice")):
         saved.write_bytes(content)
         with warnings.catch_warnings(), zipfile.ZipFile(saved, "a") as archive:
-            warnings.simplefilter("ignore")  # of the name that is there twice
+            warnings.simplefilter("ignore")  # of the name that is appears twice
             archive.writestr(name, b"hello")
         with refused(words):
             torsor.load_result(saved)

@@ -194,7 +194,7 @@ def test_a_robot_is_not_saved_as_a_folder_or_under_a_name_that_no_file_has(tmp_p
     (tmp_path / f"arm.{suffix}").mkdir()
     with refused(where=f"arm.{suffix}", allowed="a file"):
         torsor.library.two_link().save(tmp_path / f"arm.{suffix}")
-    with refused(what="a null character in its name"):
+    with refused(what="contains a null character"):
         torsor.library.two_link().save(tmp_path / f"a\0b.{suffix}")
 
 

@@ -320,7 +320,7 @@ WRONG = {
     "huge number": (HEAD + LINKS.replace("= 1", "= 1" + "0" * 400), "a finite number"),
     "huge limit": (HEAD + LINKS + JOINT + "upper = 1" + "0" * 400, "a number or a row"),
     "endless number": (HEAD + LINKS.replace("= 1", "= 0x" + "f" * 5000), "not valid TOML:"),
-    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", "a key with too many dots"),
+    "endless key": ("torsor = 1\n" + "a." * 2_000 + "a = 1\n", "a key has too many dots"),
     "NaN": (HEAD + LINKS.replace("= 1", "= nan"), "a finite number"),
     "NaN in a row": (HEAD + LINKS + "com = [0, nan, 0]", "com is [0, nan, 0]"),
     "NaN limit": (HEAD + LINKS + JOINT + "upper = nan", "upper is nan"),

@@ -1,6 +1,6 @@
-"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, a colour for each name, bounds, jumps.
+"""Figures of curves over time (matplotlib, the extra ``plot``): panels by unit, one colour per name, bounds, jumps.
 
-Every figure of the library comes from here or takes its colours, units and axes from here.
+All figures of the library are drawn here, or take their colours, units and axes from here.
 """
 
 import colorsys
@@ -21,12 +21,12 @@ from torsor.base.files import check_suffix, check_target, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_CURVES = 8  # in a panel: more cannot be told apart
-MAX_ROLLOUTS = 50  # that are drawn
+MAX_CURVES = 8  # curves in a panel: more cannot be told apart
+MAX_ROLLOUTS = 50  # curves that are drawn
 LONGEST = 26  # characters of a name in a legend
 DPI = 130
-FEW = 10  # names that have the ten usual colours; more have colours of a circle of hues
-NEAR = 1.0  # a limit that is farther from the curves than this times their span is not drawn
+FEW = 10  # up to this many names use the ten default colours; more use a circle of hues
+NEAR = 1.0  # limits farther from the curves than this multiple of their span are not drawn
 JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
 HOUSE = {"alpha": 0.3}
 SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
@@ -43,10 +43,10 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """The curves of a quantity: ``values`` (..., T, K), leading axes are rollouts, with names and units (K).
+    """The curves of a quantity: ``values`` (..., T, K) with names and units (K); leading axes are rollouts.
 
-    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps: it is drawn dotted there. With ``fits``, the axes
-    are large enough for all bounds; otherwise bounds that are far away are not drawn.
+    ``jumps`` (..., T - 1, K) marks intervals in which a curve jumps, which are dotted. If ``fits``, the axes include
+    all bounds; otherwise distant bounds are not drawn.
 
     Example:
         >>> Quantity("Positions", ["a", "b"], ["rad", "m"], np.zeros((5, 2))).panels
@@ -63,7 +63,7 @@ class Quantity:
 
     @property
     def panels(self) -> list[tuple[str, list[int]]]:
-        """The panels: a unit, and the indices of at most eight curves that have it."""
+        """Panels: a unit, and the indices of up to eight curves that have it."""
         found = []
         for unit in dict.fromkeys(self.units):
             own = [k for k, each in enumerate(self.units) if each == unit]
@@ -77,10 +77,10 @@ class Quantity:
 
 @cache
 def shown_figure() -> "type[Figure]":
-    """Return the class of figures that a notebook shows when they are the last line of a cell.
+    """Return the figure class that a notebook shows if it is the last expression of a cell.
 
-    A bare ``Figure`` of matplotlib is shown only after pyplot was imported or ``%matplotlib inline`` was run; without
-    them a notebook prints its size. Needs matplotlib: ``torsor[plot]``.
+    A bare matplotlib ``Figure`` is shown only after pyplot was imported or ``%matplotlib inline`` was run; otherwise a
+    notebook prints its size. Needs matplotlib: ``torsor[plot]``.
 
     Example:
         >>> shown_figure()(figsize=(1, 1))._repr_png_()[1:4]
@@ -89,7 +89,7 @@ def shown_figure() -> "type[Figure]":
     from matplotlib.figure import Figure
 
     class ShownFigure(Figure):
-        """A figure with a picture of itself."""
+        """A figure that a notebook displays."""
 
         def _repr_png_(self) -> bytes:
             content = io.BytesIO()
@@ -100,7 +100,7 @@ def shown_figure() -> "type[Figure]":
 
 
 def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
-    """Return an empty figure of a size (inches); ``tidy`` makes room for labels between its panels.
+    """Return an empty figure of a size (inches); ``tidy`` leaves room for labels between its panels.
 
     Example:
         >>> float(new_figure(4.0, 3.0).get_figwidth())
@@ -114,7 +114,7 @@ def new_figure(width: float, height: float, tidy: bool = True) -> "Figure":
 
 
 def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure":
-    """Return a figure, written to a file if a path is given, whole or not at all; without a suffix it is a .png.
+    """Return a figure; if a path is given, save it atomically, as .png by default.
 
     Example:
         >>> saved(new_figure(4.0, 3.0), "no/such.png")
@@ -134,9 +134,9 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
 
 
 def colours_of(*panels: Iterable[str]) -> dict[str, str]:
-    """Return a colour for each name of some panels: no two names have the same, and those of a panel are far apart.
+    """Return distinct colours for the names of some panels, far apart within each panel.
 
-    Up to ten names have the ten usual colours. More have hues from a circle: eight slots, in each of which hue and
+    Up to ten names have the ten default colours. More names have hues from a circle: eight slots, in which hue and
     lightness change from name to name.
 
     Example:
@@ -168,7 +168,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
 
 
 def label(name: str) -> str:
-    r"""Return a name as matplotlib shows it as it is: no formulas between dollars, and not hidden by an underscore.
+    r"""Return a name as literal matplotlib text: without formulas between dollars, and not hidden by an underscore.
 
     Example:
         >>> label("_x$y"), label("joint1")
@@ -179,14 +179,14 @@ def label(name: str) -> str:
 
 
 def styled(axes: Any, title: str = "", unit: str = "") -> None:
-    """Give a panel its title, the unit of its vertical axis, a grid, and no frame above and to the right."""
+    """Format a panel: title, unit of the vertical axis, grid, and no frame at the top and right."""
     axes.set(title=title, ylabel=unit)
     axes.grid(**HOUSE)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the quantities that are drawn; raise ModelError for one that is not known.
+    """Return the names of the quantities to draw; raise ModelError for an unknown one.
 
     Example:
         >>> checked_what("q", ["q", "v"])
@@ -197,7 +197,7 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
         if name not in allowed.split(", "):
             raise ModelError(f"cannot plot {name!r}", value=name, allowed=allowed)
     if not names:
-        raise ModelError("nothing to plot", allowed=allowed)
+        raise ModelError("there is nothing to plot", allowed=allowed)
     return names
 
 
@@ -207,13 +207,13 @@ def checked_what(what: str | Sequence[str], known: Iterable[str]) -> tuple[str, 
 def plot_quantities(
     quantities: Sequence[Quantity], times: Array, title: str, path: str | Path | None = None, marks: Array | None = None
 ) -> "Figure":
-    """Return a figure of quantities over ``times`` (T,): panels for each unit, of eight curves at most, with legends.
+    """Return a figure of quantities over ``times`` (T,): panels by unit with up to eight curves, with legends.
 
-    The curves of one name have the same colour everywhere, and no other has it. ``marks`` are times of dashed lines.
+    All curves with the same name have the same colour, which no other name has. ``marks`` are times of dashed lines.
     """
     counts = [len(each.panels) for each in quantities]
     most = max(counts)
-    beside = most <= 2  # the panels of a quantity are side by side; otherwise one below the other
+    beside = most <= 2  # the panels of a quantity are side by side; otherwise stacked
     rows, columns = (len(quantities), most) if beside else (most, len(quantities))
     colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
     width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
@@ -245,16 +245,16 @@ def plot_quantities(
 
 
 def label_of_title(title: str) -> str:
-    """Return a title with its dollars as they are."""
+    """Return a title with literal dollars."""
     return title.replace("$", r"\$")
 
 
 def draw_panel(
     axes: Any, quantity: Quantity, times: Array, colours: Mapping[str, str] | None = None, own: list[int] | None = None
 ) -> bool:
-    """Draw the curves of a quantity, or its ``own`` ones, into one panel, with a legend beside it.
+    """Draw the curves of a quantity, or the curves ``own``, into one panel, with a legend beside it.
 
-    Return whether bounds were near enough to be drawn.
+    Return whether bounds were close enough to be drawn.
     """
     colours = colours_of(quantity.names) if colours is None else colours
     own = list(range(len(quantity.names))) if own is None else own

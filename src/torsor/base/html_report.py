@@ -1,4 +1,4 @@
-"""Reports as one HTML file that opens offline: tables, lists, figures, and motions in 3D."""
+"""Reports as one offline HTML file: tables, lists, figures and 3D motions."""
 
 import base64
 import io
@@ -32,7 +32,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-s
 
 
 def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
-    """Write a page with a title and its parts (HTML, in which names are escaped), whole or not at all."""
+    """Write a page with a title and parts (HTML with escaped names) atomically."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
@@ -45,7 +45,7 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
 def html_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], marked: Sequence[bool] = (), words: bool = False
 ) -> str:
-    """Return a table of numbers, or of ``words``; cells are HTML, in which names were escaped.
+    """Return a table of numbers, or of ``words``; cells are HTML with escaped names.
 
     Example:
         >>> html_table(["link", "kg"], [["arm", "2"]])
@@ -61,7 +61,7 @@ def html_table(
 
 
 def html_text(text: str) -> str:
-    """Return text of a file or of a user as HTML, without control characters.
+    """Return text of a file or user as HTML, without control characters.
 
     Example:
         >>> html_text("a < b")
@@ -71,25 +71,25 @@ def html_text(text: str) -> str:
 
 
 def html_list(lines: Iterable[str]) -> str:
-    """Return lines as a list; names in them are escaped."""
+    """Return lines as a list, with escaped names."""
     return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in lines)}</ul>"
 
 
 def terminal_table(table: RenderableType) -> str:
-    """Return a table of the terminal as HTML; every text in it is escaped by Rich."""
+    """Return a terminal table as HTML, with all text escaped by Rich."""
     console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
     console.print(table)
     return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
 
 def image(figure: Any) -> str:
-    """Return a figure of matplotlib as HTML that needs no other file."""
+    """Return a matplotlib figure as self-contained HTML."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=100)
     return f'<img alt="figure" src="data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}">'
 
 
 def in_motion(what: Any, title: str, heading: str = "In motion") -> list[str]:
-    """Return a motion or a robot in 3D, below a heading; nothing where ``torsor.view`` is not installed."""
+    """Return a 3D view of a motion or robot below a heading, or nothing if ``torsor.view`` is not installed."""
     page = registered("page", "html")
     return [] if page is None else [f"<h2>{heading}</h2>", page(what, title)]
