@@ -187,11 +187,11 @@ def test_a_truncated_file_or_a_pickle_is_a_model_error(kind: str, results: dict[
     results[kind].save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with refused(what="not a result"):
+    with refused(what="not a Torsor result"):
         torsor.load_result(path)
     with zipfile.ZipFile(path, "w") as file:  # an array of objects: a pickle
         file.writestr("torsor.npy", pickle.dumps(print))
-    with refused(what="not a result"):
+    with refused(what="not a Torsor result"):
         torsor.load_result(path)
 
 

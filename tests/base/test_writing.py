@@ -95,7 +95,7 @@ def test_a_file_of_a_machine_with_another_byte_order_is_read(saved: Path) -> Non
     ],
 )
 def test_a_version_or_kind_of_another_type_is_refused(bad: dict[str, Any], saved: Path) -> None:
-    with refused(where="fall.npz", what="not a result of Torsor:") as caught:
+    with refused(where="fall.npz", what="not a Torsor result:") as caught:
         torsor.load_result(changed(saved, **bad))
     assert len(str(caught.value)) < 300
 

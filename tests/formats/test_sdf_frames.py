@@ -210,7 +210,7 @@ REFUSED = {
     "no version": ("<sdf/>", r"<sdf version=''>; allowed: a version"),
     "too old": ('<sdf version="1.2"><model name="m"/></sdf>', "SDF of version 1.2; allowed: 1.4 and later"),
     "no model": ('<sdf version="1.7"><world name="w"/></sdf>', "no model; allowed: <model>"),
-    "no link": (model(), "no link at all"),
+    "no link": (model(), "there is no link"),
     "a link without a name": (model("<link/>"), "<link name=''>; allowed: a name of its own"),
     "a link named world": (model(link("world")), "<link name='world'>"),
     "two of one name": (model(link("a"), joint("fixed", "world", "a", name="a")), "are both named 'a'"),

@@ -355,7 +355,7 @@ WRONG = {
     "number for bool": (HEAD + LINKS + JOINT + "multi_turn = 1", "multi_turn is 1"),
     "links no tables": ("links = [1, 2]\n" + HEAD, "links is [1, 2]"),
     "links one table": (HEAD + '[links]\nname = "a"\n', "links is {'name': 'a'}"),
-    "no links": (HEAD, "no link at all"),
+    "no links": (HEAD, "there is no link"),
     "no name": (HEAD + LINKS + "[[links]]\nmass = 1\n", "add name"),
     "empty name": (HEAD + '[[links]]\nname = ""\n', "the name of a link is ''"),
     "no parent": (HEAD + LINKS + JOINT.replace('parent = "ground"', ""), "add parent"),
@@ -445,7 +445,7 @@ WRONG = {
     ),
     "elastic without inertia": (
         HEAD + LINKS + JOINT + 'motor = { carrier = "ground", inertia = 0, stiffness = 3 }',
-        "an elastic joint with stiffness 3.0, inertia 0.0",
+        "an elastic joint has stiffness 3.0 and inertia 0.0",
     ),
     "color": (HEAD + LINKS + '[[links.visuals]]\nshape = "mesh"\ncolor = [1]\n', "color is [1]"),
 }

@@ -1,7 +1,7 @@
-"""Free parameters of a mechanism: numbers that are named by paths such as "links.hand.mass", read and replaced.
+"""Free parameters of a mechanism: numbers named by paths such as "links.hand.mass", read and replaced.
 
-A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index; ".x", ".yz" or
-".0" at the end selects one component of the field.
+A path is "links.LINK.FIELD", "joints.JOINT.FIELD" or "gravity". LINK and JOINT are a name or an index. A suffix ".x",
+".yz" or ".0" selects one component of the field.
 """
 
 from collections import Counter
@@ -25,12 +25,12 @@ _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
 _JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
 _ONCE = "each number once, at least one"
-_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one for each velocity
+_DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
 
 
 @dataclass(frozen=True)
 class Number:
-    """One number: ``part`` is "links", "joints" or "gravity", ``index`` that of the link or joint (-1 for gravity)."""
+    """One number: ``part`` is "links", "joints" or "gravity", ``index`` is the link or joint (-1 for gravity)."""
 
     part: str
     index: int
@@ -58,24 +58,24 @@ class Numbers(NamedTuple):
 
     @property
     def move_loops(self) -> bool:
-        """Whether some of them place joints or turn axes, on which the closure of loops depends."""
+        """Whether some of them place joints or rotate axes, which affects loop closure."""
         return any(number.field in _JOINT for each in self.free for number, _ in each.coefficients)
 
     @property
     def inputs(self) -> tuple[ArrayLike, ...]:
-        """The last input of an algorithm that takes them: p, or none."""
+        """The last input of an algorithm with parameters: p, or none."""
         return (self.p,) if self.free else ()
 
 
 OWN = Numbers()
-"""The numbers that a mechanism has itself."""
+"""The mechanism's own numbers."""
 
 
 def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any]) -> tuple[Free, ...]:
     """Return the free parameters that paths name, with their present values.
 
-    A mapping {name: path} gives them other names. A mapping {name: {path: coefficient}} is one parameter that changes
-    several numbers in proportion to their coefficients; its present value is 0.
+    A mapping {name: path} renames them. A mapping {name: {path: coefficient}} is one parameter that changes several
+    numbers in proportion to their coefficients; its present value is 0.
     """
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
@@ -97,7 +97,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             for suffix, number in _numbers(mechanism, path):
                 name = f"{named}{suffix}"
                 if given.setdefault(number, name) != name:
-                    what = f"{given[number]!r} and {name!r} are one number"
+                    what = f"{given[number]!r} and {name!r} are the same number"
                     raise ModelError(what, where=mechanism.name, allowed=_ONCE)
                 found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
     double = next((name for name, count in Counter(each.name for each in found).items() if count > 1), None)
@@ -108,7 +108,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
 
 
 def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
-    """Return the mapping from which ``free_numbers`` makes these parameters."""
+    """Return the mapping from which ``free_numbers`` creates these parameters."""
     found: dict[str, str | dict[str, float]] = {}
     for each in free:
         number, coefficient = each.coefficients[0]
@@ -131,12 +131,12 @@ def _single(mechanism: Mechanism, path: str) -> Number:
     numbers = _numbers(mechanism, path)
     if len(numbers) != 1:
         fix = f"name one, as in {path + numbers[0][0]!r}"
-        raise ModelError(f"{path!r} are {len(numbers)} numbers", value=path, where=mechanism.name, fix=fix)
+        raise ModelError(f"{path!r} is {len(numbers)} numbers", value=path, where=mechanism.name, fix=fix)
     return numbers[0][1]
 
 
 def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
-    """Return the numbers that a path names, each with the suffix that completes the path to that number."""
+    """Return the numbers that a path names, each with the suffix that completes its path."""
     part, _, rest = path.partition(".") if isinstance(path, str) else ("", "", "")
     if isinstance(path, str) and path.endswith("."):
         fix = f"write {path.rstrip('.')!r}"
@@ -145,7 +145,7 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         return _components(mechanism, path, ("gravity", -1, "gravity"), _XYZ, rest)
     if part not in ("links", "joints"):
         allowed = "links.LINK.FIELD, joints.JOINT.FIELD or gravity"
-        raise ModelError(f"path {path!r}", value=path, where=mechanism.name, allowed=allowed)
+        raise ModelError(f"path {path!r} is not valid", value=path, where=mechanism.name, allowed=allowed)
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
     names = [each.name for each in owners]
     # Names may contain dots: take the longest name that fits.
@@ -228,7 +228,7 @@ def with_numbers(mechanism: Mechanism, values: Mapping[Number, float]) -> dict[s
 
 
 def _with_components(owner: Any, new: Mapping[str, Any], field: str, values: dict[int, float]) -> dict[str, Any]:
-    """Return {attribute: value} of a link or joint with some components of a field changed, on top of ``new``."""
+    """Return {attribute: value} of a link or joint with changed components of a field, on top of ``new``."""
     if field == "inertia":
         inertia = np.array(owner.inertia)
         for k, value in values.items():

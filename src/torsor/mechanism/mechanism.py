@@ -22,18 +22,18 @@ Allowed = tuple[str, str, str]
 
 
 def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
-    """Return pairs of links or frames with their reasons, sorted and each once; the first reason of a pair is kept."""
+    """Return pairs of links or frames with their reasons, sorted and unique; the first reason of a pair is kept."""
     found = dict[tuple[str, str], str]()
     for each in given:
         words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
         if len(words) != 3 or not all(isinstance(word, str) for word in words):
             text = "(link, link, reason), three strings"
-            raise ModelError(f"allowed collision {each!r}", value=each, where=where, allowed=text)
+            raise ModelError(f"the allowed collision {each!r} is not valid", value=each, where=where, allowed=text)
         a, b, reason = words
         for name in (a, b):
             if name not in places:
                 allowed = listing(map(repr, places), like=repr(name))
-                found_here = f"allowed collision of {name!r}, which is no link or frame"
+                found_here = f"allowed collision of {name!r}, which is not a link or frame"
                 raise ModelError(found_here, value=name, where=where, allowed=allowed)
         if a == b:
             raise ModelError(f"allowed collision of {a!r} with itself", value=a, where=where, allowed="two links")
@@ -59,14 +59,14 @@ def _effort(joint: Joint) -> str:
     return f"{limit[0]:.4g} {'N m' if joint.kind.turns[0] else 'N'}"
 
 
-# Postures: named configurations that are kept with a mechanism, such as the keyframes of MJCF.
+# Postures: named configurations that are stored with a mechanism, such as the keyframes of MJCF.
 #
-# They are stored by the names of positions, so that edits of the mechanism need not know of them: a posture has the
+# They are stored by position name, so that edits of the mechanism do not have to update them: a posture has the
 # positions that still exist, and new ones are neutral.
 
 
 class Postures(Mapping[str, Array]):
-    """Named configurations (nq,), which cannot be changed; unlike a mappingproxy they can be pickled.
+    """Immutable named configurations (nq,); unlike a mappingproxy they can be pickled.
 
     Example:
         >>> Postures({"home": np.zeros(2)})
@@ -92,11 +92,11 @@ class Postures(Mapping[str, Array]):
 def checked_postures(
     table: object, joints: Iterable[Joint], names: Iterable[str], where: str
 ) -> dict[str, dict[str, float]]:
-    """Return postures with finite numbers and positions among ``names`` only; other input raises ModelError."""
+    """Return postures with finite numbers and positions among ``names``; raise ModelError for other input."""
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
     if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
-        raise ModelError("postures are no table", where=where, allowed="{name: {position: number}}")
+        raise ModelError("postures must be a table", where=where, allowed="{name: {position: number}}")
     found = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
@@ -110,7 +110,7 @@ def checked_postures(
     return found
 
 
-_ORDER = (Loop, Wheel, Coupling)  # of closures, whatever the order in which they are given
+_ORDER = (Loop, Wheel, Coupling)  # of closures, in any order
 _HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
@@ -132,10 +132,10 @@ class Coordinate(NamedTuple):
 class Mechanism(Part):
     """A tree of links: ``joints[i]`` moves ``links[i]``, and parents come before children.
 
-    ``build`` and the readers of ``formats`` make mechanisms: they sort the joints and merge fixed ones. This class
-    checks that the tree is in that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
+    ``build`` and the readers of ``formats`` create mechanisms: they sort the joints and merge fixed ones. This class
+    checks that the tree has that form. ``gravity`` (3,) is an acceleration (m/s^2) in base axes. ``loops`` are the
     closures of the tree, and ``active`` the names of the coordinates that are driven while the loops are closed.
-    ``posture_table`` has the values of positions, by name, of each named posture; ``postures`` are they as arrays.
+    ``posture_table`` holds the position values, by name, of each named posture; ``postures`` holds them as arrays.
     ``allowed_collisions`` are pairs of links or frames whose shapes may touch, each with the reason.
     """
 
@@ -181,14 +181,14 @@ class Mechanism(Part):
         self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
 
     def _check_loops(self) -> None:
-        """Raise ModelError if loops or ``active`` name frames or coordinates that do not exist, or a name is double."""
+        """Raise ModelError if loops or ``active`` name unknown frames or coordinates, or if a name is duplicate."""
         check_unique((loop.name for loop in self.loops), "loops", self.name)
         positions = set(self.position_names)
         both = [name for name in self.coordinate_names if name in positions]
         for loop in self.loops:
             if isinstance(loop, Coupling):
                 for name in (name for name in loop.coefficients if name not in both):
-                    found = f"names {name!r}, which is no coordinate with one position"
+                    found = f"names {name!r}, which is not a coordinate with one position"
                     fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
                     raise ModelError(
                         found, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
@@ -202,7 +202,7 @@ class Mechanism(Part):
                         raise ModelError(found, where=self.name, allowed=allowed)
         for name in self.active:
             if name not in self.coordinate_names:
-                found = f"names {name!r}, which is no coordinate"
+                found = f"names {name!r}, which is not a coordinate"
                 allowed = listing(map(repr, self.coordinate_names), like=repr(name))
                 raise ModelError(found, value=name, argument="active", where=self.name, allowed=allowed)
         if len(set(self.active)) < len(self.active):
@@ -241,13 +241,13 @@ class Mechanism(Part):
             name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
             limits = _range(joint), _effort(joint)
             rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
-        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # a column that says nothing is left out
+        kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # an empty column is omitted
         title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
         return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])
 
     @cached_property
     def parents(self) -> tuple[int, ...]:
-        """Index of each moving link's parent, -1 for the base."""
+        """Index of each moving link's parent; -1 for the base."""
         return tuple(self._indices[joint.parent] for joint in self.joints)
 
     @cached_property
@@ -271,7 +271,7 @@ class Mechanism(Part):
 
     @cached_property
     def elastic(self) -> tuple[Joint, ...]:
-        """The elastic joints. The coordinates of their motors come after those of all joints, in this order."""
+        """Elastic joints. The coordinates of their motors come after those of all joints, in this order."""
         return tuple(joint for joint in self.joints if joint.is_elastic)
 
     @cached_property
@@ -325,24 +325,25 @@ class Mechanism(Part):
 
     @property
     def lower(self) -> Array:
-        """Lower position limits (nq,), -inf where there is none."""
+        """Lower position limits (nq,); -inf if there is none."""
         return self._gather("lower", -np.inf)
 
     @property
     def upper(self) -> Array:
-        """Upper position limits (nq,), inf where there is none."""
+        """Upper position limits (nq,); inf if there is none."""
         return self._gather("upper", np.inf)
 
     @property
     def velocity_limit(self) -> Array:
-        """Velocity limits (nv,), inf where there is none; the limit of an elastic joint holds for its motor too."""
+        """Velocity limits (nv,), inf if there is none; the limit of an elastic joint also holds for its motor."""
         return self._gather("velocity_limit", [float(np.max(joint.velocity_limit)) for joint in self.elastic])
 
     @property
     def effort_limit(self) -> Array:
-        """Limits of the generalised forces (nv,), inf where there is none.
+        """Limits of the generalised forces (nv,); inf if there is none.
 
-        The limit of an elastic joint is that of its motor. Only the spring drives the joint itself: its own entry is 0.
+        The limit of an elastic joint is that of its motor. The joint itself is driven only by the spring, so its own
+        entry is 0.
         """
         limit = self._gather("effort_limit", [float(np.max(joint.effort_limit)) for joint in self.elastic])
         for joint, coordinate in zip(self.joints, self.coordinates, strict=True):
@@ -366,13 +367,13 @@ class Mechanism(Part):
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
-        """The base, the links and the named frames, by name."""
+        """Base, links and named frames, by name."""
         places = {name: Place(i, _HERE) for name, i in self._indices.items()}
         places |= {frame.name: Place(self._indices[frame.link], frame.pose) for frame in self.frames}
         return MappingProxyType(places)
 
     def place(self, name: str | int) -> Place:
-        """Return the place of a link (by name or index), of the base or of a named frame."""
+        """Return the place of a link (by name or index), the base or a named frame."""
         if is_whole(name):
             if -len(self.links) <= name < len(self.links):
                 return Place(int(name) % len(self.links), _HERE)
@@ -392,12 +393,12 @@ class Mechanism(Part):
 
 
 def carrier(mechanism: Mechanism, place: Place) -> Link:
-    """Return the link, or the base, that a place is fixed to."""
+    """Return the link, or the base, to which a place is fixed."""
     return mechanism.base if place.link < 0 else mechanism.links[place.link]
 
 
 def ends_of(mechanism: Mechanism, loop: CutJoint) -> tuple[str, str]:
-    """Return the names of the two frames or links that a cut joint connects; of a wheel, ground and frame."""
+    """Return the names of the two frames or links that a cut joint connects; for a wheel, ground and frame."""
     return (loop.ground or mechanism.base.name, loop.frame) if isinstance(loop, Wheel) else (loop.a, loop.b)
 
 
@@ -409,7 +410,7 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
 
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:
-    """Return a link and the links that carry it, up to but without the base."""
+    """Return a link and the links that carry it, up to the base (excluded)."""
     found = list[int]()
     while link >= 0:
         found.append(link)
@@ -418,7 +419,7 @@ def lineage(mechanism: Mechanism, link: int) -> list[int]:
 
 
 FORCES = {"rad": "N m", "m": "N"}
-"""The unit of a force, by that of its coordinate."""
+"""Force units, by coordinate unit."""
 
 
 def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
@@ -442,7 +443,7 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
 
 
 def force_units(mechanism: Mechanism) -> dict[str, str]:
-    """Return the unit of the force of each coordinate, by its name: N m or N."""
+    """Return the force unit of each coordinate by name: N m or N."""
     return {name: FORCES[unit] for name, unit in zip(mechanism.coordinate_names, units(mechanism)[1], strict=True)}
 
 

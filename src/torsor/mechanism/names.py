@@ -1,10 +1,10 @@
-"""Names that are not taken."""
+"""Unused names."""
 
 from collections.abc import Iterable
 
 
 def unused_name(wanted: str, taken: Iterable[str]) -> str:
-    """Return the wanted name, with underscores appended until it is not taken."""
+    """Return a name, with underscores appended until it is unused."""
     taken = set(taken)
     while wanted in taken:
         wanted += "_"
@@ -12,7 +12,7 @@ def unused_name(wanted: str, taken: Iterable[str]) -> str:
 
 
 def claim_name(wanted: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and add it to those that are."""
+    """Return an unused name, and add it to the used ones."""
     name = unused_name(wanted, taken)
     taken.add(name)
     return name

@@ -184,5 +184,5 @@ def test_a_revolute_loop_across_the_hinges_is_refused_with_the_axis_that_was_mea
     assert bars.with_loop("tip", "left", "right", "spherical").loops[0].kind == "spherical"  # it has no axis
     turned = replace(frames[1], pose=along @ make_pose(np.diag([1.0, -1.0, -1.0])))
     bars = torsor.build("bars", links, joints, [frames[0], turned])
-    with refused(fix="give frames whose z axes are along the hinges"):
+    with refused(fix="use frames whose z axes are along the hinges"):
         bars.with_loop("tip", "left", "right")

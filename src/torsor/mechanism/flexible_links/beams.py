@@ -1,9 +1,9 @@
-"""The modes of a uniform beam from its numbers, by Ritz' method with polynomials.
+"""Modes of a uniform beam from its properties, by the Ritz method with polynomials.
 
 Bending along y and z has the trial functions x^2 P_j, torsion x P_j, with the Legendre polynomials P_j on the length of
-the beam: they are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip span the modes;
-within this span the modes of the beam alone are orthogonal. Second-order displacements follow from strains that are
-linear in eta: with theta the rotation of a section and kappa = theta' (Magnus' expansion to second order),
+the beam: they are clamped at x = 0 and free at the tip. The lowest eigenvectors with a load on the tip span the modes.
+Within this span the modes of the beam alone are orthogonal. Second-order displacements follow from strains that are
+linear in eta: with theta the rotation of a section and kappa = theta' (Magnus expansion to second order),
 
     r2 = integral of ([theta]^2 / 2 + [theta2]) e_x,      theta2 = integral of theta x kappa / 2
 
@@ -22,9 +22,9 @@ from torsor.base.checks import number, one_of, positive, positive_vector, whole_
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Modes
 
-# Trial functions beyond the number of modes: the eigenvalues that are used have then converged to rounding.
+# Trial functions beyond the number of modes, so that the eigenvalues that are used have converged to rounding.
 _MORE = 10
-MAX_MODES = 12  # in one direction; beyond that the trial functions lose digits
+MAX_MODES = 12  # in one direction; beyond it the trial functions lose digits
 
 
 def beam(
@@ -42,17 +42,20 @@ def beam(
 ) -> Modes:
     """Return the modes of a uniform beam along x that is clamped at its root (Euler-Bernoulli, Saint-Venant).
 
-    ``length`` is in m, ``mass`` in kg, ``bending`` the stiffness EI (N m^2): one number, or one for deflections along y
-    and one along z. ``modes`` counts the modes: one number for both directions, or (along y, along z), or (along y,
-    along z, torsion). Torsion needs the stiffness ``torsion`` GJ (N m^2) and the ``axial_inertia`` (kg m^2) of the
-    whole beam about its axis. ``damping`` is the damping ratio of every mode. ``tip_mass`` (kg) and ``tip_inertia``
-    (kg m^2, about y and z) are a load at the tip that is part of the beam. ``carries`` are mass and inertia, roughly,
-    of what will be attached to the tip: they only choose modes that suit it, so that fewer of them are needed.
+    - ``length`` in m, ``mass`` in kg.
+    - ``bending``: the stiffness EI (N m^2), one number, or one for deflections along y and one along z.
+    - ``modes``: the number of modes, one number for both directions, or (along y, along z), or (along y, along z,
+      torsion).
+    - ``torsion`` GJ (N m^2) and ``axial_inertia`` (kg m^2) of the whole beam about its axis, for torsion modes.
+    - ``damping``: the damping ratio of every mode.
+    - ``tip_mass`` (kg) and ``tip_inertia`` (kg m^2, about y and z): a load at the tip that is part of the beam.
+    - ``carries``: approximate mass and inertia of what will be attached to the tip. They only select suitable modes, so
+      that fewer are needed.
 
-    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) of its mode,
-    or the largest angle (rad). With "tip" the first two coordinates of a direction are the deflection (m) of the tip
-    and its slope (rad), and the tip does not move in the other modes (Craig and Bampton 1968): the same motions, and
-    fewer operations where the tip carries another link.
+    With ``coordinates="modal"`` the modes are orthogonal, and a coordinate is the largest deflection (m) or angle (rad)
+    of its mode. With "tip" the first two coordinates of a direction are the deflection (m) of the tip and its slope
+    (rad), and the tip does not move in the other modes (Craig and Bampton 1968). The motions are the same, with fewer
+    operations if the tip carries another link.
 
     Example:
         >>> modes = beam(length=2.0, mass=1.0, bending=(8.0, 50.0), modes=(2, 1))
@@ -94,18 +97,18 @@ def beam(
 
 def _given(value: float | None, name: str, where: str) -> float:
     if value is None:
-        raise ModelError(f"modes of torsion without {name}", where=where, fix=f"give {name}=")
+        raise ModelError(f"torsion modes need {name}", where=where, fix=f"pass {name}=")
     return value
 
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
-    """Return the numbers of modes, with zeros for those left out; a single number counts ``single`` times."""
+    """Return the numbers of modes, with zeros for omitted ones; a single number counts ``single`` times."""
     given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
     counts = [whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in given]
     if not sum(counts):
-        raise ModelError("no mode at all", where=where, allowed="at least one", fix="a rigid link has none")
+        raise ModelError("there is no mode", where=where, allowed="at least one", fix="use a rigid link without modes")
     return counts + [0] * (max(lengths) - len(counts))
 
 
@@ -140,7 +143,7 @@ class _Trial:
         try:
             return self._modes(carries, at_tip)
         except np.linalg.LinAlgError:
-            found = "its numbers are so large or so small that its modes cannot be computed"
+            found = "its numbers are too large or too small to compute its modes"
             raise ModelError(found, where="beam", fix="check the units: m, kg, N m^2") from None
 
     def _modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
@@ -201,7 +204,7 @@ def _modes(
 ) -> Modes:
     """Return the modes at the nodes of a Gauss quadrature that integrates all products exactly, and at the tip.
 
-    ``whole`` are mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
+    ``whole`` holds mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
     """
     ratio = number(damping, "beam", "damping", least=0)
     nodes, weights = leggauss(max(each.shape.degree() for each in fields) + 2)
@@ -233,7 +236,7 @@ def _modes(
     if J[0] > J[1] + J[2]:
         allowed = f"{J[1] + J[2]:.3g} at most: no body of this length and mass has more"
         raise ModelError(f"is {whole[1]:.3g}", argument="axial_inertia", where="beam", allowed=allowed)
-    # The damping matrix of one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
+    # The damping matrix with one ratio for all modes: 2 ratio M (M^-1 K)^(1/2).
     X = _eigenvectors(K, made.mass_matrix)
     D = made.mass_matrix @ X @ np.diag(2 * ratio * made.frequencies) @ X.T @ made.mass_matrix
     D = np.where(np.abs(D) <= 1e-12 * np.abs(D).max(initial=0.0), 0.0, D)

@@ -1,4 +1,4 @@
-"""Modes from shapes at nodes, as finite elements give them."""
+"""Modes from shapes at nodes, such as a finite-element modal analysis."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
 _STRAIGHT = 1e-9
-# Relative change of a natural frequency that lumped masses may cause without a warning.
+# Relative change of a natural frequency by lumped masses that causes no warning.
 _FREQUENCY = 0.01
 MADE = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
@@ -31,11 +31,11 @@ def node_modes(
     inertias: Maybe = None,
     source: str = "modes",
 ) -> Modes:
-    """Return modes from shapes at nodes; ``Modes`` has the shapes and units of the arrays.
+    """Return modes from shapes at nodes; ``Modes`` defines the shapes and units of the arrays.
 
-    Give the ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) are damping
-    ratios. Without ``rotations`` the nodes do not turn. Nodes along a straight line from the clamped end, in order, get
-    the second-order displacements of a line that does not become longer between the nodes; other nodes get none.
+    Pass either ``stiffness``, (n, n) or (n,), or the ``frequencies`` (n,) rad/s of the modes. ``damping`` (n,) holds
+    damping ratios. Without ``rotations`` the nodes do not rotate. Nodes in order along a straight line from the clamped
+    end get the second-order displacements of an inextensible line between the nodes; other nodes get none.
 
     Example:
         >>> x, shapes = np.array([[0.5, 0, 0], [1.0, 0, 0]]), np.zeros((2, 3, 1))
@@ -49,7 +49,11 @@ def node_modes(
         found = f"have shape {m.shape}, mode shapes {Phi.shape}"
         raise ModelError(found, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
     if (stiffness is None) == (frequencies is None):
-        found = "neither stiffness nor frequencies" if stiffness is None else "both stiffness and frequencies"
+        found = (
+            "neither stiffness nor frequencies are given"
+            if stiffness is None
+            else "both stiffness and frequencies are given"
+        )
         raise ModelError(found, where=source, allowed="one of them")
     n = Phi.shape[2]
     r = frozen_array(positions, (m.size, 3), source, "positions")
@@ -66,8 +70,8 @@ def node_modes(
         natural, given = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
         if np.abs(natural / given - 1).max() > _FREQUENCY:
             found = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
-            text = f"{found}: the shapes are not orthogonal with the masses of the nodes"
-            warn(text, where=source, fix="check masses and shapes, or give the stiffness matrix")
+            text = f"{found}: the shapes are not orthogonal with respect to the node masses"
+            warn(text, where=source, fix="check masses and shapes, or pass the stiffness matrix")
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
 
 
@@ -86,7 +90,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
     return np.asarray(-np.einsum("x,ikl->ixkl", along, pairs))
 
 
-# Files of modes: TOML, one table for each mode, or .npz with arrays.
+# Mode files: TOML with one table per mode, or .npz with arrays.
 #
 # A TOML file has ``positions`` ([[x, y, z], ...] m at rest, from the clamped end; the last node is the tip), ``masses``
 # (kg) and, for each mode, a table ``[[mode]]`` with ``frequency`` (rad/s) or ``stiffness``, ``shape`` ([[x, y, z],
@@ -111,7 +115,7 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        text = f"unknown kind of file {file.suffix!r}"
+        text = f"unknown file type {file.suffix!r}"
         raise ModelError(text, value=file.suffix, where=file.name, allowed=".toml, .npz")
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as found:
@@ -133,17 +137,19 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
 
 
 def _count(modes: int | None, held: int, where: str) -> int:
-    """Return how many modes to take of those that a file holds."""
+    """Return how many of the modes in a file to use."""
     if modes is None:
         return held
     count = whole_number(modes, where, "modes")
     if count > held:
-        raise ModelError(f"{count} modes of a file that has {held}", where=where, allowed=f"1 to {held}")
+        raise ModelError(
+            f"{count} modes are requested from a file that has {held}", where=where, allowed=f"1 to {held}"
+        )
     return count
 
 
 def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
-    """Return the first modes of those that ``write_modes`` wrote."""
+    """Return the first modes of a file that ``write_modes`` wrote."""
     turns = found["turns"]
     if turns.dtype != bool or turns.ndim != 1:
         raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
@@ -189,7 +195,7 @@ def _from_toml(file: Path) -> dict[str, Any]:
 
 
 def write_modes(modes: Modes, path: str | Path) -> None:
-    """Write modes to an .npz file, with all digits: ``read_modes`` returns equal ones.
+    """Write modes to an .npz file with full precision; ``read_modes`` returns equal ones.
 
     Example:
         >>> import tempfile, torsor
@@ -202,5 +208,5 @@ def write_modes(modes: Modes, path: str | Path) -> None:
     instance_of(modes, Modes, "write_modes", "modes", allowed=MADE)
     file = Path(path)
     if file.suffix != ".npz":
-        raise ModelError(f"unknown kind of file {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
+        raise ModelError(f"unknown file type {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
     write_npz(file, {name: getattr(modes, name) for name in (*_EXACT, "turns")})

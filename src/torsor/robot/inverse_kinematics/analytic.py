@@ -25,6 +25,7 @@ from torsor.robot.robot import Robot, checked_robot
 from torsor.spatial import inverse_pose
 
 # Rotations about given axes that move points and vectors to given places: the building blocks of closed-form solutions.
+#
 # They are the subproblems of Paden and Kahan (Murray, Li and Sastry 1994, section 3.3), for axes in any position.
 
 # Fractions of the size of the arm, below which numbers are rounding errors.

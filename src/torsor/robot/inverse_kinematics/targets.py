@@ -26,9 +26,10 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Mechanism, Place
 from torsor.spatial import cross, log_rotation, skew, to_quaternion
 
-# Symbolic poses of places and their Jacobians in base axes, from which targets are built. With w and v the axis of a
-# joint as a twist at its origin o, in base axes, a point x that the joint moves has the velocity v + w x (x - o) for a
-# unit rate, and its link the angular velocity w (Featherstone 2008, section 2.4).
+# Symbolic poses of places and their Jacobians in base axes, from which targets are built.
+#
+# With w and v the axis of a joint as a twist at its origin o, in base axes, a point x that the joint moves has the
+# velocity v + w x (x - o) for a unit rate, and its link the angular velocity w (Featherstone 2008, section 2.4).
 
 Rows = tuple[ca.SX, ca.SX]  # values (m x 1), and their derivatives (m x nv) along ``integrate``
 

@@ -199,9 +199,10 @@ def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool
     return ca.vertcat(*found)
 
 
-# Numerical detection of singularities of a parallel robot. First kind: A_q of a leg loses rank, and the leg can move by
-# itself. Second kind: J_p^-1 loses rank, and the platform can move with locked drives. Both matrices are
-# nondimensional.
+# Numerical detection of singularities of a parallel robot.
+#
+# First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the platform
+# can move with locked drives. Both matrices are nondimensional.
 
 SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 
@@ -251,10 +252,11 @@ def moving(names: Sequence[str], motion: Array) -> str:
     return f"{', '.join(shown)} can move"
 
 
-# Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives. A trial, as
-# ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, the next Newton step, the
-# closure error, and the side. The side is the signed distance from singular. It changes sign where a leg, or the
-# platform, passes a singular configuration into another assembly mode.
+# Newton steps that close a parallel robot: one leg for a given pose, or legs and platform for given drives.
+#
+# A trial, as ``robot.closed_loops.search.Closer`` evaluates it, is one column: the state after a step, the next Newton
+# step, the closure error, and the side. The side is the signed distance from singular. It changes sign where a leg, or
+# the platform, passes a singular configuration into another assembly mode.
 
 
 def leg_trial(parts: Parts, leg_state: ca.SX, leg_move: ca.SX, leg: int) -> ca.SX:

@@ -140,6 +140,7 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
 
 
 # From legs to limbs, determined numerically at home: the independent closure equations of a leg, and its free spins.
+#
 # Tolerances of closure and rank are relative to the size of the robot (``length_of``).
 
 TRIALS = 6
