@@ -78,7 +78,7 @@ def test_a_name_that_leads_out_of_its_package_is_not_read(tmp_path: Path) -> Non
     (tmp_path / "ws" / "hands").mkdir(parents=True)
     file = described(tmp_path, "package://hands/../../secret/hand.stl", ".urdf")
     shape = torsor.load(file, search=[tmp_path / "ws"]).base.shapes[0]
-    with refused(what="outside of the folder of the description"):
+    with refused(what="outside the folder of the description"):
         read_mesh(shape.path or "", shape.folders)
     for name in ("package://../secret/hand.stl", "package://./../secret/hand.stl", "package:///secret/hand.stl"):
         shape = torsor.load(described(tmp_path, name, ".urdf"), search=[tmp_path / "ws"]).base.shapes[0]

@@ -392,7 +392,7 @@ WRONG = {
     "limits": (HEAD + LINKS + JOINT + "lower = 1\nupper = 0", "lower"),
     "rpy in degrees": (
         HEAD + LINKS + JOINT + "rpy = [0, 0, 90]",
-        "rad, more than a turn",
+        "rad, more than one turn",
     ),
     "upper in degrees": (
         HEAD + LINKS + JOINT + "upper = 170",
@@ -501,8 +501,8 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("robot", "message"),
     [
-        (Mechanism("two\nlines", Link("base"), (), ()), "would not read back equal"),
-        (Mechanism("half", Link("\ud800"), (), ()), "would not read back equal"),
+        (Mechanism("two\nlines", Link("base"), (), ()), "would not read back as equal"),
+        (Mechanism("half", Link("\ud800"), (), ()), "would not read back as equal"),
     ],
 )
 def test_a_mechanism_that_would_not_read_back_is_not_written(tmp_path: Path, robot: Mechanism, message: str) -> None:

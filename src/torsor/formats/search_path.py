@@ -1,4 +1,4 @@
-"""Where ``package://`` and ``model://`` lead: folders that are given, those of the environment, and the file's own."""
+"""Resolution of ``package://`` and ``model://``: given folders, those of the environment, and the file's own."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from torsor.base.errors import ModelError
 from torsor.formats.meshes.mesh_files import SEARCHED, is_package, own_folders, split_prim
 
 SCHEMES = ("package://", "model://")
-SEARCH_FIX = f"give its folder, `search=FOLDER`, or {', '.join(SEARCHED)} in the environment"
+SEARCH_FIX = f"pass its folder, `search=FOLDER`, or set {', '.join(SEARCHED)} in the environment"
 _GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 
@@ -19,7 +19,7 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
     """Search these folders first, for packages and models, while a file is read."""
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
-            raise ModelError(f"search has {str(folder)!r}", allowed="folders that exist")
+            raise ModelError(f"search contains {str(folder)!r}", allowed="folders that exist")
     before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
     try:
         yield
@@ -28,18 +28,18 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
 
 
 def given_folders() -> tuple[Path, ...]:
-    """Return the folders that are to be searched first."""
+    """Return the folders to search first."""
     return _GIVEN.get()
 
 
 def environment_folders() -> list[Path]:
-    """Return the folders of packages and models that the environment lists, in the order of ``SEARCHED``."""
+    """Return the package and model folders that the environment lists, in the order of ``SEARCHED``."""
     listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
     return [Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each) for name, each in listed]
 
 
 class Finder:
-    """The files that a description names; ``folders`` are those that it may take meshes from."""
+    """The files that a description refers to; ``folders`` are those from which it may load meshes."""
 
     def __init__(self, path: Path):
         self.path, self.folders = path, own_folders(path)
@@ -63,20 +63,20 @@ class Finder:
         return self._files[name]
 
     def file(self, name: str) -> str | None:
-        """Return the path of a file, or of a mesh in a stage of USD, or None if it is not found."""
+        """Return the path of a file or of a mesh in a USD stage, or None if it is not found."""
         path = self.find(name)
         return str(path) if path is not None and split_prim(path)[0].is_file() else None
 
     def package(self, package: str) -> Path | None:
         """Return the folder of a package or model: on the search path, or in or above the folder of the file.
 
-        One that is not listed must hold the file itself or be marked as a package: no other folder is named.
+        An unlisted folder must contain the file itself or be marked as a package; no other folder is used.
         """
         if package not in self._packages:
             given, above = given_folders(), self.path.resolve().parents
             places = (*given, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
-            named = package != ".." and Path(package).name == package  # one folder, not a way through several
+            named = package != ".." and Path(package).name == package  # a single folder, not a path through several
             found = next((folder for folder in tries if named and folder.is_dir()), None)
             self._packages[package] = found
             if found is not None and (

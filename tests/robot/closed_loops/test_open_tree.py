@@ -95,7 +95,7 @@ def test_a_tree_is_its_own_open_tree_and_may_be_told_so() -> None:
         (
             "constrained_velocities",
             "open",
-            "constrained_velocities is computed with closed loops",
+            "constrained_velocities keeps the loops closed",
         ),
     ],
 )

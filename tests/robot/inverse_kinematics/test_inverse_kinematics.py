@@ -96,7 +96,7 @@ def test_the_limit_that_holds_a_posture_back_is_named() -> None:
     assert not found.solved and found.status == "limits"
     np.testing.assert_allclose(found.error, 0.2, atol=1e-9)
     assert found.limits.tolist() == [True] + [False] * 6
-    assert "joint limits hold it back: panda_joint1 at 2.8" in found.cause()
+    assert "joint limits block it: panda_joint1 at 2.8" in found.cause()
 
 
 def test_hard_targets_hold_and_contradictions_are_named() -> None:
@@ -171,7 +171,7 @@ def test_center_of_mass() -> None:
         ([Direction(HAND, (0, 0, 1), (0, 0, 0))], "along"),
         ([Pose(HAND, np.eye(4), weight=(1e8, 1e-8))], "weights range from 1e-08 to 1e+08"),
         ([Position(HAND, (0, 0, 1), point=(1e9, 0, 0))], "a position is 1e+09 m away"),
-        ([Target()], "a target of type Target"),
+        ([Target()], "a target has type Target"),
         ({HAND: np.zeros((2, 3)), "link5": np.zeros((3, 3)) + 0.1}, "do not broadcast"),
     ],
 )

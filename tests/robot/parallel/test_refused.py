@@ -62,7 +62,7 @@ def loose() -> ParallelRobot:
         ),
         (lambda: replace(made("three_rrr"), platform=3), "platform"),
         (crooked, "the leg can spin about its line and is not symmetric about it"),
-        (loose, "the platform does not constrain 1 motions of the leg, of 'leg1/joint1'"),
+        (loose, "the platform does not constrain 1 motions of the leg ('leg1/joint1'"),
         (
             lambda: made("three_rrr").inverse_kinematics([0.5, 0, 0]),
             "leg2",

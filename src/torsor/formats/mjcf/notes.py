@@ -1,4 +1,4 @@
-"""What MuJoCo has no place for: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and does not read.
+"""Data without a place in MJCF: JSON in <custom><text name="torsor"/>, which MuJoCo keeps and ignores.
 
 | key | value |
 |---|---|
@@ -27,11 +27,11 @@ from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 NAME = "torsor"
 _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
-_FARTHEST = 1e6  # m, of a link from its body: farther, digits are lost
+_FARTHEST = 1e6  # m, distance of a link from its body beyond which digits are lost
 
 
 class Note(NamedTuple):
-    """The base of a file, if it is not ``world``, links that are no bodies, by joint, and meshes with their bodies."""
+    """The base of a file if it is not ``world``, links that are not bodies, by joint, and meshes with their bodies."""
 
     base: str = ""
     links: Mapping[str, tuple[str, Array]] = MappingProxyType({})
@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
 
 def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, Any]:
-    """Return a visual or a collision shape of a mesh as it is noted."""
+    """Return the note entry of a mesh visual or collision shape."""
     entry = {"body": body, "mesh": names.file(given), "size": given.size, "pose": given.pose[:3].tolist()}
     entry |= {"name": given.name} if given.name else {}
     if isinstance(given, Shape):
@@ -56,7 +56,7 @@ def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[
 
 
 def read_note(data: str, path: Path) -> Note:
-    """Return what a note says; one that cannot be read, such as that of another program, is a warning."""
+    """Return the content of a note; warn if it cannot be read, for example because another program wrote it."""
     finder, visuals, shapes = Finder(path), list[tuple[str, Visual]](), list[tuple[str, Shape]]()
     try:
         content = json.loads(data)

@@ -1,7 +1,7 @@
-"""Files of OpenSim (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
+"""OpenSim files (.osim, versions 3 and 4): bodies, joints, coordinates, markers and constraints, without muscles.
 
-In version 4 joints are in a set of their own, with frames on their two bodies; in version 3 a body has the joint that
-moves it.
+In version 4 joints are in their own set, with frames on their two bodies. In version 3 each body contains the joint
+that moves it.
 """
 
 import posixpath
@@ -47,7 +47,7 @@ def _error(found: str, element: ET.Element, **fields: str) -> ModelError:
 
 
 def name_of(element: ET.Element) -> str:
-    """Return the name of an element, which it must have."""
+    """Return the name of an element; raise ModelError if it has none."""
     name = element.get("name", "")
     if not name:
         raise _error("it has no name", element)
@@ -55,7 +55,7 @@ def name_of(element: ET.Element) -> str:
 
 
 def flag_is(element: ET.Element, key: str, default: bool = False) -> bool:
-    """Return whether a child element is true; ``default`` without it."""
+    """Return whether a child element is true, or ``default`` if it is missing."""
     return flag_of(element, key, _owner(element), default)
 
 
@@ -75,18 +75,18 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
 
 
 def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
-    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros where they are missing."""
+    """Return translation and orientation (6,) of a frame, each of ``count`` numbers, zeros if they are missing."""
     return np.concatenate([numbers_in(element, key, count, (0.0,) * count) for key in keys])
 
 
-# Frames of an .osim file: on which body each lies, and where. Sockets name them by paths.
+# Frames of an .osim file: the body and place of each. Sockets refer to them by paths.
 #
-# A path is absolute ("/bodyset/femur/offset"), or relative to the element that has the socket ("offset", "..").
+# A path is absolute ("/bodyset/femur/offset"), or relative to the element with the socket ("offset", "..").
 
 OFFSET = "PhysicalOffsetFrame"
 _SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
 _PLACE = ("translation", "orientation")
-_DEEPEST = 20  # frames on frames (more of them are a cycle), and in frames
+_DEEPEST = 20  # depth of frames on frames (more are a cycle), and in frames
 
 
 class Frames:
@@ -105,7 +105,7 @@ class Frames:
 
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
         if depth > _DEEPEST:
-            raise _error("frames in frames, too deep", element, allowed=f"{_DEEPEST} or fewer")
+            raise _error("frames are nested too deeply", element, allowed=f"{_DEEPEST} or fewer")
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
@@ -113,13 +113,13 @@ class Frames:
             self._add(each, f"{path}/{each.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
-        """Return the body of a frame, and where (6,) on it the frame lies: of a body, the ground or a frame on them."""
+        """Return the body of a frame, and its place (6,) on that body: for a body, the ground or a frame on them."""
         if owner.tag != OFFSET:
             return self.paths[owner].rpartition("/")[2], np.zeros(6)
         return self._followed(owner, owner, "socket_parent", [place_in(owner, *_PLACE)])
 
     def at(self, element: ET.Element, socket: str) -> tuple[str, Array]:
-        """Return the body that a socket of an element leads to, and where (6,) on it the frame of the socket lies."""
+        """Return the body to which a socket of an element leads, and the place (6,) of its frame on that body."""
         return self._followed(element, element, f"socket_{socket}", [])
 
     def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
@@ -138,10 +138,10 @@ class Frames:
                 return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
             places.append(place_in(found, *_PLACE))
             owner, key = found, "socket_parent"
-        raise _error("its frames lie on each other", element)
+        raise _error("its frames form a cycle", element)
 
     def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
-        """Return the frame that a path leads to, None if it leads to a body."""
+        """Return the frame to which a path leads, or None if it leads to a body."""
         path = posixpath.normpath(posixpath.join(self.paths[owner] or "/", named))
         last = named.rpartition("/")[2]
         if path in self.offsets or last in self.bodies or last in ("..", GROUND):
@@ -156,12 +156,12 @@ class Frames:
             raise _error(f"the body is {body[:60]!r}", element, allowed=allowed)
 
 
-# Surfaces of bodies in .osim files: of version 4 attached to frames, of version 3 in the body.
+# Surfaces of bodies in .osim files: attached to frames in version 4, in the body in version 3.
 #
-# OpenSim looks for the files of meshes beside the model and in the folder Geometry there.
+# OpenSim looks for mesh files next to the model and in the folder Geometry there.
 
-_GEOMETRY = "Geometry"  # the folder of meshes beside a model
-# The numbers that give the size of each kind, and how many they are.
+_GEOMETRY = "Geometry"  # the folder of meshes next to a model
+# The size parameters of each kind, and their number.
 _SIZES = {
     "Brick": (("half_lengths", 3),),
     "Sphere": (("radius", 1),),
@@ -171,7 +171,7 @@ _SIZES = {
 
 
 def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimShape]:
-    """Yield the surfaces of all bodies and of the ground, without those that are hidden."""
+    """Yield the surfaces of all bodies and of the ground, except hidden ones."""
     for owner in frames.paths:
         if owner.find("attached_geometry") is not None:
             body, place = frames.of(owner)
@@ -190,7 +190,7 @@ def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimSha
 
 
 def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape]:
-    """Yield the meshes of a body of version 3: its own scale counts besides theirs."""
+    """Yield the meshes of a body of version 3: its own scale applies in addition to theirs."""
     outer = numbers_in(visible, "scale_factors", 3, (1.0,) * 3)
     for file in text_of(visible, "geometry_files").split():
         yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
@@ -210,7 +210,7 @@ def _color(element: ET.Element) -> tuple[float, ...]:
 
 
 def _found(path: Path, file: str) -> str | None:
-    """Return the path of a mesh file: beside the model, in folders to search, or in the folder Geometry of these."""
+    """Return the path of a mesh file: next to the model, in search folders, or in the folder Geometry of these."""
     for folder in (path.parent, *given_folders()):
         for candidate in (folder / file, folder / _GEOMETRY / file):
             try:
@@ -234,7 +234,7 @@ Part = TypeVar("Part", OsimJoint, OsimMarker)
 
 
 def read_osim(path: str | Path) -> OsimModel:
-    """Return the skeleton in an .osim file of OpenSim 3 or 4: bodies, joints, markers; muscles are left out.
+    """Return the skeleton in an .osim file of OpenSim 3 or 4: bodies, joints and markers, without muscles.
 
     Example:
         >>> import tempfile
@@ -266,7 +266,7 @@ def read_osim(path: str | Path) -> OsimModel:
     for joint in made:
         for name in (each.name for each in joint.coordinates):
             if name in owners:
-                text = f"{owners[name]!r} and {joint.name!r} have a coordinate {name!r} each"
+                text = f"{owners[name]!r} and {joint.name!r} both have a coordinate {name!r}"
                 raise ModelError(text, argument="joints", where=path.name, fix="rename one")
             owners[name] = joint.name
     markers = _by_name([_marker(each, frames) for each in model.iterfind("MarkerSet/objects/*")], path, "markers")
@@ -294,10 +294,10 @@ def _model(path: Path, root: Element) -> ET.Element:
     model = root.find("Model")
     if model is None:
         found = f"<{root[0].tag}>" if len(root) else "nothing"
-        raise ModelError(f"{found} in place of <Model>", where=path.name, allowed=KIND)
+        raise ModelError(f"{found} instead of <Model>", where=path.name, allowed=KIND)
     length = text_of(model, "length_units")
     if length.lower() not in ("", "m", "meter", "meters"):
-        found = f"is {length[:20]!r}; its numbers are read as m, as OpenSim does"
+        found = f"is {length[:20]!r}, but its numbers are read as m, as in OpenSim"
         warn(found, argument="length_units", where=path.name)
     return model
 
@@ -350,7 +350,7 @@ def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) 
 
 
 def _loop(element: ET.Element, frames: Frames) -> OsimLoop:
-    """Return a weld or a point that two bodies share; version 4 has frames of welds, all others places on bodies."""
+    """Return a weld or a point that two bodies share; version 4 has weld frames, all others places on bodies."""
     if element.find("socket_frame1") is not None:
         ends = [frames.at(element, f"frame{k}") for k in "12"]
     else:
@@ -391,7 +391,7 @@ def _coupling(element: ET.Element) -> OsimCoupling:
 
 
 def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Array, float]:
-    """Return the kind, the numbers and the scale of a function, the constant 0 where there is none."""
+    """Return the kind, numbers and scale of a function, or the constant 0 if there is none."""
     scale = 1.0
     if function is not None and function.tag == "MultiplierFunction":
         scale = float(numbers_in(function, "scale", 1, (1.0,))[0])
@@ -400,7 +400,7 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return "Constant", np.zeros(1), scale
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
-        text = f"a {kind} in {element.get('name', 'it')!r}"
+        text = f"{element.get('name', 'it')!r} has a {kind}"
         raise _error(text, element, allowed=", ".join(_FUNCTIONS))
     if kind == "Constant":
         return kind, numbers_in(function, "value", 1, (0.0,)), scale
@@ -409,8 +409,8 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return kind, numbers_in(function, "coefficients", count, default), scale
     x, y = (numbers_in(function, key, None) for key in "xy")
     if len(x) != len(y):
-        text = f"{len(x)} x and {len(y)} y in a {kind}"
-        raise _error(text, function, allowed="as many of both")
+        text = f"a {kind} has {len(x)} x and {len(y)} y"
+        raise _error(text, function, allowed="as many x as y")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
@@ -428,7 +428,7 @@ def _marker(element: ET.Element, frames: Frames) -> OsimMarker:
 
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
-    """Return parts by name; OpenSim renames those whose names are taken, "back" to "back_0", and so do we."""
+    """Return parts by name; duplicates are renamed as in OpenSim, "back" to "back_0"."""
     found: dict[str, Part] = {}
     for part in parts:
         numbers = (f"{part.name}_{k}" for k in count())

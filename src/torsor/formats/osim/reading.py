@@ -1,8 +1,8 @@
-"""Reading OpenSim's skeletons as mechanisms: no muscles; joints by functions of coordinates become cams.
+"""Reading OpenSim skeletons as mechanisms without muscles; joints by functions of coordinates become cams.
 
-The coordinates are OpenSim's. The slides and turns of a joint are joints one after the other. The first of them that is
-a straight line of its coordinate has the coordinate as its own; the others follow it, along lines as other followers,
-and along splines and polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
+The coordinates are OpenSim's. The translations and rotations of a joint are consecutive joints. The first of them that
+is linear in its coordinate owns the coordinate. The others follow it, linearly like other followers, or by splines and
+polynomials as cams (``mechanism.cams``), so that velocity-dependent forces are exact.
 """
 
 from pathlib import Path
@@ -38,7 +38,7 @@ _UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0
 
 
 def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
-    """Return a surface that can be drawn; None for cones, lines and others that no visual is like."""
+    """Return a surface that can be drawn, or None for cones, lines and others without a similar visual."""
     pose, scale = pose_of(shape.place), np.abs(shape.scale)
     if shape.kind == "Mesh" and shape.scale.all():
         size = tuple(shape.scale.tolist())
@@ -63,13 +63,15 @@ DEFAULTS = "default"  # the posture of the default values
 def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of an OpenSim skeleton (.osim, versions 3 and 4): bodies, joints, coordinates, markers.
 
-    The coordinates have OpenSim's names, units (rad, m) and meaning; balls and free joints have three angles about x,
-    the new y and the new z, as in OpenSim. Ranges are limits, locked coordinates stay at their default values, coupled
-    ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default". Welds
-    and points that two bodies share (WeldConstraint, PointConstraint) are loops, markers are frames, and surfaces of
-    bodies are visuals, whose meshes are beside the file, in the folder Geometry there or in folders to search. One
-    ``ModelWarning`` names what is left out: muscles and other forces, contact geometry, controllers; ``strict`` makes
-    it an error.
+    The coordinates have OpenSim's names, units (rad, m) and meaning. Ball and free joints have three angles about x,
+    the new y and the new z, as in OpenSim. Ranges become limits, locked coordinates stay at their default values,
+    coupled ones follow their leaders (CoordinateCouplerConstraint), and the default values are the posture "default".
+    Welds and points that two bodies share (WeldConstraint, PointConstraint) become loops, markers become frames.
+    Surfaces of bodies become visuals, whose meshes are next to the file, in the folder Geometry there or in search
+    folders.
+
+    One ``ModelWarning`` names what is omitted: muscles and other forces, contact geometry, controllers. ``strict``
+    makes it an error.
     """
     model = read_osim(path)
     left_out = dict(model.left_out)
@@ -82,7 +84,7 @@ def read_skeleton(path: Path, base: str = "fixed", strict: bool = False, snap: f
 
 
 def mechanism_of(model: OsimModel, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
-    """Return the mechanism of a skeleton that is read, or scaled, already (``torsor.human.measured.scaled_model``)."""
+    """Return the mechanism of a loaded or scaled skeleton (``torsor.human.measured.scaled_model``)."""
     return _Builder(model, strict).mechanism(base, snap)
 
 
@@ -121,7 +123,7 @@ class _Builder:
         return build(model.name, *parts, posture_table=posture, snap=snap)
 
     def _resolved(self, joint: OsimJoint) -> list[tuple[Step, Curve]]:
-        """Return the steps of a joint, each with the function that gives its coordinate from the one that leads it.
+        """Return the steps of a joint, each with the function that gives its coordinate from its leader.
 
         Steps of constant functions and of locked coordinates do not move: their coordinate is "".
         """
@@ -138,7 +140,7 @@ class _Builder:
         return found
 
     def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
-        """Return the value of a coordinate that does not change: it, or what it follows, is locked; None if it does."""
+        """Return the value of a coordinate that is locked or follows a locked one; None if it moves."""
         if coordinate in self.coordinates and self.coordinates[coordinate].locked:
             return self.coordinates[coordinate].default
         if (leader in self.coordinates and self.coordinates[leader].locked) or _is_constant(inner):
@@ -146,7 +148,7 @@ class _Builder:
         return None
 
     def _leaders(self) -> dict[str, tuple[str, int]]:
-        """Return the step, by joint and number, that has each coordinate as its own: one along a line, if possible."""
+        """Return the step, by joint and number, that owns each coordinate: a linear one, if possible."""
         found = dict[str, tuple[str, int]]()
         for straight in (True, False):
             for name, steps in self.steps.items():
@@ -157,7 +159,7 @@ class _Builder:
         return found
 
     def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
-        """Return the joints of a joint: one for each step that moves."""
+        """Return the joints of a joint: one per step that moves."""
         model, before, after = self.model.source, pose_of(joint.parent_place), pose_of(joint.child_place)
         steps = list[Joint | Array]()
         for k, (step, inner) in enumerate(self.steps[name]):
@@ -194,7 +196,7 @@ class _Builder:
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
 
     def _range(self, given: OsimCoordinate) -> dict[str, float]:
-        """Return the range of a coordinate as limits; one the wrong way round is none, with a warning."""
+        """Return the range of a coordinate as limits; ignore a reversed one, with a warning."""
         if given.lower <= given.upper:
             return {"lower": given.lower, "upper": given.upper}
         found = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
@@ -208,7 +210,7 @@ def _is_constant(function: Curve) -> bool:
 
 
 def _line(function: Curve, inner: Curve) -> tuple[float, float] | None:
-    """Return slope and constant of a function of a function, if both are straight lines."""
+    """Return slope and constant of a composition of functions, if both are linear."""
     if function.line is None or inner.line is None:
         return None
     (slope, constant), (first, second) = function.line, inner.line

@@ -1,4 +1,4 @@
-"""Models of SDF: which one of a file is read, its nested and included models, and all their parts with their scopes."""
+"""SDF models: selection of a model in a file, its nested and included models, and all their parts with their scopes."""
 
 import re
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
 def numbers_of(element: Any, count: int, owner: str, most: float = LARGEST) -> Array:
-    """Return the numbers (count,) in the text of an element; none is larger than ``most`` in size."""
+    """Return the numbers (count,) in the text of an element, at most ``most`` in size."""
     text = (element.text or "").strip()
     return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
@@ -30,9 +30,9 @@ def number_of(element: Any, tag: str, default: float, owner: str, most: float = 
 
 
 def pose_of(element: Any, owner: str) -> tuple[Array, str]:
-    """Return the <pose> (4 x 4) in an element, and the name of the frame that it is relative to, empty without one.
+    """Return the <pose> (4 x 4) in an element, and the name of the frame that it is relative to, or "".
 
-    A pose is a position and roll, pitch, yaw (perhaps in degrees), or a quaternion.
+    A pose is a position and roll, pitch, yaw (possibly in degrees), or a quaternion.
     """
     pose = element.find("pose")
     if pose is None:
@@ -53,28 +53,28 @@ def pose_of(element: Any, owner: str) -> tuple[Array, str]:
     if kind == "euler_rpy":
         R = from_rpy([radians(angle) for angle in values[3:]] if FLAGS[degrees] else values[3:])
     elif not values[3:].any():
-        raise ModelError("a quaternion of zeros", where=where, allowed="any other")
+        raise ModelError("the quaternion is zero", where=where, allowed="any other")
     else:
         R = from_quaternion(values[3:])
     return make_pose(R, values[:3]), relative_to
 
 
-# Frames of SDF: models, links, joints and <frame>s have a pose in another frame, and are attached to a link.
+# SDF frames: models, links, joints and <frame>s have a pose in another frame, and are attached to a link.
 #
 # Each name is looked up in the scope of its model; ``a::b`` is b in the nested model a. Since version 1.7 a pose may be
 # ``relative_to`` any frame. By default links, frames and nested models are relative to the frame of their model, joints
-# to their child (as in 1.6, which has no other poses), and a model to the world or the model around it.
+# to their child (as in 1.6, which has no other poses), and a model to the world or the enclosing model.
 
 WORLD, MODEL = "world", "__model__"
-_ROUNDING = 1e-15  # of products of rotations: entries below are 0
+_ROUNDING = 1e-15  # for products of rotations: smaller entries are 0
 
 
 @dataclass(eq=False)
 class SdfFrame:
     """A frame: its ``pose`` in the frame that ``relative_to`` names in ``scope``, or in ``default``.
 
-    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame that it
-    moves with, where it is no link. ``placement`` is the frame inside of a model that the pose of the model is of.
+    ``kind`` is world, model, link, joint or frame; ``name`` is the full one. ``attached_to`` names the frame with which
+    it moves, if it is not a link. ``placement`` is the frame inside a model to which the pose of the model refers.
     """
 
     kind: str
@@ -100,7 +100,7 @@ class SdfFrame:
             if self.placement:
                 assert self.inside is not None and self._base is not None
                 placed = self.inside.find(self.placement, self.where)
-                # The pose given is that of another frame of the model: take the way from it to the model back.
+                # The given pose is that of another frame of the model: go back from it to the model.
                 self.pose = self.pose @ inverse_pose(_pose_below(placed, self))
         assert self._base is not None
         return self._base
@@ -119,7 +119,7 @@ class SdfFrame:
         return pose
 
     def carrier(self) -> "SdfFrame":
-        """Return the link (or the world) that the frame is attached to."""
+        """Return the link (or the world) to which the frame is attached."""
         at, seen = self, set[int]()
         while at.kind not in ("link", WORLD):
             if id(at) in seen:
@@ -152,7 +152,7 @@ class Scope:
             self.names[name] = frame
 
     def find(self, name: str, where: str) -> SdfFrame:
-        """Return the frame of a name; ``a::b`` is b in the nested model a."""
+        """Return the frame with a name; ``a::b`` is b in the nested model a."""
         scope, rest = self, name
         while True:
             if rest == MODEL:
@@ -168,7 +168,7 @@ class Scope:
         raise ModelError(f"no frame {name!r}", value=name, where=where, allowed=listing(self.names, most=8, like=name))
 
     def canonical(self, model: SdfFrame) -> SdfFrame:
-        """Return the link that the frame of the model is attached to: the one that it names, or its first one."""
+        """Return the link to which the frame of the model is attached: the one that it names, or its first one."""
         if self.canonical_link:
             return self.find(self.canonical_link, model.where)
         waiting = [self]
@@ -185,7 +185,7 @@ THE_WORLD = SdfFrame(WORLD, WORLD)
 
 
 def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
-    """Return the pose (4 x 4) of frame b in frame a; as it is written, where b is relative to a."""
+    """Return the pose (4 x 4) of frame b in frame a, exactly as written if b is relative to a."""
     if a is b:
         return IDENTITY
     if b.kind != WORLD and b.base is a:
@@ -198,12 +198,12 @@ def relative_pose(a: SdfFrame, b: SdfFrame) -> Array:
 
 
 def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
-    """Return the pose of a frame in the model that it is in, without the pose of the model itself."""
+    """Return the pose of a frame in its model, without the pose of the model itself."""
     pose, at, seen = IDENTITY, frame, set[int]()
     while at is not model:
         if id(at) in seen or at.kind == WORLD:
             found = f"the placement frame {frame.name!r} has no pose in its model"
-            raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside of the model")
+            raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside the model")
         seen.add(id(at))
         pose, at = _product(at.pose, pose), at.base
     return pose
@@ -218,7 +218,7 @@ def _product(A: Array, B: Array) -> Array:
 
 
 OLDEST = (1, 4)
-MAX_PARTS = 20_000  # links, joints and frames, those of included files counted each time
+MAX_PARTS = 20_000  # links, joints and frames, counting included files each time
 MAX_INCLUDES = 1000
 DEEPEST = 40  # nested and included models
 _GRAVITY = np.array([0.0, 0.0, -9.8])  # SDF's default for a world
@@ -241,7 +241,7 @@ class Part(NamedTuple):
 
 @dataclass
 class Model:
-    """The model that is read: its parts in the order of the file, and what the world around it says."""
+    """The model that is read: its parts in the order of the file, and properties of the world around it."""
 
     name: str
     scope: Scope
@@ -251,21 +251,21 @@ class Model:
     joints: list[Part] = field(default_factory=list)
     frames: list[Part] = field(default_factory=list)
     resting: list[Any] = field(default_factory=list)  # nested models that are static
-    # Elements that may have others that are not read: models, the world, the file.
+    # Elements that may contain others that are not read: models, the world, the file.
     roots: list[Any] = field(default_factory=list)
 
 
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
-    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning of the others."""
+    """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others."""
     version = _version(root)
     candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
     candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
     names = []
-    for _, each in candidates:  # of an <include> without a name, the last part of its address
+    for _, each in candidates:  # for an <include> without a name, the last part of its address
         named = each.get("name") if each.tag == "model" else text_of(each, "name")
         names.append((named or text_of(each, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
-        raise ModelError("no model", where=path.name, allowed="<model> in <sdf> or in <world>")
+        raise ModelError("it has no model", where=path.name, allowed="<model> in <sdf> or in <world>")
     if wanted:
         known_name(wanted, names, path.name, "model")
     collector = _Collector(path, version)
@@ -274,7 +274,7 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     chosen = names.index(wanted) if wanted else next(moving, 0)
     if len(candidates) > 1 and not wanted:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
-        found = f"{len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
+        found = f"it has {len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
         warn(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
     return collector.read(*candidates[chosen], root)
 
@@ -282,19 +282,19 @@ def read_model(path: Path, root: Element, wanted: str = "") -> Model:
 def _version(root: Element) -> tuple[int, int]:
     source = root.source
     if root.tag != "sdf":
-        raise ModelError(f"root element <{root.tag}>", where=source, allowed="<sdf>")
+        raise ModelError(f"the root element is <{root.tag}>", where=source, allowed="<sdf>")
     text = root.get("version", "")
     numbers = text.strip().split(".")
     if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) < 5 for each in numbers):
         raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
     if version < OLDEST or version[0] > 1:
-        raise ModelError(f"SDF of version {text}", where=source, allowed="1.4 and later, below 2")
+        raise ModelError(f"the SDF version is {text}", where=source, allowed="1.4 and later, below 2")
     return version
 
 
 class _Collector:
-    """The state of collecting the parts of a model: what is read so far, and the files that are parsed."""
+    """The state of collecting the parts of a model: what has been read so far, and the parsed files."""
 
     def __init__(self, path: Path, version: tuple[int, int]):
         self.path, self.version, self.includes = path, version, 0
@@ -302,7 +302,7 @@ class _Collector:
         self.model: Model
 
     def may_move(self, element: Any) -> bool:
-        """Whether a model of a world is not static; an <include> that cannot be read, such as model://sun, is none."""
+        """Return whether a model of a world can move; an unreadable <include>, such as model://sun, cannot."""
         given = element
         if element.tag == "include":
             try:
@@ -325,10 +325,10 @@ class _Collector:
         return self.model
 
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
-        """Collect a <model> or an <include> inside of the scope ``around``."""
+        """Collect a <model> or an <include> inside the scope ``around``."""
         if depth > DEEPEST:
             allowed = f"{DEEPEST} or fewer"
-            raise ModelError("models in models, too deep", where=where_is(element), allowed=allowed)
+            raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
         given, version, merged = element, around.version, False
         if element.tag == "include":
             given, version, finder = self._included(element, finder)
@@ -363,10 +363,10 @@ class _Collector:
                 kinds[each.tag].append(Part(each, self._added(each, scope), scope, finder))
                 if sum(map(len, kinds.values())) > MAX_PARTS:
                     allowed = f"{MAX_PARTS} links, joints and frames"
-                    raise ModelError("too many parts", where=self.path.name, allowed=allowed)
+                    raise ModelError("it has too many parts", where=self.path.name, allowed=allowed)
 
     def _added(self, element: Any, scope: Scope) -> SdfFrame:
-        """Return the frame of a link, which is relative to its model, of a joint (to its child) or of a <frame>."""
+        """Return the frame of a link (relative to its model), of a joint (to its child) or of a <frame>."""
         name, attached_to = _name(element), ""
         if element.tag == "joint":
             attached_to = text_of(element, "child")
@@ -383,15 +383,15 @@ class _Collector:
         uri, where = text_of(element, "uri"), where_is(element)
         self.includes += 1
         if self.includes > MAX_INCLUDES:
-            raise ModelError("too many <include>", where=where, allowed=f"{MAX_INCLUDES} in all")
+            raise ModelError("it has too many <include> elements", where=where, allowed=f"{MAX_INCLUDES} in all")
         if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
-            raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files of this machine")
+            raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files on this machine")
         found = finder.find(uri) if uri else None
         if found is None:
-            raise ModelError(f"<include> of {uri[:200]!r}, which is not found", where=where, fix=SEARCH_FIX)
+            raise ModelError(f"<include> of {uri[:200]!r}, which was not found", where=where, fix=SEARCH_FIX)
         file = _model_file(found, where) if found.is_dir() else found
         if not is_inside(file, finder.folders):
-            raise ModelError(f"<include> of {uri[:200]!r}, outside of its folders", where=where, fix=SEARCH_FIX)
+            raise ModelError(f"<include> of {uri[:200]!r}, which is outside its folders", where=where, fix=SEARCH_FIX)
         file = file.resolve()
         if file not in self.parsed:
             self.parsed[file] = parse_xml(file)
@@ -405,12 +405,12 @@ def _name(element: Any) -> str:
     name = (element.get("name") or "").strip()
     if not name or (element.tag == "link" and name in (WORLD, MODEL)):
         found = f"<{element.tag} name={name!r}>"
-        raise ModelError(found, value=name, where=where_is(element), allowed="a name of its own")
+        raise ModelError(found, value=name, where=where_is(element), allowed="a unique name")
     return name
 
 
 def _model_file(folder: Path, where: str) -> Path:
-    """Return the file of a model of Gazebo, which model.config in its folder names: that of the latest version."""
+    """Return the file of a Gazebo model from the model.config in its folder: that of the latest version."""
     config = folder / "model.config"
     if not config.is_file():
         raise ModelError(f"{folder.name} is a folder without model.config", where=where)

@@ -1,4 +1,4 @@
-"""Reading TOML, the native format: short when written by hand, exact when written by Torsor. See docs/compute/toml.md."""
+"""Reading TOML, the native format: short if written by hand, exact if written by Torsor. See docs/compute/toml.md."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -24,7 +24,7 @@ from torsor.spatial import from_rpy, make_pose
 
 # The schema of TOML files: the keys of each table and the type of each value. See docs/compute/toml.md.
 
-# Defaults of the keys of a joint with one value, and of those with one value for each position or velocity.
+# Defaults of the joint keys with one value, and of those with one value per position or velocity.
 ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
@@ -57,12 +57,12 @@ _TYPES: dict[str, tuple[Any, str]] = {
     "a table": (dict, "spring motor flexible"),
     "a table of coordinates and their coefficients": (dict, "coefficients"),
     "a table of positions and their values": (dict, "positions"),
-    "names of coordinates": (tuple, "active"),
+    "coordinate names": (tuple, "active"),
     'a table with angle = "rad" or angle = "deg"': (dict, "units"),
     "tables": (list, "links joints frames visuals shapes loops wheels couplings postures allowed_collisions"),
     "true or false": (bool, "multi_turn unphysical"),
     "a finite number": ([()], "mass pitch ratio offset smooth damping rest length radius roller contype conaffinity"),
-    "a finite number, or a law in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
+    "a finite number, or a function in quotes such as '100 + 500 * x**2'": ([(), str], "stiffness"),
     "3 finite numbers": ([(3,)], "gravity com position rpy axis point"),
     "3 or 4 finite numbers": ([(3,), (4,)], "color"),
     "a row of finite numbers": ([(-1,)], "size"),
@@ -76,12 +76,12 @@ _EXPECTED |= {f"motor.{key}": ([()], "a finite number") for key in ("inertia", "
 
 
 def some(table: Table, *keys: str) -> Table:
-    """Return the entries of a table with these keys, as far as it has them."""
+    """Return the entries of a table with these keys, if it has them."""
     return {key: table[key] for key in keys if key in table}
 
 
 def entries(kind: str, data: Table, where: str) -> Iterator[tuple[str, Table]]:
-    """Yield (place for messages, checked table) of each table in a list; the place has its name, or else its number."""
+    """Yield (place for messages, checked table) of each table in a list; the place has its name, or its number."""
     for number, entry in enumerate(data.get(f"{kind}s", ()), start=1):
         name = entry.get("name")
         place = f"{where}: {kind} {name!r}" if name and isinstance(name, str) else f"{where}: {kind} {number}"
@@ -97,7 +97,7 @@ def checked(kind: str, data: Table, where: str) -> Table:
 
 
 def _value(kind: str, key: str, value: Any, where: str) -> Any:
-    """Return a value of the type of its key, numbers as a float or an array; otherwise raise an error."""
+    """Return a value in the type of its key, numbers as a float or an array; raise ModelError otherwise."""
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
@@ -105,7 +105,7 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
         return tuple(value)
     if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
         return value
-    cells = np.array(value, dtype=object)  # rows of different lengths stay lists, which are not numbers
+    cells = np.array(value, dtype=object)  # rows of different lengths remain lists, which are not numbers
     fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
     largest = np.inf if np.isinf(EACH.get(key, 0.0)) else np.finfo(float).max  # NaN fails this comparison too
     sound = [abs(x) <= largest if type(x) is float else type(x) is int and abs(x) < 2**63 for x in cells.flat]
@@ -115,7 +115,8 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     return array if array.ndim else float(array)
 
 
-# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes (docs/compute/flexible.md).
+# Flexible joints in TOML files: the table ``[joints.flexible]`` has the fields of their modes, see
+# docs/compute/flexible.md.
 
 _KINDS: dict[str, type[Any]] = {"modes": Modes, "turn": TipTurn, "section": RodSection, "cam": Cam}
 _OPTIONAL: dict[type[Any], set[str]] = {
@@ -131,7 +132,7 @@ def flexible_table(flexible: Flexible) -> Table:
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
-    """Return the data of a flexible joint; what is wrong in it raises ModelError."""
+    """Return the data of a flexible joint; raise ModelError for invalid data."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
     known = [each.name for each in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
@@ -144,7 +145,7 @@ def read_flexible(table: Table, where: str) -> Flexible:
                 raise error(where, f"{key} is {value!r}"[:100], f"a list: {allowed}")
             values[key] = tuple(value)
         elif not all(type(each) in (int, float) for each in np.array(value, dtype=object).flat):
-            raise error(where, f"{key} is {value!r}"[:100], "numbers, all rows equally long")
+            raise error(where, f"{key} is {value!r}"[:100], "numbers, with rows of equal length")
     if "source" in {each.name for each in fields(_KINDS[kind])}:
         values["source"] = where
     made: Flexible = _KINDS[kind](**values)
@@ -160,10 +161,10 @@ LARGEST_FILE = 64_000_000  # bytes; published robots need less than one percent 
 
 
 def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float = 0.0) -> Mechanism:
-    r"""Return the mechanism of a TOML file; the format is described in docs/compute/toml.md.
+    r"""Return the mechanism of a TOML file; docs/compute/toml.md describes the format.
 
-    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` an inertia that no
-    rigid body can have is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
+    ``base="floating"`` adds a free joint between the world and the root link. With ``strict=False`` a physically
+    impossible inertia is a warning instead of an error. Angles within ``snap`` of multiples of pi/12 become exact.
     """
     reader = _Reader(path.name, strict, own_folders(path))
     return reader.read(read_limited(path, LARGEST_FILE), path.stem, base, snap)
@@ -172,7 +173,7 @@ def read_toml(path: Path, base: str = "fixed", strict: bool = True, snap: float 
 def parse_toml(
     content: bytes, source: str, name: str = "", base: str = "fixed", strict: bool = True, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of the content of a file; ``source`` is for messages, ``name`` if the file has none."""
+    """Return the mechanism of the content of a file; ``source`` is for messages, ``name`` is the default name."""
     return _Reader(source, strict).read(content, name, base, snap)
 
 
@@ -218,15 +219,15 @@ class _Reader:
             yield Wheel(**entry, roller=np.radians(roller) if self.degrees else roller, source=self.source)
         for where, entry in entries("coupling", data, self.source):
             if "coefficients" not in entry:
-                raise error(where, "no coefficients", "coefficients = { joint = 1.0, other = -2.0 }")
+                raise error(where, "it has no coefficients", "coefficients = { joint = 1.0, other = -2.0 }")
             yield Coupling(**entry, source=self.source)
 
     def _pose(self, where: str, entry: Table) -> Array:
         rpy, R = entry.get("rpy", np.zeros(3)), entry.get("rotation")
         if "rpy" in entry and R is not None:
-            raise error(where, "both rpy and rotation", "one of them", "remove one")
+            raise error(where, "both rpy and rotation are given", "one of them", "remove one")
         if not self.degrees and np.abs(rpy).max() > 2 * np.pi:
-            what, fix = f"rpy is {shortened(rpy)} rad, more than a turn", 'write angle = "deg" under [units]'
+            what, fix = f"rpy is {shortened(rpy)} rad, more than one turn", 'write angle = "deg" under [units]'
             raise error(where, what, "angles in radians", fix)
         if R is None:
             R = from_rpy(np.radians(rpy) if self.degrees else rpy)
@@ -274,7 +275,7 @@ class _Reader:
         if "flexible" in entry:
             settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")
         elif type_name == "flexible":
-            raise error(where, "a flexible joint without its modes", fix="add the table [joints.flexible]")
+            raise error(where, "a flexible joint needs its modes", fix="add the table [joints.flexible]")
         kind = settings["flexible"].kind if "flexible" in settings else KINDS[type_name]
         if self.degrees and "offset" in entry and kind.turns == (True,):
             settings["offset"] = float(np.radians(entry["offset"]))
@@ -290,7 +291,7 @@ class _Reader:
         return Joint(placement=self._pose(where, entry), source=self.source, **settings)
 
     def _each(self, where: str, key: str, entry: Table, kind: JointKind) -> Array:
-        """Return the numbers of a joint's key, one for each position or velocity, angles in radians."""
+        """Return the numbers of a joint's key, one per position or velocity, angles in radians."""
         values, turning = np.asarray(entry[key]), _turning(key, kind)
         if values.ndim and values.shape != turning.shape:
             raise error(where, f"{key} has {len(values)} numbers", f"a number, or a row of {len(turning)}")
@@ -309,6 +310,6 @@ def _turning(key: str, kind: JointKind) -> NDArray[np.bool_]:
 
 
 def looks_like_degrees(key: str, values: Array, kind: JointKind) -> bool:
-    """Whether position limits are 90, 170, 360...: more than a turn in radians, and multiples of 5."""
+    """Return whether position limits are 90, 170, 360...: more than one turn in radians, and multiples of 5."""
     angles = values[_turning(key, kind) & np.isfinite(values)] if key in ("lower", "upper") else np.zeros(0)
     return bool(((abs(angles) > 2 * np.pi) & (angles % 5 == 0)).any())

@@ -20,9 +20,9 @@ from torsor.spatial import from_rpy, to_rpy
 
 
 def write_toml(mechanism: Mechanism, path: str | Path) -> None:
-    """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file stays.
+    """Write a mechanism as TOML. The file is replaced atomically: if writing fails, the old file is kept.
 
-    The text is read back first: a file is only written if it gives an equal mechanism.
+    The text is read back first: a file is written only if it gives an equal mechanism.
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
@@ -30,8 +30,8 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     files = dict.fromkeys(split_prim(Path(each.path))[0] for each in meshes if each.path)
     far = [file.name for file in files if file.is_file() and not copies.reads(file)]
     if far:
-        found = f"meshes outside of its folder, which Torsor does not read from there: {listing(far)}"
-        fix = "save it beside them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
+        found = f"meshes outside its folder, which Torsor does not read from there: {listing(far)}"
+        fix = "save it next to them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
         warn(found, where=Path(path).name, fix=fix)
 
 
@@ -39,13 +39,13 @@ def toml_content(mechanism: Mechanism) -> bytes:
     """Return the bytes of a TOML file; raise ModelError if they do not read back to an equal mechanism."""
     tables = _tables(mechanism)
     blocks = (head + "".join(f"{k} = {toml_text(v)}\n" for k, v in table.items()) for head, table in tables)
-    content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back equal
+    content = "\n".join(blocks).encode(errors="replace")  # a lone surrogate in a name will not read back as equal
     where = f"{mechanism.name!r} as TOML"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # these warnings were given when the mechanism was made
+        warnings.simplefilter("ignore")  # these warnings were issued when the mechanism was created
         plain = Mechanism(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
         if parse_toml(content, where, strict=False) != plain:
-            raise error(where, "would not read back equal", fix="check names and visuals")
+            raise error(where, "it would not read back as equal", fix="check names and visuals")
     return content
 
 

@@ -1,4 +1,4 @@
-"""Reading URDF, with the deviations from the specification that published files have."""
+"""Reading URDF, including common deviations from the specification in published files."""
 
 import re
 import sys
@@ -22,10 +22,10 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of, symmetric
 from torsor.spatial import axis_frame, from_rpy, make_pose
 
-# Elements of URDF beyond links and joints: Drake's frames and loop joints are read, and what is not read is named.
+# URDF elements other than links and joints: Drake's frames and loop joints are read, and unread elements are reported.
 #
-# An element that this file does not know may act on the motion (a spring, a cable, an included file), so it is never
-# dropped without a word. Elements without influence (collision, sensors, settings of Gazebo and controllers) are.
+# An unknown element may affect the motion (a spring, a cable, an included file), so it is never dropped silently.
+# Elements without influence (collision, sensors, Gazebo and controller settings) are.
 
 # By element: the children that are read, or that have no influence on the motion.
 _KNOWN = {
@@ -45,7 +45,7 @@ _REVOLUTE = ("revolute", "continuous", None)  # the types of a loop joint whose 
 def read_extras(
     root: Element, links: list[Link], joints: list[Joint], strict: bool
 ) -> tuple[list[Frame], list[Loop], list[str]]:
-    """Return Drake's <frame> and <loop_joint> elements; warn of all that is not read, or raise if ``strict``.
+    """Return Drake's <frame> and <loop_joint> elements; warn of unread elements, or raise ModelError if ``strict``.
 
     A loop joint is a hinge about ``axis`` between a frame on ``link1`` and one on ``link2``. While loops are closed,
     the joints of transmissions are the active ones.
@@ -74,7 +74,7 @@ def read_extras(
     if unread:
         names = [f"<{tag}> ({len(lines)}, line {lines[0]})" for tag, lines in unread.items()]
         found = f"elements that are not read: {listing(names, most=8)}"
-        fix = "if they act on the motion, the robot here is not the one that the file describes"
+        fix = "if they affect the motion, the robot here differs from the one in the file"
         refuse_or_warn(ModelError(found, where=root.source, fix=fix), strict)
     moving = [joint.name for joint in joints if not joint.is_fixed and not joint.follows]
     driven = {each.get("name") for transmission in root.findall("transmission") for each in transmission.iter("joint")}
@@ -120,7 +120,7 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
             if element.tag not in places[parent.tag]:
                 yield element.tag, element
             elif parent.tag == "link" and element.tag in ("gravity", "kinematic"):
-                # Gazebo's switches: without gravity, or moved without forces.
+                # Gazebo switches: without gravity, or moved without forces.
                 switch = FLAGS.get((element.text or "").strip().lower())
                 if switch is (element.tag == "kinematic"):
                     yield element.tag, element
@@ -130,13 +130,13 @@ def _strangers(root: Element) -> Iterator[tuple[str, Any]]:
                 yield from ((f"frame><{child.tag}", child) for child in element)
 
 
-# Drake's and our own elements of the rotor, each with the elements of its gear ratio, the first that is there.
-# Drake does not read <mechanicalReduction>, which its files give as 1.
+# Drake's and our own rotor elements, each with the elements of its gear ratio; the first match counts. Drake does not
+# read <mechanicalReduction>, which its files give as 1.
 _ROTORS = {
     "drake:rotor_inertia": ("drake:gear_ratio", "mechanicalReduction"),
     "rotorInertia": ("mechanicalReduction", "drake:gear_ratio"),
 }
-# The other elements of a motor, our own, and the property that each gives.
+# Our own other motor elements, and the property that each gives.
 _TAGS = {"stiffness": "stiffness", "damping": "damping", "friction": "coulomb", "axis": "axis", "carrier": "carrier"}
 
 
@@ -144,8 +144,8 @@ def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> lis
     """Return the joints with the motors of those simple transmissions that have a rotor inertia.
 
     The carrier of the motor is the parent link of the joint, and its spin axis the joint axis, unless ``carrier`` and
-    ``axis`` give others. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
-    rotor inertia that drives no joint, or several, is a warning, or an error if ``strict``.
+    ``axis`` are given. A transmission without rotor inertia has no influence on the motion and is ignored. One with a
+    rotor inertia that drives no joint, or several, causes a warning, or ModelError if ``strict``.
     """
     found = {joint.name: joint for joint in joints}
     for transmission in root.findall("transmission"):
@@ -166,7 +166,7 @@ def with_motors(root: Element, joints: list[Joint], strict: bool = False) -> lis
             continue
         joint = found[driven[0]]
         if joint.motor is not None:
-            raise ModelError(f"its joint {joint.name!r} has a motor already", value=joint.name, where=where)
+            raise ModelError(f"its joint {joint.name!r} already has a motor", value=joint.name, where=where)
         found[joint.name] = replace(joint, motor=_motor(transmission, joint, where))
     return [found[joint.name] if found[joint.name].motor is not None else joint for joint in joints]
 
@@ -196,7 +196,7 @@ def _has(transmission: Any, tag: str) -> bool:
 
 
 def _value(transmission: Any, tag: str, where: str) -> Any:
-    """Return the value of an element, which has it as text or as an attribute: a number, an axis or a name."""
+    """Return the value of an element, from its text or attribute: a number, an axis or a name."""
     element = next(transmission.iter(tag))
     text = element.get("value") or element.get("xyz") or element.get("link") or element.text or ""
     if tag == "carrier":
@@ -205,9 +205,10 @@ def _value(transmission: Any, tag: str, where: str) -> Any:
     return numbers if tag == "axis" else float(numbers[0])
 
 
-# Capsules in URDF: a cylinder and two spheres, whose names tell that they are one capsule.
+# Capsules in URDF: a cylinder and two spheres whose names mark them as one capsule.
 #
-# URDF has no capsules, and few readers know the element <capsule>. The three parts are the same body for all of them.
+# URDF has no capsules, and few readers support the element <capsule>. The three parts are the same body for all
+# readers.
 
 Surface = TypeVar("Surface", bound=Visual | Shape)
 _NAME = re.compile(r"(?:(.*)/)?capsule\d+", re.DOTALL)
@@ -230,7 +231,7 @@ def capsule_parts(capsule: Surface, number: int) -> list[Surface]:
 
 
 def joined_capsules(parts: list[Surface]) -> list[Surface]:
-    """Return visuals or shapes with capsules in place of their ``capsule_parts``; parts that were changed stay."""
+    """Return visuals or shapes with capsules in place of their ``capsule_parts``; modified parts are kept."""
     found, k = list[Surface](), 0
     while k < len(parts):
         whole = _capsule(parts[k : k + 3])
@@ -263,19 +264,19 @@ _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _GRAVITY = (0.0, 0.0, -9.81)
 _AT_ORIGIN = {"0 0 0", "0.0 0.0 0.0"}  # xyz and rpy of most shapes: nothing to compute
 EXPAND = "expand it first: xacro FILE > robot.urdf, or name it FILE.xacro"
-_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that make nothing by themselves
+_LEFT_OVER = ("xacro:property", "xacro:arg")  # definitions that create nothing by themselves
 
 
 def read_urdf(
     path: Path, base: str = "fixed", strict: bool = False, root: Element | None = None, snap: float = 0.0
 ) -> Mechanism:
-    """Return the mechanism of a URDF file; ``root`` is its root element if it is parsed already.
+    """Return the mechanism of a URDF file; ``root`` is its root element if it is already parsed.
 
     Joints are in depth-first order, children in the order of the file. A ``mimic`` joint follows the coordinate of its
-    leader, ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``), a
-    ``transmission`` with a rotor inertia gives a motor, fixed joints are merged. Angles within 1e-10 of a multiple of
-    pi/2 are rounded to it, and those within ``snap`` of a multiple of pi/12. Elements without influence on the motion
-    (gazebo, ...) are ignored; a ``ModelWarning`` names the others that are not read. Meshes are named, not read.
+    leader. ``dynamics`` gives viscous and Coulomb friction and a spring (``spring_stiffness``, ``spring_reference``). A
+    ``transmission`` with a rotor inertia gives a motor. Fixed joints are merged. Angles within 1e-10 of a multiple of
+    pi/2 are rounded to it, and so are those within ``snap`` of a multiple of pi/12. Elements without influence on the
+    motion (gazebo, ...) are ignored; a ``ModelWarning`` names other unread elements. Meshes are referenced, not read.
     """
     return _Reader(path, parse_xml(path, strict) if root is None else root, strict).read(base, snap)
 
@@ -298,7 +299,7 @@ class _Reader:
                 name = material.get("name", "")
                 with self._drawn(f"material {name!r} has no colour"):
                     self.materials.setdefault(name, self._color(color))
-        # Direct children only: <transmission> and extensions contain elements with the same names.
+        # Only direct children: <transmission> and extensions contain elements with the same names.
         links, joints = self._each("link", self._link), self._each("joint", self._joint)
         if len(links) + len(joints) < len(self.root.findall("link")) + len(self.root.findall("joint")):
             stop_reading()  # without them, the tree would have other faults
@@ -309,7 +310,7 @@ class _Reader:
         return build(name, links, joints, frames, _GRAVITY, source, base, loops, active, snap=snap)
 
     def _each(self, tag: str, read: Callable[[Any], T]) -> list[T]:
-        """Return what the elements of a tag describe; if reading is strict, the faults of all of them are named."""
+        """Return the objects that the elements of a tag describe; if strict, collect the faults of all."""
         found, elements = list[T](), self.root.findall(tag)
         for element in elements:
             try:
@@ -321,7 +322,7 @@ class _Reader:
         return found
 
     def _check_macros(self) -> None:
-        """Refuse xacro where it stands for links, joints or their numbers; elsewhere it is left over, and a warning."""
+        """Reject xacro in place of links, joints or their numbers; warn of leftovers elsewhere."""
         for element in [self.root, *self.root.findall("link"), *self.root.findall("joint")]:
             for child in [*element, *(part for each in element.findall("inertial") for part in each)]:
                 if "xacro" in child.tag and child.tag not in _LEFT_OVER:
@@ -333,7 +334,7 @@ class _Reader:
 
     @contextmanager
     def _drawn(self, effect: str) -> Iterator[None]:
-        """Make an error in what is only drawn a warning that names the effect, unless reading is strict."""
+        """Turn an error in visual elements into a warning that names the effect, unless reading is strict."""
         try:
             yield
         except ModelError as error:
@@ -359,7 +360,7 @@ class _Reader:
     def _name(self, element: Any) -> str:
         name = element.get("name")
         if not name:
-            raise ModelError(f"<{element.tag}> without a name", where=where_is(element))
+            raise ModelError(f"a <{element.tag}> has no name", where=where_is(element))
         return str(name)
 
     def _origin(self, element: Any, owner: str) -> Array:
@@ -386,20 +387,20 @@ class _Reader:
         mass = 0.0 if whole is None else self._number(whole, "value", None, owner)
         six = [self._number(matrix, key, "0", owner) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
         T = self._origin(inertial, owner)
-        # Products of inertia may be missing: they are 0 for most bodies.
+        # Missing products of inertia are 0, as for most bodies.
         missing = ["<mass>"] if whole is None else []
         missing += [key for key in ("ixx", "iyy", "izz") if matrix is not None and key not in matrix.attrib]
         missing += ["<inertia>"] if matrix is None else []
         if missing:
-            found, where = f"<inertial> without {', '.join(missing)}", where_is(inertial, owner)
-            refuse_or_warn(ModelError(found, where=where, fix="add what is missing"), self.strict, "read as 0")
+            found, where = f"<inertial> has no {', '.join(missing)}", where_is(inertial, owner)
+            refuse_or_warn(ModelError(found, where=where, fix="add the missing elements"), self.strict, "read as 0")
         inertia = T[:3, :3] @ symmetric(six) @ T[:3, :3].T
         body = mass, T[:3, 3], 0.5 * (inertia + inertia.T)
         return link_of(name, body, visuals, shapes, self.strict, where_is(element))
 
     def _visuals(self, element: Any, owner: str) -> Iterator[Visual]:
         for visual in element.findall("visual"):
-            with self._drawn("this visual is left out"):
+            with self._drawn("this visual is omitted"):
                 shape, material = self._geometry(visual, owner), visual.find("material")
                 if shape is None:
                     continue
@@ -408,9 +409,9 @@ class _Reader:
                 yield Visual(**shape, color=named if color is None else self._color(color))
 
     def _shapes(self, element: Any, owner: str) -> Iterator[Shape]:
-        """Yield the collision shapes of a link; one that cannot be used is a warning, and left out."""
+        """Yield the collision shapes of a link; warn of an unusable one and omit it."""
         for collision in element.findall("collision"):
-            with self._drawn("this collision shape is left out"):
+            with self._drawn("this collision shape is omitted"):
                 shape, where = self._geometry(collision, owner), where_is(collision, owner)
                 if shape is None:
                     kinds = [f"<{each.tag}>" for each in collision.iterfind("geometry/*")]
@@ -435,7 +436,7 @@ class _Reader:
         mesh = shape.get("filename")
         if not mesh:
             return found
-        file = self.finder.file(mesh)  # before its folders, which it may add one to
+        file = self.finder.file(mesh)  # before its folders, to which it may add one
         return found | {"mesh": mesh, "path": file, "folders": self.finder.folders}
 
     # Joints
@@ -485,7 +486,7 @@ class _Reader:
         limits = {f"{key}_limit": abs(value) for key, value in largest.items()}
         if kind in ("revolute", "prismatic") and ("lower" in limit.attrib or "upper" in limit.attrib):
             ends = {key: self._number(limit, key, "0", owner, np.inf) for key in ("lower", "upper")}
-            if ends["lower"] > ends["upper"]:  # Bullet's way to say that there is no limit
+            if ends["lower"] > ends["upper"]:  # Bullet's notation for no limit
                 found = f"lower limit {ends['lower']:g} is above upper limit {ends['upper']:g}"
                 where, fix = where_is(limit, owner), 'remove lower and upper, or make it type="continuous"'
                 refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")

@@ -1,7 +1,7 @@
-"""Joints of USD: between two frames, which coincide at zero; angles are in degrees.
+"""USD joints: between two frames, which coincide at zero; angles are in degrees.
 
-A joint is given by its axes that are free: of a PhysicsJoint those that no limit locks. Slides come first, along the
-axes of the first frame, then turns about x, y and z.
+A joint is defined by its free axes; for a PhysicsJoint, those that no limit locks. Translations come first, along the
+axes of the first frame, then rotations about x, y and z.
 """
 
 import math
@@ -18,12 +18,12 @@ from torsor.mechanism import Frame, Joint, Loop, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
 AXES = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
-SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers of each velocity
-WORLD = ""  # the path of what is no body
+SEVERAL = ("viscous", "coulomb", "rotor_inertia", "velocity_limit", "effort_limit")  # numbers per velocity
+WORLD = ""  # the path of what is not a body
 _TYPED = {"PhysicsFixedJoint": (), "PhysicsSphericalJoint": AXES[3:]}
 _ONE = {"PhysicsRevoluteJoint": ("rot", "angular"), "PhysicsPrismaticJoint": ("trans", "linear")}
 DEGREE = math.pi / 180
-# What UsdPhysics has no words for: the default, then the attributes of Newton and of PhysX.
+# Properties without a UsdPhysics attribute: the default, then the attributes of Newton and PhysX.
 ENGINES: dict[str, tuple[Any, ...]] = {
     "velocity_limit": (np.inf, "newton:velocityLimit", "physxJoint:maxJointVelocity"),
     "coulomb": (0.0, "newton:friction", "physxJoint:jointFriction"),
@@ -42,9 +42,9 @@ class End:
 
 @dataclass(frozen=True)
 class UsdJoint:
-    """A joint of a stage: its prim, its two ends, and its free axes, each with the name that its drive has.
+    """A joint of a stage: its prim, its two ends, and its free axes, each with the name of its drive.
 
-    The name is that of the prim, until the joint is one of the articulation that is read.
+    The name is that of the prim, until the joint belongs to the articulation that is read.
     """
 
     prim: Any
@@ -63,7 +63,7 @@ class UsdJoint:
 
 
 def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
-    """Return the joint of a prim, or None if it is disabled, or of a kind that is left out."""
+    """Return the joint of a prim, or None if it is disabled or of an unsupported kind."""
     joint = scene.pxr.UsdPhysics.Joint(prim)
     name = prim.GetName()
     if not flag_of(joint.GetJointEnabledAttr(), True):
@@ -79,7 +79,7 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
         ranges = {axis: limits_of(scene, prim, axis) for axis in AXES}
         free = {axis: axis for axis, (low, high) in ranges.items() if low <= high}
         limited = any(np.isfinite(ranges[axis]).any() for axis in AXES[3:])
-        scene.left_out.note("limits of balls", name, limited and all(axis in free for axis in AXES[3:]))
+        scene.left_out.note("limits of ball joints", name, limited and all(axis in free for axis in AXES[3:]))
     elif kind in _ONE:
         prefix, drive = _ONE[kind]
         axis = str(prim.GetAttribute("physics:axis").Get())
@@ -101,7 +101,7 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
 
 
 def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
-    """Return one end of a joint; its frame is given in the axes, and the scale, of the prim that it is on."""
+    """Return one end of a joint; its frame is given in the axes and scale of its prim."""
     targets = getattr(joint, f"GetBody{side}Rel")().GetTargets()
     point = vector_of(getattr(joint, f"GetLocalPos{side}Attr")())
     R = rotation_of(getattr(joint, f"GetLocalRot{side}Attr")())
@@ -125,7 +125,7 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
 
 
 def several(scene: Scene, prim: Any) -> dict[str, Array]:
-    """Return friction, limits and rotor inertia of a joint with several velocities, as far as Torsor wrote them."""
+    """Return friction, limits and rotor inertia of a joint with several velocities, if Torsor wrote them."""
     data = own_data(prim)
     given = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
     scene.left_out.note(f"{', '.join(given)} of joints with several axes", prim.GetName(), given)
@@ -138,7 +138,7 @@ def axis_of(axis: str) -> Array:
 
 
 def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: str) -> Joint:
-    """Return one free axis of a joint as a hinge or slide in the joint's frame, with limits, friction and drive."""
+    """Return one free axis of a joint as a hinge or slide in the joint frame, with limits, friction and drive."""
     prim, data, units = joint.prim, own_data(joint.prim), scene.units
     turns = axis.startswith("rot")
     unit, effort = (DEGREE, units.torque) if turns else (units.length, units.force)
@@ -171,12 +171,12 @@ def _engine(prim: Any, default: float, *keys: str) -> float:
 
 
 def _limit(value: float) -> float:
-    """Return a limit without the largest number of single precision, which stands for none."""
+    """Return a limit, or infinity for the largest single-precision number, which stands for no limit."""
     return math.copysign(math.inf, value) if abs(value) >= 3e38 else value
 
 
 def limits_of(scene: Scene, prim: Any, axis: str) -> tuple[float, float]:
-    """Return the limits of an axis of a joint in the units of the stage; of one that is locked the first is above."""
+    """Return the limits of an axis of a joint in stage units; for a locked axis the lower is above the upper."""
     if prim.GetTypeName() == "PhysicsJoint":
         api = scene.pxr.UsdPhysics.LimitAPI
         limit = api(prim, axis)
@@ -222,7 +222,7 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
     if targets and flag_of(prim.GetAttribute("newton:mimicEnabled"), True):
         offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
     else:
-        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX takes any of these
+        keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX accepts any of these
         found = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
         key = next((key for key in keys if found[key]), "")
         if not key:
@@ -247,7 +247,7 @@ _TURNS = {"rotX", "rotY", "rotZ"}
 def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: list[Frame]) -> Loop | None:
     """Return a joint as a loop, and add the frames that it needs; None if no cut joint has its free axes.
 
-    ``names`` are those of the bodies by path; ends that Torsor wrote are links, or among the ``frames`` already.
+    ``names`` are the body names by path. Ends that Torsor wrote are links, or already among the ``frames``.
     """
     kind, axis = cut_kind(joint)
     if kind is None:

@@ -1,6 +1,6 @@
 """Reading UsdPhysics: an articulation of a USD stage as a tree of links and joints, its other joints as closed loops.
 
-The joints and their frames make the tree. Where the bodies stand in the stage only matters for joints to the world.
+The joints and their frames define the tree. The poses of bodies in the stage matter only for joints to the world.
 """
 
 import json
@@ -35,13 +35,13 @@ from torsor.mechanism.parts import VISUAL_SIZES, Solid, primitive_solid, symmetr
 from torsor.mechanism.parts import link_of as link_of_file
 from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_inertia
 
-# Bodies of USD as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
+# USD bodies as links: mass properties by the rules of UsdPhysics, surfaces as visuals and collision shapes.
 #
-# A mass that a body does not have follows from the density and the volume of its collision shapes: the density of the
-# shape counts before that of the body, and that before the one of its material; water without any. Centre of mass and
-# inertia, if they are not given, are those of the shapes with the mass of the body.
+# A missing mass follows from the density and volume of the collision shapes. The density of the shape has priority over
+# that of the body, and that over the one of its material; the default is water. Missing centre of mass and inertia are
+# those of the shapes with the mass of the body.
 
-WATER = 1000.0  # kg/m^3, the density of what has none
+WATER = 1000.0  # kg/m^3, the default density
 _AXES = {"X": 0, "Y": 1, "Z": 2}
 _SIMPLE = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
 _ROUND = 1e-5  # relative difference of scales that count as equal
@@ -105,7 +105,7 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
 
 
 def _newton_inertia(prim: Any) -> Array | None:
-    """Return the inertia (3 x 3) that Newton has in double precision, which counts before that of UsdPhysics."""
+    """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over that of UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
     given = attribute.Get() if attribute else None
     if given is None or len(given) == 0:
@@ -117,7 +117,7 @@ def _newton_inertia(prim: Any) -> Array | None:
 
 
 def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
-    """Return (mass, centre, inertia) of a collision shape with its density, in the body's axes; none of a plane."""
+    """Return (mass, centre, inertia) of a collision shape with its density, in body axes; none for a plane."""
     if found["shape"] == "plane" or "mesh" in own_data(part):
         return []
     if found["shape"] == "mesh":
@@ -153,7 +153,7 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
 
 
 def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
-    """Return shape, size, pose and name of a prim in the axes of its body, or None if no shape of ours is like it."""
+    """Return shape, size, pose and name of a prim in the axes of its body, or None for unsupported shapes."""
     kind, name = part.GetTypeName(), str(own_data(part).get("name", part.GetName()))
     try:
         pose, scale = scene.place_in(part, body)
@@ -167,7 +167,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         except ModelError:
             faces = None
         if not faces:
-            scene.left_out.note("meshes without faces, or whose points and faces do not fit together", name)
+            scene.left_out.note("meshes without faces, or with inconsistent points and faces", name)
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     scale = np.abs(scale)  # these are their own mirror images
@@ -198,7 +198,7 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
     data = own_data(part)
     if data.get("mesh"):
         mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
-        file = scene.finder.file(mesh)  # before its folders, which it may add one to
+        file = scene.finder.file(mesh)  # before its folders, to which it may add one
         folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
         allowed = file is not None and is_inside(split_prim(Path(file))[0], folders)
         if allowed or not part.GetAttribute("points").Get():
@@ -208,7 +208,7 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
 
 
 def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
-    """Return red, green, blue and opacity of a prim, None without a colour of its own."""
+    """Return red, green, blue and opacity of a prim, or None if it has no colour."""
     surface = scene.pxr.UsdGeom.Gprim(part)
     color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
     if not all(np.isfinite(np.array(each)).all() for each in (color, opacity) if each):
@@ -225,17 +225,17 @@ _TURNS = AXES[3:]
 def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float = 0.0) -> Mechanism:
     """Return the mechanism of a USD stage (.usda, .usd, .usdc, .usdz); needs the extra ``torsor[usd]``.
 
-    Of several articulations, ``scene.usda#/World/arm`` names one. The links are the bodies, with the poses of their
-    prims and the names of these. The base is the body that a fixed joint holds at the origin of the stage, else a link
-    ``world``; a robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
-    lengths and forces are in the units of the stage, angles in degrees, velocities of PhysX in degrees per second; all
-    become SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning``
-    names what is left out; ``strict`` makes it an error.
+    ``scene.usda#/World/arm`` selects one of several articulations. The links are the bodies, with the poses and names
+    of their prims. The base is the body that a fixed joint holds at the origin of the stage, otherwise a link
+    ``world``. A robot that no joint holds gets a free joint. ``base="floating"`` releases one that is held. Masses,
+    lengths and forces are in stage units, angles in degrees, PhysX velocities in degrees per second; all are converted
+    to SI. Joints that are excluded from the articulation, or that close a cycle, become loops. A ``ModelWarning`` names
+    what is omitted; ``strict`` makes it an error.
     """
     file, prim = split_prim(path)
     try:
         return _Reader(Scene.of(file, strict), prim).read(base, snap, file)
-    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # also those of USD
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # including USD errors
         if isinstance(error, ModelError):
             raise
         found = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
@@ -255,7 +255,7 @@ class _Reader:
         self.root, chosen = self._articulation(every, joints, wanted)
         self.bodies = {path: prim for path, prim in every.items() if path in chosen}
         for path in every.keys() - chosen:
-            scene.left_out.note("bodies beside the articulation", path)
+            scene.left_out.note("bodies outside the articulation", path)
         own = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
         self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
         root = scene.stage.GetPrimAtPath(self.root)
@@ -263,7 +263,7 @@ class _Reader:
         self.stacks = self._stacks() if flag_of(root.GetAttribute("newton:jointsAddMobility"), False) else {}
 
     def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:
-        """Return the path of the root and the paths of the bodies of the one articulation that is read."""
+        """Return the path of the root and the body paths of the one articulation that is read."""
         scene, pieces = self.scene, _connected(bodies, joints)
         api = scene.pxr.UsdPhysics.ArticulationRootAPI
         found = dict[str, set[str]]()
@@ -277,7 +277,7 @@ class _Reader:
             joined = {end.body for joint in joints for end in joint.ends}
             found = {path: piece for path, piece in found.items() if piece & joined} or found
         found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
-        # The first root of a piece: the root of a robot may be marked on its joint to the world, too.
+        # The first root of a piece: the root of a robot may also be marked on its joint to the world.
         first = {frozenset(piece): path for path, piece in reversed(found.items())}
         found = {path: piece for path, piece in found.items() if path == first[frozenset(piece)]}
         moved = {end.body for joint in joints if joint.free for end in joint.ends}
@@ -293,7 +293,7 @@ class _Reader:
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
-        """Take joints between the same two bodies as one chain, as Newton does: the first one has the others.
+        """Combine joints between the same two bodies into one chain, as Newton does: the first one holds the others.
 
         The chain goes from the first end of the first joint to its second end; others may have their ends exchanged.
         """
@@ -358,7 +358,7 @@ class _Reader:
         return found
 
     def _is_base(self, joint: UsdJoint | None, before: str) -> bool:
-        """Whether a joint welds its body to the origin of the stage."""
+        """Return whether a joint welds its body to the origin of the stage."""
         if joint is None or joint.free or before != WORLD:
             return False
         return bool(np.allclose(self._placement(joint, WORLD), np.eye(4), rtol=0, atol=1e-12))
@@ -376,7 +376,7 @@ class _Reader:
         return Joint(name, "free", self.names[WORLD], self.names[body], placement, source=self.scene.source, **settings)
 
     def _joint(self, joint: UsdJoint, parent: str, child: str) -> tuple[list[Link], list[Joint]]:
-        """Return the massless links and the joints of a joint of the tree: one, or a chain of slides and turns."""
+        """Return the massless links and joints of a tree joint: one, or a chain of translations and rotations."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         placement, stack = self._placement(joint, parent), self.stacks.get(joint.name, [joint])
         free = {axis for each in stack for axis in each.free}
@@ -390,7 +390,7 @@ class _Reader:
         second = after if sign > 0 else before
         steps = list[Joint | Array]()
         for k, each in enumerate(stack):
-            if k:  # on the body that has moved with the joints before
+            if k:  # on the body that has moved with the previous joints
                 steps.append(inverse_pose(second[k - 1]) @ second[k])
             steps += self._steps(each, signs[k])
         between = before[0], after[-1]
@@ -401,7 +401,7 @@ class _Reader:
         return links, made
 
     def _steps(self, joint: UsdJoint, sign: float) -> list[Joint]:
-        """Return the slides and turns of a joint, in their order as seen from its parent."""
+        """Return the translations and rotations of a joint, in order as seen from its parent."""
         scene, axes = self.scene, list(joint.free)
         ball = [axis for axis in axes if axis in _TURNS] == list(_TURNS)
         single = [axis for axis in axes if not (ball and axis in _TURNS)]
@@ -443,7 +443,7 @@ class _Reader:
         return [joint.name for joint in joints if joint.name in driven and not joint.follows] if loops else []
 
     def _allowed(self) -> list[tuple[str, str, str]]:
-        """Return the pairs of links that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
+        """Return the link pairs that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
         if "allowed" in self.data:
             return [(a, b, why) for a, b, why in json.loads(str(self.data["allowed"]))]
         scene, api, found = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()
@@ -457,12 +457,12 @@ class _Reader:
 
 
 def _is_below(path: str, above: str) -> bool:
-    """Whether a prim is another one or below it."""
+    """Return whether a prim is another one or below it."""
     return path == above or path.startswith(f"{above.rstrip('/')}/")
 
 
 def _connected(bodies: Iterable[str], joints: Iterable[UsdJoint]) -> list[set[str]]:
-    """Return the sets of bodies that joints connect, in the order of the stage; the world connects nothing."""
+    """Return the sets of bodies that joints connect, in stage order; the world connects nothing."""
     pieces = {body: {body} for body in bodies}
     for joint in joints:
         a, b = (pieces.get(end.body) for end in joint.ends)

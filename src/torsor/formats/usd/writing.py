@@ -1,7 +1,7 @@
 """Writing UsdPhysics, for ``read_usd`` and for simulators: an articulation with bodies, joints, shapes and a scene.
 
-The attributes of the schema are of single precision; the exact numbers are beside them (``stage``). Friction, rotor
-inertia, velocity limits and followers are attributes of PhysX, which have no place in UsdPhysics.
+The attributes of the schema have single precision; the exact numbers are stored outside it (``stage``). Friction, rotor
+inertia, velocity limits and followers are PhysX attributes, because UsdPhysics has none for them.
 """
 
 import json
@@ -33,11 +33,11 @@ _KINDS |= {"plane": "Plane", "mesh": "Mesh"}
 _SINGLE = ("float", "float3", "point3f", "vector3f", "color3f")
 # Attributes that may be infinite: without a limit.
 _LIMITS = ("lowerLimit", "upperLimit", "low", "high", "maxForce", "maxJointVelocity")
-_GREY = (0.7, 0.7, 0.7, 1.0)  # of a part of a mesh without a colour, beside others that have one
+_GREY = (0.7, 0.7, 0.7, 1.0)  # of a mesh part without a colour, next to others that have one
 
 
 class Parts:
-    """A stage in memory, in metres and kilograms, and how prims are added to it."""
+    """A stage in memory, in metres and kilograms, and methods that add prims to it."""
 
     def __init__(self, pxr: Any, path: Path, omissions: Omissions):
         self.pxr, self.path, self.omissions = pxr, path, omissions
@@ -48,7 +48,7 @@ class Parts:
         self.taken: dict[str, set[str]] = defaultdict(set)
 
     def define(self, parent: str, name: str, kind: str) -> Any:
-        """Add a prim of a kind; a name that USD does not allow is changed, and kept beside."""
+        """Add a prim of a kind; a name that USD does not allow is changed, and stored separately."""
         plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
         plain = claim_name(plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}", self.taken[parent])
         prim = self.stage.DefinePrim(f"{parent}/{plain}", kind)
@@ -57,7 +57,7 @@ class Parts:
         return prim
 
     def own(self, prim: Any, **values: Any) -> None:
-        """Set exact numbers, texts and dictionaries of them beside the schema of a prim."""
+        """Set exact numbers, texts and dictionaries of them outside the schema of a prim."""
         for key, value in values.items():
             if isinstance(value, Mapping):
                 self.own(prim, **{f"{key}:{inner}": each for inner, each in value.items()})
@@ -71,7 +71,7 @@ class Parts:
                 prim.SetCustomDataByKey(f"{OWN}:{key}", value)
 
     def check(self) -> None:
-        """Raise ModelError for numbers that are infinite in single precision, where they are no limits."""
+        """Raise ModelError for numbers that are infinite in single precision but are not limits."""
         for prim in self.stage.Traverse():
             for attribute in prim.GetAuthoredAttributes():
                 single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE
@@ -82,7 +82,7 @@ class Parts:
                     raise ModelError(found, where=self.path.name, allowed=allowed, fix="save as .toml")
 
     def quaternion(self, R: Array, kind: Any) -> Any:
-        """Return a rotation as a quaternion of USD, real part first."""
+        """Return a rotation as a USD quaternion, real part first."""
         x, y, z, w = to_quaternion(R).tolist()
         return kind(w, x, y, z)
 
@@ -96,7 +96,7 @@ class Parts:
             ops.AddScaleOp(double).Set(gf.Vec3d(*scale.tolist()))
 
     def surface(self, body: Any, given: Visual | Shape) -> None:
-        """Add a visual or a collision shape of a body; what collides is not drawn."""
+        """Add a visual or a collision shape of a body; collision shapes are not drawn."""
         collides, path = isinstance(given, Shape), str(body.GetPath())
         folder = "collisions" if collides else "visuals"
         if not self.stage.GetPrimAtPath(f"{path}/{folder}"):
@@ -127,7 +127,7 @@ class Parts:
             shape.CreateDisplayOpacityAttr([given.color[3] if len(given.color) > 3 else 1.0])
 
     def _mesh(self, prim: Any, given: Visual | Shape) -> None:
-        """Add the surface of a mesh, scaled, and beside it the name of its file and the scale."""
+        """Add the scaled surface of a mesh, with its file name and scale."""
         file = self.names.name(given)
         self.own(prim, mesh=file, scale=np.array(given.size))
         try:
@@ -160,7 +160,7 @@ class Parts:
 SUFFIXES = (".usda", ".usd", ".usdc")
 _TYPES = ("revolute", "continuous", "prismatic", "spherical", "free")
 _PHYSX = {"armature": "armature", "coulomb": "jointFriction", "velocity_limit": "maxJointVelocity"}
-# Of cut joints: the type of prim, and for a general joint the axes that are free.
+# For cut joints: the prim type, and for a general joint the free axes.
 _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "weld": ("FixedJoint", ()),
     "revolute": ("RevoluteJoint", ()),
@@ -175,11 +175,12 @@ _CUTS: dict[str, tuple[str, tuple[str, ...]]] = {
 def write_usd(mechanism: Mechanism, path: str | Path) -> None:
     """Write a mechanism as a USD stage: text (.usda) or binary (.usd, .usdc); needs the extra ``torsor[usd]``.
 
-    The file is replaced atomically: if writing fails, the old file stays. The stage is in metres and kilograms, and the
-    bodies are where the links are at the position zero. Planar and helical joints become chains of joints with massless
-    bodies between them. A spring and viscous friction are a drive, Coulomb friction, rotor inertia, velocity limits
-    and followers attributes of PhysX. Loops are joints outside of the articulation. A ``ModelWarning`` names what is
-    not written, or what only Torsor reads; elastic joints, flexible links and universal loops are errors.
+    The file is replaced atomically: if writing fails, the old file is kept. The stage is in metres and kilograms, with
+    the bodies at the poses of the links at position zero. Planar and helical joints become chains of joints with
+    massless bodies between them. Springs and viscous friction become drives. Coulomb friction, rotor inertia, velocity
+    limits and followers become PhysX attributes. Loops are joints outside the articulation. A ``ModelWarning`` names
+    what is not written, or what only Torsor reads. Elastic joints, flexible links and universal loops raise
+    ``ModelError``.
     """
     write_file(path, SUFFIXES, _Writer(mechanism, Path(path)).content)
 
@@ -237,7 +238,7 @@ class _Writer:
     # Bodies
 
     def _bodies(self, moving: list[tuple[Link, Joint]]) -> None:
-        """Add the bodies at the position zero, their frames, and the weld of the base to the world."""
+        """Add the bodies at position zero, their frames, and the weld of the base to the world."""
         m, base = self.mechanism, self.mechanism.base
         poses, self.paths = {base.name: np.eye(4)}, dict[str, str]()
         ends = {end for loop in self.loops for end in ends_of(m, loop)} | {frame.link for frame in m.frames}
@@ -279,9 +280,9 @@ class _Writer:
         mass.CreateDiagonalInertiaAttr(gf.Vec3f(*moments.tolist()))
         mass.CreatePrincipalAxesAttr(self.parts.quaternion(axes, gf.Quatf))
         self.parts.own(prim, mass=link.mass, com=link.com, inertia=inertia)
-        what = "links without mass, for which simulators take the density of water"
+        what = "links without mass, for which simulators use the density of water"
         self.omissions.note(what, link.name, not link.mass and link.name != self.mechanism.base.name)
-        what = "inertias of 0, for which simulators take those of the collision shapes"
+        what = "inertias of 0, for which simulators use those of the collision shapes"
         self.omissions.note(what, link.name, link.mass and link.shapes and not link.inertia.any())
         for visual in link.visuals:
             self.parts.surface(prim, visual)
@@ -328,7 +329,7 @@ class _Writer:
             self._several(prim, joint)
 
     def _several(self, prim: Any, joint: Joint) -> None:
-        """Add friction, limits and rotor inertia of a joint with several velocities, for which USD has no words."""
+        """Add friction, limits and rotor inertia of a joint with several velocities, which USD cannot express."""
         for key in SEVERAL:
             values = np.ravel(getattr(joint, key))
             if (values[np.isfinite(values)] != 0).any():
@@ -381,7 +382,7 @@ class _Writer:
             own(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
 
     def _follower(self, joint: Joint) -> None:
-        """Add what PhysX calls a mimic joint: q + gearing q(leader) + offset = 0."""
+        """Add a PhysX mimic joint: q + gearing q(leader) + offset = 0."""
         prim, single = self.prims[joint.name], self.pxr.Sdf.ValueTypeNames.Float
         unit = 1.0 if joint.type == "prismatic" else DEGREE
         axis = f"rot{prim.GetAttribute('physics:axis').Get()}"
@@ -393,7 +394,7 @@ class _Writer:
         self.parts.own(prim, ratio=joint.ratio, offset=joint.offset)
 
     def _loop(self, loop: Loop) -> None:
-        """Add a joint between two frames, which is no part of the articulation."""
+        """Add a joint between two frames, which is not part of the articulation."""
         m = self.mechanism
         if loop.kind not in _CUTS:
             raise refused_loop(loop, _CUTS, self.source, "USD")
