@@ -320,5 +320,5 @@ def test_searches_for_the_printed_gait_read_back_equal(tmp_path: Path) -> None:
 
 def test_a_kind_that_no_package_knows_is_refused(tmp_path: Path) -> None:
     write_archive(tmp_path / "poem.npz", Archive("poem", {}, {}))
-    with pytest.raises(torsor.ModelError, match="no installed package knows results of the kind 'poem'"):
+    with pytest.raises(torsor.ModelError, match="no installed package reads results of the kind 'poem'"):
         torsor.load_result(tmp_path / "poem.npz")

@@ -110,7 +110,7 @@ def test_numbers_that_other_machines_do_not_have_are_refused(saved: Path) -> Non
 
 def test_members_that_are_no_arrays_or_there_twice_are_refused(saved: Path) -> None:
     content = saved.read_bytes()
-    for name, words in (("../note.txt", "no array"), ("q.npy", "appears twice")):
+    for name, words in (("../note.txt", "not an array"), ("q.npy", "appears twice")):
         saved.write_bytes(content)
         with warnings.catch_warnings(), zipfile.ZipFile(saved, "a") as archive:
             warnings.simplefilter("ignore")  # of the name that is appears twice

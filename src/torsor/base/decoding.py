@@ -188,7 +188,7 @@ def check_keys(
     Example:
         >>> check_keys({"stiffness": 1.0}, ("stiffness", "rest"), "spring", required=["rest"])
         Traceback (most recent call last):
-        torsor.ModelError: spring: no rest; allowed: stiffness, rest; fix: add rest
+        torsor.ModelError: spring: rest is missing; allowed: stiffness, rest; fix: add rest
     """
     known = tuple(known)
     for key in table:

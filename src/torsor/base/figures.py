@@ -119,7 +119,7 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
     Example:
         >>> saved(new_figure(4.0, 3.0), "no/such.png")
         Traceback (most recent call last):
-        torsor.ModelError: no/such.png: its folder does not exist; fix: make the folder first
+        torsor.ModelError: no/such.png: its folder does not exist; fix: create the folder first
     """
     if path is None:
         return figure

@@ -103,7 +103,7 @@ def check_target(path: Path) -> None:
     Example:
         >>> check_target(Path("no", "such.csv"))
         Traceback (most recent call last):
-        torsor.ModelError: no/such.csv: its folder does not exist; fix: make the folder first
+        torsor.ModelError: no/such.csv: its folder does not exist; fix: create the folder first
     """
     check_name(path)
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
@@ -197,7 +197,7 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
         ...     with reading_npz(Path(folder, "x.npz"), "a pair") as found:
         ...         found["y"]
         Traceback (most recent call last):
-        torsor.ModelError: x.npz: there is no 'y'; fix: check that the file holds a pair
+        torsor.ModelError: x.npz: there is no 'y'; fix: check that the file contains a pair
     """
     with _opened(path, what) as file:
         try:

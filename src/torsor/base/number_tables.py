@@ -305,7 +305,7 @@ def check_size(rows: int, columns: int, where: str) -> None:
         >>> check_size(10, 10**6, "walk.mot")
         Traceback (most recent call last):
         torsor.ModelError: walk.mot: 10 rows of 1000000 columns; allowed: 20000 columns and 100000000 numbers; \
-fix: check the line of names, or split the file
+fix: check the header line, or split the file
     """
     if columns > MAX_COLUMNS or rows * columns > MAX_NUMBERS:
         text, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"

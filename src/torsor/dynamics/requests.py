@@ -1,4 +1,4 @@
-"""A request names one function of a mechanism: the algorithm, its options, and the form of its results."""
+"""Requests: each names one function of a mechanism, by its algorithm, options and form of results."""
 
 import hashlib
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from torsor.mechanism import Coupling, Mechanism, Wheel, ends_of
 from torsor.mechanism.free import Free
 
 LOADS = ("", "link", "world", "point")
-"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world, with the force
-acting at a point of the link."""
+"""External wrenches: none; fixed in the link while q changes; fixed in the world; or fixed in the world with the force
+at a point of the link."""
 
 ROWS = {"all": 6, "angular": 3, "linear": 3}
 """The velocities of a link or frame that count, and their number."""
@@ -30,13 +30,17 @@ ROWS = {"all": 6, "angular": 3, "linear": 3}
 class Request:
     """One function of a mechanism: everything that it depends on besides the mechanism itself.
 
-    ``loads`` is one of ``LOADS``, ``place`` the name of a link or frame, ``axes`` one of ``AXES``, ``point`` whether a
-    point of that link or frame is an input, ``rows`` which of its velocities count, ``forced`` are the coordinates
-    driven by force, ``choice`` are the closure equations and coordinates that close the loops, ``order`` counts the
-    rates, ``free`` are the numbers of the mechanism that are inputs. ``form`` is "value" for the results, "sparse" for
-    their structural nonzeros, "jvp" and "vjp" for directional derivatives and their transpose, "jacobian" for all
-    derivatives. Derivatives are taken ``by`` the inputs named (all, by default); by positions along ``integrate``, or
-    by their ``components``.
+    - ``loads``: one of ``LOADS``.
+    - ``place``: the name of a link or frame; ``axes``: one of ``AXES``; ``point``: whether a point of the place is an
+      input; ``rows``: which of its velocities count.
+    - ``forced``: the coordinates driven by force.
+    - ``choice``: the closure equations and coordinates that close the loops.
+    - ``order``: the number of time derivatives.
+    - ``free``: the parameters of the mechanism that are inputs.
+    - ``form``: "value" for the results, "sparse" for their structural nonzeros, "jvp" and "vjp" for directional
+      derivatives and their transpose, "jacobian" for all derivatives.
+    - ``by``: the inputs of derivatives (default: all). Those with respect to positions are along ``integrate``, or with
+      respect to their ``components``.
     """
 
     name: str
@@ -95,7 +99,7 @@ class Request:
         return shapes
 
     def outputs(self, mechanism: Mechanism) -> dict[str, Shape]:
-        """Return the shape, for one state, of each output of the function; of sparse ones, that of the dense result."""
+        """Return the shape, for one state, of each output of the function; for sparse ones, the dense shape."""
         shapes = self.results(mechanism)
         if self.form in ("value", "sparse"):
             return shapes
@@ -113,7 +117,7 @@ class Request:
         return self.arguments(mechanism) | turned
 
     def label(self, mechanism: Mechanism) -> str:
-        """Return a text that is equal for equal functions of one mechanism: places instead of names, sets in order."""
+        """Return text that is equal for equal functions of one mechanism: places instead of names, ordered sets."""
         at = None
         if self.place is not None:
             place = mechanism.place(self.place)
@@ -128,7 +132,7 @@ class Request:
 
 
 def fingerprint(mechanism: Mechanism, *more: object) -> str:
-    """Return a hash of all that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
+    """Return a hash of everything that traced functions of a mechanism depend on, and of ``more`` (by its repr)."""
     digest = hashlib.sha256(repr((mechanism.parents, mechanism.coordinates, more)).encode())
     digest.update(mechanism.gravity.tobytes())
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
@@ -202,7 +206,7 @@ def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
 
 
 def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
-    """Return the derivatives of each result by each input, or those in ``by``: rows and columns in row-major order."""
+    """Return the derivatives of each result with respect to each input (or those in ``by``), in row-major order."""
     # Arrays are row-major, CasADi's matrices column-major.
     found = {}
     for name, result in results.items():
@@ -220,10 +224,10 @@ LONG = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
-    """Return the requested function of a mechanism over CasADi SX, zeros and ones folded away.
+    """Return the requested function of a mechanism over CasADi SX, with zeros and ones folded.
 
-    ``plain`` leaves the tree as it is described, for equations that people read: no frame is moved, no inertia
-    regrouped, and free numbers stand where they are in the description.
+    ``plain`` leaves the tree as described, for human-readable equations: no frame is moved, no inertia regrouped, and
+    free parameters appear where they are in the description.
     """
     algorithm = ALGORITHMS[request.name]
     symbols = {name: ca.SX.sym(name, *shape) for name, shape in request.arguments(mechanism).items()}
@@ -244,7 +248,7 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     results = dict(zip(request.results(mechanism), values, strict=True))
     inputs, outputs = (symbols, results) if request.form == "value" else formed(tree, request, symbols, results)
     expressions = list(outputs.values())
-    name = request.name.removesuffix(WITH_MARGIN)  # which users do not know
+    name = request.name.removesuffix(WITH_MARGIN)  # names that users do not see
     function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
     if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
         return function

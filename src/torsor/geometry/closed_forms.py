@@ -1,9 +1,9 @@
-"""Distances of simple shapes in closed form, over CasADi symbols: shared by distances, motion terms and contact.
+"""Closed-form distances of simple shapes over CasADi symbols, shared by distances, motion terms and contact.
 
 A shape is given by its pose, [R, p] (3 x 4, or 4 x 4), and its size, as in ``torsor.Shape``. Each function returns the
-signed distance, negative where shapes overlap; the unit normal from the first shape to the second; and the nearest
-points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
-velocity of the first), exact wherever the nearest points are unique.
+signed distance, which is negative if shapes overlap, the unit normal from the first shape to the second, and the
+nearest points, all in the axes of the poses. The derivative of the distance is normal . (velocity of the second point -
+velocity of the first), which is exact if the nearest points are unique.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ PARALLEL = 1e-9  # squared sine of the angle below which segments count as paral
 
 
 def on_segment(point: ca.SX, start: ca.SX, end: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may be one point."""
+    """Return the point (3 x 1) of a segment that is nearest to a point; the ends may coincide."""
     along = end - start
     square = ca.sumsqr(along)
     share = ca.dot(point - start, along) / ca.if_else(square > 0, square, 1)
@@ -42,7 +42,7 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
     aa, bb, ab, ar, br = ca.sumsqr(a), ca.sumsqr(b), ca.dot(a, b), ca.dot(a, r), ca.dot(b, r)
     area = aa * bb - ab * ab
     apart = area > PARALLEL * aa * bb
-    # The share of the first segment that is nearest to the line of the second; of parallel lines any is.
+    # The fraction along the first segment that is nearest to the line of the second; any for parallel lines.
     s = ca.if_else(apart, _clamped((ab * br - bb * ar) / ca.if_else(apart, area, 1)), 0)
     # The nearest point of the second segment to that, and then that of the first one to it: they are the nearest pair.
     t = _clamped((ab * s + br) / ca.if_else(bb > 0, bb, 1))
@@ -96,7 +96,7 @@ def axis_ends(shape: str, pose: ca.SX, size: Size) -> list[ca.SX]:
 
 
 def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
-    """Return the nearest points of two balls with radii r and s; where centres meet, the normal is ``otherwise``."""
+    """Return the nearest points of two balls of radii r and s; if the centres coincide, the normal is ``otherwise``."""
     apart = q - p
     length = ca.sqrt(ca.sumsqr(apart))
     known = length > TINY
@@ -105,7 +105,7 @@ def _between(p: ca.SX, q: ca.SX, r: Any, s: Any, otherwise: ca.SX) -> Closest:
 
 
 def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
-    """Return a unit vector perpendicular to two unit vectors; to the first alone if both are parallel."""
+    """Return a unit vector perpendicular to two unit vectors; to the first alone if they are parallel."""
     across = ca.cross(a, b)
     length = ca.sqrt(ca.sumsqr(across))
     small = ca.fabs(a[0]) < 0.6  # some component of a unit vector is small: that axis is not parallel to it
@@ -117,7 +117,7 @@ def _perpendicular(a: ca.SX, b: ca.SX) -> ca.SX:
 def _round_pair(kinds: tuple[str, str], A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
     """Return the nearest points of two spheres and capsules."""
     p, q = nearest_points(axis_ends(kinds[0], A, a), axis_ends(kinds[1], B, b))
-    if kinds == ("sphere", "sphere"):  # any direction is as good
+    if kinds == ("sphere", "sphere"):  # any direction is valid
         return _between(p, q, a[0], b[0], ca.SX([0, 0, 1]))
     axes = [_column(pose, 2) for pose, kind in zip((A, B), kinds, strict=True) if kind == "capsule"]
     return _between(p, q, a[0], b[0], _perpendicular(axes[0], axes[-1]))
@@ -131,7 +131,7 @@ def on_plane(A: ca.SX, lowest: ca.SX) -> Closest:
 
 
 def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
-    """Return the point (3 x 1) of a shape that is the farthest against the unit vector ``up``, or one of several."""
+    """Return the point (3 x 1) of a shape that is farthest against the unit vector ``up``, or one of several."""
     center, R = _column(pose, 3), pose[:3, :3]
     down = -(R.T @ up)
     if shape == "sphere":
@@ -156,7 +156,7 @@ def _stack(size: Size) -> ca.SX:
 
 
 def _plane_pair(kind: str, A: ca.SX, a: Size, B: ca.SX, b: Size) -> Closest:
-    """Return the nearest points of a plane and a shape of another kind."""
+    """Return the nearest points of a plane and another shape."""
     return on_plane(A, lowest_point(kind, B, b, _column(A, 2)))
 
 
@@ -184,7 +184,7 @@ def _beyond_box(local: ca.SX, size: Size) -> tuple[ca.SX, ca.SX]:
     first = excess[0] >= depth
     second = ca.logic_and(ca.logic_not(first), excess[1] >= depth)
     third = ca.logic_not(ca.logic_or(first, second))
-    nearest = ca.vertcat(first, second, third)  # the face that a point inside is nearest to
+    nearest = ca.vertcat(first, second, third)  # the face nearest to a point inside
     direction = ca.if_else(outside, out / ca.if_else(outside, length, 1), nearest)
     return side * direction, ca.if_else(outside, length, depth)
 
@@ -210,7 +210,7 @@ CLOSED: dict[tuple[str, str], Callable[[ca.SX, Size, ca.SX, Size], Closest]] = {
     ("sphere", "box"): partial(_from_solid, beyond=_beyond_box),
     ("sphere", "cylinder"): partial(_from_solid, beyond=_beyond_cylinder),
 }
-"""The closed forms, by the kinds of shapes; those of exchanged kinds follow from ``closest``."""
+"""The closed forms, by shape kinds; those of exchanged kinds follow from ``closest``."""
 
 
 def is_closed(a: str, b: str) -> bool:

@@ -1,9 +1,9 @@
-"""Points of contact of two shapes over CasADi symbols, for simulations with contact.
+"""Contact points of two shapes over CasADi symbols, for simulations with contact.
 
-A contact of two bodies that rest on each other needs several points: both ends of a capsule on a plane, the corners of
-a box, three points of each rim of a cylinder. Each point has its own signed distance; a law of contact acts where it is
-negative. All are closed forms, without a search; their positions are continuous where the shapes move, but for the rim
-of a cylinder that is exactly upright.
+A contact of two resting bodies needs several points: both ends of a capsule on a plane, the corners of a box, three
+points of each rim of a cylinder. Each point has its own signed distance, and a contact model acts if it is negative.
+All are closed forms without a search. Their positions are continuous as the shapes move, except for the rim of a
+cylinder that is exactly upright.
 """
 
 from typing import NamedTuple
@@ -26,11 +26,11 @@ from torsor.mechanism import Shape
 # of what is left of its four edges, and the corners of the reference face below it, 12 points of which 8 at most touch.
 # For a cross product it is one point, where two edges are nearest.
 
-_SLACK = 1e-9  # m: what lies on the border of a face is on it
-_PARALLEL = 1e-6  # sine of an angle between edges below which a cross product is no axis
-# An axis of a box is preferred, unless edges are apart by this much more (m): contacts of faces have several points.
+_SLACK = 1e-9  # m: points on the border of a face are on the face
+_PARALLEL = 1e-6  # sine of the angle between edges below which a cross product is not an axis
+# An axis of a box is preferred, unless edges are apart by this much more (m): face contacts have several points.
 _EDGES = 1e-5
-_SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, one after the other
+_SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, in order
 
 
 class _Box(NamedTuple):
@@ -55,7 +55,7 @@ class _Face(NamedTuple):
 
 
 def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
-    """Return the 12 points of contact of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
+    """Return the 12 contact points of two boxes with poses A and B ([R, p]); those that do not touch are apart."""
     first, second = (_Box(pose[:3, :3], pose[:3, 3], ca.SX(ca.DM(size) / 2)) for pose, size in ((A, a), (B, b)))
     apart = second.p - first.p
     gaps = [
@@ -133,7 +133,7 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     """Return (height, point) of the points of ``under`` above the corners of the face."""
     (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
     x0, y0 = _in_face(face, under.center - face.center)
-    scale = 1 / (a * d - b * c)  # never 0: the face is that which is the most opposite
+    scale = 1 / (a * d - b * c)  # never 0, because the face is the most opposite one
     found = []
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
@@ -144,13 +144,13 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
 
 
 def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Return the height of a point, and the point; one that misses the face is apart by the missing length at least."""
+    """Return the height of a point, and the point; if it misses the face, it is apart by at least that length."""
     height = ca.dot(face.normal, point - face.center)
     return ca.if_else(missed > 0, ca.fabs(height) + missed, height), point
 
 
 def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Closest, ca.SX]:
-    """Return the nearest points of the two edges whose cross product separates most, and whether it is over least."""
+    """Return the nearest points of the edges whose cross product separates most, and whether by more than ``least``."""
     best = ca.vertcat(least, ca.SX.zeros(15, 1))
     for i in range(3):
         for j in range(3):
@@ -175,13 +175,13 @@ def _edge(box: _Box, k: int, axis: ca.SX) -> tuple[ca.SX, ca.SX]:
     return box.p + box.R @ (signs * box.half), box.R[:, k] * box.half[k]
 
 
-MAX_CONTACTS = 64  # vertices of a mesh that are points of contact
+MAX_CONTACTS = 64  # maximum number of mesh vertices that are contact points
 _THIRD = 2 * np.pi / 3
 _FALLBACK = ca.SX([1, 0])
 
 
 def has_contact_points(a: Shape, b: Shape) -> bool:
-    """Return whether two shapes have points of contact in closed form.
+    """Return whether two shapes have contact points in closed form.
 
     Example:
         >>> has_contact_points(Shape("plane"), Shape("box", (1, 1, 1)))
@@ -192,11 +192,11 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
 
 
 def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
-    """Return the points of contact of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
+    """Return the contact points of two shapes, whose links have the poses A and B (4 x 4, or 3 x 4) in base axes.
 
-    ``normal`` is from a to b. On a plane: 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8 of a
-    box, the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form have one
-    point; all others are an error.
+    ``normal`` is from a to b. On a plane there are 1 point of a sphere or ellipsoid, 2 of a capsule, 6 of a cylinder, 8
+    of a box, and the vertices of a small mesh. Two boxes have 12 (``box_contacts``). Other pairs with a closed form
+    have one point. ModelError is raised for all others.
 
     Example:
         >>> ground, box = Shape("plane"), Shape("box", (1.0, 1.0, 0.4))
@@ -205,7 +205,7 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         [0.1, 0.5, 0.1, 0.5, 0.1, 0.5, 0.1, 0.5]
     """
     if not has_contact_points(a, b):
-        text = f"a {a.shape} and a {b.shape} have no points of contact in closed form"
+        text = f"a {a.shape} and a {b.shape} have no contact points in closed form"
         allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
         raise ModelError(text, allowed=allowed, fix="use capsules or spheres for one of them")
     if b.shape == "plane":
@@ -254,5 +254,5 @@ def _vertices(shape: Shape) -> np.ndarray:
     if len(found) > MAX_CONTACTS:
         text = f"its convex hull has {len(found)} vertices"
         fix = "use a box, capsule or spheres for contact"
-        raise ModelError(text, where=where, allowed=f"{MAX_CONTACTS} or fewer points of contact", fix=fix)
+        raise ModelError(text, where=where, allowed=f"{MAX_CONTACTS} or fewer contact points", fix=fix)
     return found

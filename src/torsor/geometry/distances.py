@@ -1,8 +1,8 @@
-"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for batches of postures.
+"""Signed distances between the shapes of a robot, with nearest points, normals and gradients, for posture batches.
 
 Pairs with a closed form are computed by compiled functions for all postures at once, all others by coal. The gradient
-is that of the witness points: with the unit normal n from the first shape to the second and both points on one line
-along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n), with the sign + if
+is that of the witness points. With the unit normal n from the first shape to the second and both points on one line
+along n, a joint changes the distance by its twist times the line's Pluecker coordinates (p x n, n): with the sign + if
 it carries the second shape, - if the first, and not at all if both.
 """
 
@@ -26,7 +26,7 @@ from torsor.geometry.placed import Movement, Placed
 from torsor.mechanism import Mechanism
 from torsor.mechanism.parts import SHAPE_SIZES
 
-# The closed forms as compiled functions of pairs of shapes: one for each pair of kinds, for all robots and states.
+# The closed forms as compiled functions of shape pairs: one per pair of kinds, for all robots and states.
 
 
 @lru_cache
@@ -47,17 +47,17 @@ def pair_kernel(a: str, b: str) -> Any:
 
 
 Indices = NDArray[np.int64]
-TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses stay in the cache of a core
+TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses fit the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
     """Distances of P pairs of shapes; arrays have the leading axes of q.
 
-    ``distance`` (..., P) in m is negative where shapes overlap; ``normal`` (..., P, 3) is the unit vector from the
-    first shape to the second and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient``
-    (..., P, nv) is the derivative by the coordinates, so that gradient @ v is the rate; None if it is not asked for.
-    ``pairs`` are the names of the shapes.
+    ``distance`` (..., P) in m is negative if shapes overlap. ``normal`` (..., P, 3) is the unit vector from the first
+    shape to the second, and ``points`` (..., P, 2, 3) are the nearest points of both, in base axes. ``gradient`` (...,
+    P, nv) is the derivative with respect to the coordinates, so that gradient @ v is the rate; None if it is not
+    requested. ``pairs`` are the names of the shapes.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -67,7 +67,7 @@ class Distances:
     gradient: Array | None = None
 
     def overlapping(self) -> list[tuple[str, str, float]]:
-        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, the deepest first.
+        """Return (shape, shape, depth in m) of the pairs that overlap in any posture, deepest first.
 
         Example:
             >>> found = Distances((("hand", "table"),), np.array([-0.02]), np.zeros((1, 3)), np.zeros((1, 2, 3)))
@@ -80,7 +80,7 @@ class Distances:
 
 
 class _Group(NamedTuple):
-    """Pairs of one pair of kinds: their columns, their shapes, sizes of both, and whether they are exchanged."""
+    """Pairs of the same two kinds: their columns, shapes, sizes of both, and whether they are exchanged."""
 
     kernel: Any
     columns: Indices | slice
@@ -95,8 +95,8 @@ class DistanceModel:
     """The distances of given pairs of shapes, prepared once: ``model(q)`` for any number of postures.
 
     ``pairs`` are pairs of indices into ``shapes``. With ``within`` (m), pairs without a closed form whose bounding
-    spheres are farther apart than that get the distance of these spheres, a lower bound of theirs, which takes
-    far less time than their own distance; its normal, points and gradient are those of the spheres.
+    spheres are farther apart than that get the distance of these spheres. It is a lower bound, which takes far less
+    time than the distance itself; its normal, points and gradient are those of the spheres.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class DistanceModel:
         self.shapes = tuple(shapes[index] for index in kept)
         self.pairs = tuple((number_of[a], number_of[b]) for a, b in pairs)
         self.names = tuple((self.shapes[a].name, self.shapes[b].name) for a, b in self.pairs)
-        if not self.pairs:  # of an arm of two links, which a joint connects, no pair is left
+        if not self.pairs:  # an arm of two links connected by a joint has no pairs left
             return
         self._movement = Movement.of(robot, self.shapes)
         self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
@@ -136,7 +136,7 @@ class DistanceModel:
 
     @property
     def depends(self) -> NDArray[np.bool_]:
-        """Which coordinates (P, nv) change the distance of each pair: those of the joints between both shapes."""
+        """Coordinates (P, nv) that change the distance of each pair: those of the joints between both shapes."""
         if not self.pairs:
             return np.zeros((0, self.robot.nv), dtype=bool)
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
@@ -154,7 +154,7 @@ class DistanceModel:
     def __call__(self, q: ArrayLike, gradient: bool = False, among: NDArray[np.bool_] | None = None) -> Distances:
         """Return the distances at the postures q (..., nq).
 
-        ``among`` (P,) are the pairs that matter: the others, unless they have a closed form, get lower bounds.
+        ``among`` (P,) selects the pairs that matter: the others, unless they have a closed form, get lower bounds.
         """
         if not self.pairs:
             lead = vectors(q, self.robot.nq, self.robot.name, "q").shape[:-1]
@@ -193,7 +193,7 @@ class DistanceModel:
             apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
             length = np.linalg.norm(apart, axis=-1)
             bound = length - self._radii.sum(axis=-1)
-            wanted = ~(bound > self.within)  # planes have an infinite radius: always wanted
+            wanted = ~(bound > self.within)  # planes have an infinite radius: always computed
             wanted = wanted if among is None else wanted & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
@@ -217,7 +217,7 @@ def _closed(group: _Group, poses: Array, found: Lines) -> None:
     """Write the results of a group of pairs with a closed form."""
     sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
     given = [each for side in sides for each in side if each.shape[-1]]
-    if isinstance(group.columns, slice):  # they are neighbours: results are written where they belong
+    if isinstance(group.columns, slice):  # they are adjacent, so results are written in place
         group.kernel(*given, out=tuple(each[:, group.columns] for each in found))
     else:
         for mine, each in zip(found, group.kernel(*given), strict=True):

@@ -1,4 +1,4 @@
-"""From names of links, frames or shapes to pairs of shapes, and the prepared distances of a robot."""
+"""Conversion of link, frame or shape names to shape pairs, and the prepared distances of a robot."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ Pairs = Sequence[tuple[str, str]] | AllowedCollisions | None
 def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None = None) -> DistanceModel:
     """Return the prepared distances of a robot; see ``robot.shapes.distances`` for ``pairs`` and ``within``.
 
-    Models are made once for each robot and choice of pairs: a loop that calls ``robot.shapes.distances`` needs none.
+    Models are cached per robot and choice of pairs, so a loop that calls ``robot.shapes.distances`` needs none.
 
     Example:
         >>> sphere = torsor.Shape("sphere", (0.1,))
@@ -32,21 +32,21 @@ def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None =
     """
     kernels: Any = getattr(instance_of(robot, Mechanism, "distances", "robot"), "kernels", None)
     if kernels is None:
-        return _model(robot, pairs, within)  # which raises an error that says why
+        return _model(robot, pairs, within)  # raises an error that explains why
     key = pairs if pairs is None or isinstance(pairs, AllowedCollisions) else _frozen(pairs, robot.name)
     found: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
     return found
 
 
 def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
-    """Return pairs of names as tuples, or raise ModelError."""
+    """Return pairs of names as tuples; raise ModelError for anything else."""
     given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
     found = []
     for each in given:
         pair = tuple(each) if isinstance(each, (tuple, list)) else ()
         if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
-            allowed = "pairs of names of links, frames or shapes, or an allowed collision matrix"
-            raise ModelError(f"has {each!r}", value=each, argument="pairs", where=where, allowed=allowed)
+            allowed = "pairs of link, frame or shape names, or an allowed collision matrix"
+            raise ModelError(f"contains {each!r}", value=each, argument="pairs", where=where, allowed=allowed)
         found.append(pair)
     return tuple(found)
 
@@ -55,20 +55,20 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
     shapes = placed_shapes(robot)
     if pairs is None or isinstance(pairs, AllowedCollisions):
         if not shapes:
-            fix = "load a file with collision geometry, or robot.with_shapes(link, shapes)"
+            fix = "load a file with collision geometry, or use robot.with_shapes(link, shapes)"
             raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
         matrix = default_matrix(robot) if pairs is None else pairs
         reasons = ((*key, why) for key, why in matrix.reasons.items())
         known = matrix_of(robot.name, (each.part for each in shapes), reasons)
         chosen = shape_pairs(shapes, known)
-        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call for each pair of kinds
+        chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call per pair of kinds
         return DistanceModel(robot, shapes, chosen, within)
     found = dict[tuple[int, int], None]()
     for a, b in _frozen(pairs, robot.name):
         both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]
         moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
         if not moving:
-            text = f"{a!r} and {b!r} move together: their distance does not change"
+            text = f"{a!r} and {b!r} move together, so their distance does not change"
             raise ModelError(text, where=robot.name, allowed="shapes of two links")
         found |= dict.fromkeys(moving)
     return DistanceModel(robot, shapes, list(found), within)
@@ -93,7 +93,7 @@ def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
-    """Return the robot with other collision shapes on a link or frame; poses are in its axes. None removes them."""
+    """Return the robot with other collision shapes on a link or frame, in its axes. None removes them."""
     where = f"{robot.name}: {place!r}"
     spot = robot.place(place)
     link = carrier(robot, spot)
@@ -111,7 +111,7 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
 
 
 def with_allowed_collisions(robot: M, allowed: Any) -> M:
-    """Return the robot with pairs of links that may touch: a matrix, (link, link, reason) each, or an .srdf file."""
+    """Return the robot with link pairs that may touch: a matrix, a list of (link, link, reason), or an .srdf file."""
     if isinstance(allowed, AllowedCollisions):
         listed = [(*pair, reason) for pair, reason in allowed.reasons.items()]
     elif isinstance(allowed, Iterable) and not isinstance(allowed, str):
@@ -121,13 +121,13 @@ def with_allowed_collisions(robot: M, allowed: Any) -> M:
     return replace(robot, allowed_collisions=tuple(listed))
 
 
-# Shapes that overlap in a posture, by name: what a start of a motion or simulation must not have.
+# Overlapping shapes by name, which a start of a motion or simulation must not have.
 
 TOUCHING = 1e-9  # m: shapes that rest on each other overlap by rounding
 
 
 def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tuple[str, str, float]]:
-    """Return (shape, shape, depth in m) of the pairs that overlap at q (..., nq), the deepest first.
+    """Return (shape, shape, depth in m) of the pairs that overlap at q (..., nq), deepest first.
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))
@@ -141,7 +141,7 @@ def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tup
 def refuse_overlap(
     robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING
 ) -> None:
-    """Raise ModelError that names the shapes which overlap by more than ``least`` (m) at q (..., nq).
+    """Raise ModelError that names the shapes that overlap by more than ``least`` (m) at q (..., nq).
 
     Example:
         >>> ball = torsor.Shape("sphere", (0.6,))

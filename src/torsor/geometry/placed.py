@@ -1,4 +1,4 @@
-"""The shapes of a robot with their names and links, and the compiled motion of all of them."""
+"""The shapes of a robot with names and links, and their compiled motion."""
 
 import hashlib
 from collections import Counter
@@ -25,7 +25,7 @@ from torsor.spatial import skew
 class Placed(NamedTuple):
     """A shape of a robot: its unique ``name``, the index of its ``link`` (-1: the base) and the name of its ``part``.
 
-    A part is a link of the description: a link, or a frame where the link is welded to another.
+    A part is a link of the description: a link, or a frame if the link is welded to another.
     """
 
     shape: Shape
@@ -35,7 +35,7 @@ class Placed(NamedTuple):
 
 
 def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
-    """Return all shapes of a robot, those of the base first. A shape without a unique name is called "part/number".
+    """Return all shapes of a robot, base first. A shape without a unique name is called "part/number".
 
     Example:
         >>> from torsor.mechanism import Link, build
@@ -60,7 +60,7 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Movement:
-    """The compiled motion of some shapes: their poses, and the twists by which each joint moves what it carries."""
+    """The compiled motion of some shapes: their poses, and the twists with which each joint moves what it carries."""
 
     robot: Mechanism
     shapes: tuple[Placed, ...]
@@ -73,7 +73,7 @@ class Movement:
         """Return the motion of shapes of a robot."""
         kernels = getattr(instance_of(robot, Mechanism, "shapes", "robot"), "kernels", None)
         if kernels is None:
-            found, fix = "a mechanism without compiled functions", "make a robot of it: torsor.Robot.of(mechanism)"
+            found, fix = "the mechanism has no compiled functions", "create a robot from it: torsor.Robot.of(mechanism)"
             raise ModelError(found, where=robot.name, fix=fix)
         places = tuple((each.link, each.shape.pose.tobytes()) for each in shapes)
         label = hashlib.sha256(repr(places).encode()).hexdigest()

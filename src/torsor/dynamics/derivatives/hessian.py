@@ -66,7 +66,7 @@ class _Virtual:
         return W_by_q, V_by_q, A_by_q, W_by_v, -times_B_T(D, P, 2 * S), W_by_a
 
     def climb(self, k: int, covectors: tuple[ca.SX, ...]) -> Iterator[tuple[int, list[ca.SX]]]:
-        """Yield the covectors, transposed, in the frame of body k and of each body above it."""
+        """Yield the transposed covectors in the frame of body k and of each body above it."""
         wide, width = ca.horzcat(*covectors), covectors[0].size2()
         for j, seen in climb(self.at.tree, self.at.moved, k, wide[:3, :], wide[3:, :]):
             yield j, [seen[:, width * c : width * (c + 1)].T for c in range(len(covectors))]
@@ -129,7 +129,7 @@ def _symmetric(block: ca.SX) -> ca.SX:
 def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
     """Return the tree with a constant S in every joint, and the external wrenches (L x 6) on its links.
 
-    Joints with a variable S are split into simple ones in series, with massless links; coordinates are unchanged.
+    Joints with a variable S are split into simple ones in series, with massless links. The coordinates are unchanged.
     """
     bodies: list[Body] = []
     last: list[int] = []  # the new index of each body

@@ -1,12 +1,12 @@
-"""The equations of loop closure: residual, Jacobian, and the velocity terms of the second derivative (drift).
+"""Loop-closure equations: residual, Jacobian, and the velocity terms of the second derivative (drift).
 
-For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor;
-the kind of the loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
+For each loop the pose of frame b relative to frame a follows from the joints between them, up to their common ancestor.
+The kind of loop determines which of its entries are zero (``mechanism.loops``). With phi(q) = 0 for closed loops,
 
     phi' = A(q) v        phi'' = A(q) a + drift(q, v)
 
-Wheels also have equations of velocities alone, A(q) v = 0, which are no derivative of any phi(q)
-(``mechanism.wheels``): their rows of A and drift are as above, and those of phi are 0.
+Wheels also have pure velocity equations, A(q) v = 0, which are not the derivative of any phi(q) (``mechanism.wheels``):
+their rows of A and drift are as above, and those of phi are 0.
 
 Khalil 2010, section 2.2, eqs. 3-5; here with the smallest number of equations for each kind of cut joint.
 """
@@ -111,7 +111,7 @@ class Chain:
 
     @cached_property
     def J(self) -> ca.SX:
-        """The columns of all joints, side by side."""
+        """Columns of all joints, side by side."""
         return ca.horzcat(ca.SX(6, 0), *(link.J for link in self.links))
 
     @cached_property
@@ -168,7 +168,7 @@ class Chain:
         return self._rules[1](*self.pose, V[-1], A[-1])
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
-        """Return the derivatives of r' and r'' by positions (along ``integrate``) and velocities."""
+        """Return the derivatives of r' and r'' with respect to positions (along ``integrate``) and velocities."""
         V, A = self._motion(v, a)
         V_by_q, A_by_q, A_by_v = [ca.SX(6, 0)], [ca.SX(6, 0)], [ca.SX(6, 0)]
         for k, link in enumerate(self.links):
@@ -310,7 +310,7 @@ class Coupled:
         return ca.sum2(self._row(2, v, 2))
 
     def rate_derivatives(self, v: ca.SX, a: ca.SX) -> Rates:
-        """Return the derivatives of phi' and phi'' by positions and velocities (1 x nv each)."""
+        """Return the derivatives of phi' and phi'' with respect to positions and velocities (1 x nv each)."""
         by_q = self._row(2, a, 1) + self._row(3, v, 2)
         return self._row(2, v, 1), by_q, 2 * self._row(2, v, 1)
 
@@ -321,7 +321,7 @@ class Coupled:
 
 
 def _derivatives(coefficients: tuple[float, ...]) -> list[list[float]]:
-    """Return the coefficients of 1, x, x^2, ... of a polynomial without constant and of its first three derivatives."""
+    """Return the coefficients of 1, x, ... of a polynomial without constant term and of three derivatives."""
     found = [[0.0, *coefficients]]
     for _ in range(3):
         found.append([power * c for power, c in enumerate(found[-1])][1:])
@@ -372,9 +372,9 @@ def velocity_rows(tree: Tree) -> list[int]:
 
 
 class Closures:
-    """The equations of closure at positions q: their Jacobian A, second derivative in time, and derivatives of these.
+    """The closure equations at positions q: their Jacobian A, second time derivative, and derivatives of these.
 
-    They are valid where the loops are closed; with ``exact``, A is that of ``closure_error`` everywhere.
+    They are valid if the loops are closed. If ``exact``, A is that of ``closure_error`` everywhere.
     """
 
     def __init__(self, tree: Tree, q: ca.SX, exact: bool = False):

@@ -32,7 +32,7 @@ from torsor.dynamics.trees.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class MotionDerivatives:
-    """Derivatives of v and a of all coordinates by the independent ones and their rates (nv x m each)."""
+    """Derivatives of v and a of all coordinates with respect to the independent ones and their rates (nv x m each)."""
 
     linkage: Linkage
     v: ca.SX
@@ -44,18 +44,18 @@ class MotionDerivatives:
 
     @cached_property
     def v_by_q(self) -> ca.SX:
-        """Derivative of v by x; that by x' is G."""
+        """Derivative of v with respect to x; that with respect to x' is G."""
         return self.linkage.following(self._rate_derivatives[0] @ self.linkage.G)
 
     @cached_property
     def a_by_q(self) -> ca.SX:
-        """Derivative of a by x."""
+        """Derivative of a with respect to x."""
         _, by_q, by_v = self._rate_derivatives
         return self.linkage.following(by_q @ self.linkage.G + by_v @ self.v_by_q)
 
     @cached_property
     def a_by_v(self) -> ca.SX:
-        """Derivative of a by x'; that by x'' is G."""
+        """Derivative of a with respect to x'; that with respect to x'' is G."""
         return self.linkage.following(self._rate_derivatives[2] @ self.linkage.G)
 
 
@@ -77,7 +77,7 @@ class Balance:
         return cls(MotionDerivatives(driven.linkage, driven.v, driven.a), driven.tau, driven.passed, **loads)
 
     def changes(self) -> Three:
-        """Return the derivatives by q, v and a, in all coordinates."""
+        """Return dq, dv and da, in all coordinates."""
         G, motion = self.linkage.G, self.motion
         by_q = self.dq @ G + self.dv @ motion.v_by_q + self.M @ motion.a_by_q
         return by_q, self.dv @ G + self.M @ motion.a_by_v, self.M @ G
@@ -110,7 +110,7 @@ class Balance:
 def constrained_velocity_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, choice: ClosureChoice
 ) -> tuple[ca.SX, ca.SX]:
-    """Return the derivatives of v by the active coordinates and their velocities (nv x N each)."""
+    """Return dq and dv of v with respect to the active coordinates and their velocities (nv x N each)."""
     linkage = Linkage(tree, q, choice)
     v = linkage.velocities(v_active)
     return linkage.by_active(MotionDerivatives(linkage, v, v).v_by_q), linkage.by_active(linkage.G)
@@ -119,7 +119,7 @@ def constrained_velocity_derivatives(
 def constrained_acceleration_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, choice: ClosureChoice
 ) -> Three:
-    """Return the derivatives of a by the active coordinates, their velocities and accelerations (nv x N each)."""
+    """Return dq, dv and da of a with respect to the active coordinates and their rates (nv x N each)."""
     linkage = Linkage(tree, q, choice)
     motion = MotionDerivatives(linkage, *linkage.motion(v_active, a_active))
     return linkage.by_active(motion.a_by_q), linkage.by_active(motion.a_by_v), linkage.by_active(linkage.G)
@@ -128,7 +128,7 @@ def constrained_acceleration_derivatives(
 def constrained_inverse_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the drives' forces by the active coordinates and their rates (N x N each)."""
+    """Return dq, dv and da of the drive forces with respect to the active coordinates and their rates (N x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     return tuple(map(balance.linkage.by_active, balance.drives(share, balance.projected())))
 
@@ -136,7 +136,7 @@ def constrained_inverse_dynamics_derivatives(
 def constrained_forward_dynamics_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, tau_active: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the active accelerations by the active coordinates, velocities and forces (N x N)."""
+    """Return dq, dv and dtau of the active accelerations with respect to the active coordinates (N x N each)."""
     linkage = Linkage(tree, q, choice)
     v, M = linkage.velocities(v_active), mass_matrix(tree, q)
     external = Loads(**loads).external
@@ -156,7 +156,7 @@ def constrained_forward_dynamics_derivatives(
 def loop_force_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, **loads: Any
 ) -> Three:
-    """Return the derivatives of the multipliers by the active coordinates and their rates (c x N each)."""
+    """Return dq, dv and da of the multipliers with respect to the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
     return tuple(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
@@ -169,7 +169,7 @@ def loop_force_derivatives(
 
 
 class _Wrenches:
-    """The wrenches in the cut joints, and their derivatives by the independent coordinates and their rates."""
+    """The wrenches in the cut joints, and their derivatives with respect to the independent coordinates."""
 
     def __init__(self, balance: Balance, share: ca.SX):
         self.linkage, self.closures = balance.linkage, balance.linkage.closures
@@ -196,7 +196,7 @@ class _Wrenches:
 def loop_wrench_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
-    """Return the derivatives of the cut joints' wrenches by the active coordinates and their rates (6 cuts x N)."""
+    """Return dq, dv and da of the cut-joint wrenches with respect to the active coordinates (6 cuts x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, none = _Wrenches(balance, share), ca.SX(0, len(choice.active))
     return tuple(ca.vertcat(none, *map(balance.linkage.by_active, kind)) for kind in wrenches.changes)
@@ -205,7 +205,7 @@ def loop_wrench_derivatives(
 def constrained_joint_wrench_derivatives(
     tree: Tree, q: ca.SX, v_active: ca.SX, a_active: ca.SX, share: ca.SX, choice: ClosureChoice, external: Load = None
 ) -> Three:
-    """Return the derivatives of the joint reactions by the active coordinates and their rates (6 L x N each)."""
+    """Return dq, dv and da of the joint reactions with respect to the active coordinates (6 L x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, external=external)
     wrenches, linkage, motion = _Wrenches(balance, share), balance.linkage, balance.motion
     total = constrained.loads(tree, linkage.closures, wrenches.found, external)

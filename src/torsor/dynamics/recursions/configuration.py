@@ -1,4 +1,4 @@
-"""The configuration space: steps, differences and charts, joint by joint. Angles of motors are plain numbers."""
+"""The configuration space: steps, differences and charts, joint by joint. Motor angles are plain numbers."""
 
 import casadi as ca
 
@@ -12,7 +12,7 @@ def integrate(tree: Tree, q: ca.SX, dv: ca.SX) -> ca.SX:
 
 
 def steps(tree: Tree, q: ca.SX) -> ca.SX:
-    """Return E (nq x nv), the derivative of the components of positions by a step along ``integrate``, at zero."""
+    """Return E (nq x nv), the derivative of position components with respect to a step along ``integrate``, at zero."""
     u = ca.SX.sym("u", tree.nv)
     return ca.substitute(ca.jacobian(integrate(tree, q, u), u), u, ca.SX.zeros(tree.nv, 1))
 

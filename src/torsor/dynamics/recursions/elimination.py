@@ -2,12 +2,12 @@
 
 A joint with several coordinates is eliminated one coordinate at a time, which is the same as all at once. A coordinate
 that acts on several bodies (a motor on another link, joints with a common coordinate) is eliminated at their common
-ancestor. Two short cuts serve flexible links:
+ancestor. Two shortcuts serve flexible links:
 
 - the modes of a link that carries nothing have a constant mass matrix, so that they are eliminated at once, without
   divisions, and terms that cancel are known beforehand (``Shape.condensed``);
-- where few coordinates move a body on a flexible link, its motion is substituted by them, which takes fewer operations
-  than to transform its inertia from body to body.
+- if few coordinates move a body on a flexible link, its motion is expressed in them, which takes fewer operations
+  than transforming its inertia from body to body.
 """
 
 from collections.abc import Set
@@ -81,8 +81,8 @@ def mirror(matrix: ca.SX) -> ca.SX:
     return ca.triu2symm(ca.triu(ca.densify(matrix)))
 
 
-# How many coordinates a motion is substituted by at most, and how many of them may be those of ordinary joints: beyond
-# that, to transform the inertia takes fewer operations (counted on arms with beams and on rods).
+# Maximum number of coordinates for this substitution, and how many of them may be those of ordinary joints: beyond
+# that, transforming the inertia takes fewer operations (counted on arms with beams and on rods).
 FEW, FEW_RIGID = 7, 1
 
 Stiffness = dict[tuple[int, int], ca.SX]
@@ -155,7 +155,7 @@ class Elimination:
         return self._outward()
 
     def _is_alone(self, shape: Shape) -> bool:
-        """Whether the modes of a flexible link act on the body that it is clamped to alone, by a constant mass."""
+        """Return whether the modes of a flexible link act only on its clamping body, by a constant mass."""
         modes = _own(shape.modal)
         bodies = [body for i, body in enumerate(self.tree.bodies) if i not in self.light]
         others = {k for body in bodies for k in _own(body)}
@@ -166,7 +166,7 @@ class Elimination:
         return bool(mass.is_constant() and np.array_equal(ca.DM(mass).full(), shape.modal.mass))
 
     def _is_moved_by_few(self, j: int) -> bool:
-        """Whether body j is moved by few coordinates, all unknown, and is a flexible link or carried by one."""
+        """Return whether body j is moved by few coordinates, all unknown, and is a flexible link or carried by one."""
         bodies, chain = self.tree.bodies, [j]
         while bodies[chain[-1]].parent >= 0:
             chain.append(bodies[chain[-1]].parent)
@@ -212,7 +212,7 @@ class Elimination:
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
             own = _own(body)
-            for shape in self.alone[j]:  # the inertia of the body has been without them
+            for shape in self.alone[j]:  # the inertia of the body already excludes them
                 modes, U, inverse = _own(shape.modal), shape.momenta, sx(shape.modal.compliance)
                 y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
                 for k in modes:
@@ -237,7 +237,7 @@ class Elimination:
                     if self.ends[k] == j and not last:
                         self._eliminate(j, k, _axis(S) if alone else None)
             if j in self.few and not last:
-                # All coordinates that move the body are substituted for its motion, and its inertia is not passed up.
+                # All coordinates that move the body replace its motion, and its inertia is not passed up.
                 self.motions[j], left = self._columns(j, later), dict(pending)
                 for k, Z in self.motions[j].items():
                     self._substitute(k, Z, self.inertia[j], self.force[j], left)
@@ -263,7 +263,7 @@ class Elimination:
         pending = {k: move.up_both(U) for k, U in self.pending[j].items()}
         for index, k in enumerate(_own(body)):
             if k in later:
-                # Nothing below depends on this coordinate: its U is found in the parent's axes, and not transformed.
+                # Nothing below depends on this coordinate: its U is computed in the parent's axes, and not transformed.
                 self.late[j].append(_Step(k, body.joint.ratio * move.S[:, index]))
                 self._substitute(k, body.joint.ratio * move.S_before[:, index], inertia, force, pending)
         self.force[parent] = self.force[parent] + move.shifted(force)
@@ -322,7 +322,7 @@ def _own(part: Body | Modal) -> range:
 
 
 def _weightless(tree: Tree) -> set[int]:
-    """Return the bodies that have no inertia, and carry none."""
+    """Return the bodies that have no inertia and carry none."""
     heavy = [bool(body.modal or body.rotors or isinstance(body.P, ca.SX) or np.any(body.P)) for body in tree.bodies]
     for j in reversed(range(len(heavy))):
         if heavy[j] and tree.bodies[j].parent >= 0:

@@ -52,9 +52,9 @@ CONVERGED = 1e-6
 def midpoint_step(
     tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: Forces, choice: ClosureChoice | None = None
 ) -> tuple[ca.SX, ca.SX]:
-    """Return (q, v) after a step of length h (s); ``forces`` gives tau and the external wrenches at the midpoint.
+    """Return (q, v) after a step of length h (s); ``forces`` holds tau and the external wrenches at the midpoint.
 
-    With ``choice``, q has closed loops; v has to be projected by ``closed_state``.
+    If ``choice`` is given, q has closed loops; v has to be projected by ``closed_state``.
     """
     if not tree.nv:
         return q, v
@@ -128,7 +128,7 @@ class _Loops:
         self.jacobian = ca.substitute(by_w, w, v)  # derivative of the error at the expected end
 
     def error(self, w: ca.SX) -> ca.SX:
-        """Return the closure error after a step with the mean rate w; of wheels, how far they slip at its middle."""
+        """Return the closure error after a step with the mean rate w; for wheels, their slip at its middle."""
         error = closure_error(self.tree, chart(self.tree, self.q, self.h * w))
         if self._velocities:
             u = self.h / 2 * w
@@ -145,7 +145,7 @@ class _Loops:
 
 
 def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.SX, ca.SX] | None:
-    """Return minus the derivatives of tau and external wrenches by q and v, or None if they do not depend on them."""
+    """Return minus the derivatives of tau and external wrenches with respect to q and v, or None if there are none."""
     here, s, x = ca.SX.sym("q", tree.nq), ca.SX.sym("s", tree.nv), ca.SX.sym("x", tree.nv)
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)
@@ -200,7 +200,7 @@ GAMMA = 1 - 1 / math.sqrt(2)
 def sdirk_step(tree: Tree, q: ca.SX, v: ca.SX, h: ca.SX, forces: tuple[Forces, Forces]) -> tuple[ca.SX, ca.SX]:
     """Return (q, v) after a step of length h (s); v is NaN if Newton's method does not converge.
 
-    ``forces`` give tau and the external wrenches at the times of the two stages, g h and h after the start.
+    ``forces`` holds tau and the external wrenches at the times of the two stages, g h and h after the start.
     """
     if not tree.nv:
         return q, v

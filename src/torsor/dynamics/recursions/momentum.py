@@ -95,7 +95,7 @@ def center_of_mass(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
-    """Return (angular momentum about the centre of mass, linear momentum) of the moving links in base axes (6 x 1)."""
+    """Return the momentum (6 x 1) of the moving links in base axes: angular about the centre of mass, then linear."""
     moved, (h, p, first) = moves(tree, q), [ca.SX.zeros(3, 1)] * 3
     bodies = zip(moved, twists(tree, moved, v), world_poses(tree, moved), strict=True)
     for move, V, (R, origin) in bodies:
@@ -120,7 +120,7 @@ def _whole(tree: Tree, moved: list[Move], each: list[Composite]) -> Composite:
 
 
 def _centre(whole: Composite) -> ca.SX:
-    """Return the centre of mass; without mass, where momentum is the same about every point, the base's origin."""
+    """Return the centre of mass, or the base origin without mass: momentum is then the same about every point."""
     return ca.SX.zeros(3, 1) if ca.SX(whole.m).is_zero() else whole.ms / whole.m
 
 
@@ -132,7 +132,7 @@ def _about(pose: Pose, centre: ca.SX, F: ca.SX) -> ca.SX:
 
 
 def _columns(tree: Tree, q: ca.SX) -> tuple[list[ca.SX], ca.SX, list[Move], list[Composite], list[Pose], ca.SX]:
-    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre they were made from."""
+    """Return blocks of A, their map to coordinates, and the moves, composites, poses and centre that they come from."""
     moved = moves(tree, q)
     each, poses = composites(tree, moved), world_poses(tree, moved)
     centre = _centre(_whole(tree, moved, each))
@@ -208,7 +208,7 @@ def composite_inertia(tree: Tree, q: ca.SX) -> ca.SX:
 
 
 def _over_mass(tree: Tree, momentum: ca.SX) -> ca.SX:
-    """Return linear momentum or its rates over the mass; not a number without mass."""
+    """Return linear momentum or its rates divided by the mass; NaN without mass."""
     mass = total_mass(tree)
     return ca.SX.nan(*momentum.shape) if mass.is_zero() else momentum / mass
 

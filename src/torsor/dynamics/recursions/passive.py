@@ -23,7 +23,7 @@ def gather(nv: int, forces: Iterable[tuple[int, ca.SX]]) -> ca.SX:
 
 
 def _acts(strength: float | str | ca.SX) -> bool:
-    """Whether a stiffness, a damping or a friction is not zero; an input counts as not zero."""
+    """Return whether a stiffness, damping or friction is not zero; an input counts as not zero."""
     return isinstance(strength, ca.SX) or bool(strength)
 
 
@@ -75,9 +75,9 @@ def _friction_slope(passive: Passive, rate: ca.SX, chord: bool) -> ca.SX:
 def passive_jacobians(
     tree: Tree, q: ca.SX, v: ca.SX, chord: bool = False
 ) -> dict[tuple[int, int], tuple[ca.SX, ca.SX]]:
-    """Return the derivatives (by q, by v) of the passive forces: entries (i, j), i <= j, of two symmetric matrices.
+    """Return the entries (i, j), i <= j, of the symmetric dq and dv of the passive forces.
 
-    With ``chord``, the slope of friction is that of the line from rest, which is never too small.
+    If ``chord``, the slope of friction is that of the line from rest, which is never too small.
     """
     x = ca.SX.sym("x")
     found: dict[tuple[int, int], tuple[ca.SX, ca.SX]] = {}
@@ -100,7 +100,7 @@ def _pairs(passive: Passive) -> Iterator[tuple[tuple[int, int], float]]:
 def passive_hessians(
     tree: Tree, q: ca.SX, v: ca.SX, weight: ca.SX
 ) -> Iterator[tuple[tuple[int, int], tuple[ca.SX, ca.SX]]]:
-    """Yield the second derivatives (by q, by v) of weight . passive forces: summands of symmetric matrices."""
+    """Yield the second derivatives (dq, dv) of weight . passive forces, as summands of symmetric matrices."""
     x = ca.SX.sym("x")
     for each in tree.passives:
         laws = _spring(each, x), _friction(each, x)

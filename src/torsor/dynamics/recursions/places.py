@@ -77,10 +77,10 @@ def in_axes(
     angular: Sequence[ca.SX],
     linear: Sequence[ca.SX],
 ) -> ca.SX:
-    """Return the last of the rates of a place (6 x 1) in the axes asked for.
+    """Return the last of the rates of a place (6 x 1) in the requested axes.
 
-    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in the body's axes;
-    only the twist at the base's origin needs more than the last ones.
+    ``angular`` are omega and its rates, ``linear`` the velocity of the point and its rates, all in body axes. Only the
+    twist at the base origin needs more than the last ones.
     """
     R, p = place_in_body(tree, place, point)
     if axes == "local":
@@ -179,7 +179,7 @@ class JointAbove(NamedTuple):
 
     def seen(self, X: ca.SX) -> ca.SX:
         """Return twists of the body (columns) as the place, or the observer, sees them."""
-        if self.local:  # the shift comes first: columns of joints have many zeros
+        if self.local:  # the shift comes first, because columns of joints have many zeros
             return ca.vertcat(self.R.T @ X[:3, :], self.R.T @ (X[3:, :] - skew(self.p) @ X[:3, :]))
         w = self.R @ X[:3, :]
         return ca.vertcat(w, self.R @ X[3:, :] + skew(self.p) @ w)
@@ -261,7 +261,7 @@ def jacobian_rate(
 # All of them come from orthonormal columns Q of L^-1 J^T, W = L L^T: the products J W^-1 J^T, which square the
 # condition number, are not inverted for the null space. Rows that depend on the ones before are left out there.
 
-# A row whose part that is orthogonal to the others is shorter than this fraction of it counts as dependent on them.
+# A row counts as dependent if its part orthogonal to the others is shorter than this fraction of it.
 DEPENDENT = 1e-9
 PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
 
@@ -271,7 +271,7 @@ def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
     units, lengths = list[ca.SX](), list[ca.SX]()
     for column in ca.horzsplit(ca.densify(A)):
         rest = column
-        for _ in range(2):  # once loses orthogonality where columns are nearly dependent
+        for _ in range(2):  # one pass loses orthogonality if columns are nearly dependent
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
@@ -295,7 +295,7 @@ def manipulability(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point:
 
 
 def manipulability_gradient(tree: Tree, q: ca.SX, place: Place, rows: str = "all", point: ca.SX | None = None) -> ca.SX:
-    """Return the derivative of ``manipulability`` by q (nv x 1), along ``integrate``."""
+    """Return the derivative of ``manipulability`` (nv x 1) with respect to q, along ``integrate``."""
     return steps(tree, q).T @ ca.gradient(manipulability(tree, q, place, rows, point), q)
 
 

@@ -1,4 +1,4 @@
-"""Rates of the forces, of any order: the recursion of inverse dynamics over components and their time derivatives.
+"""Time derivatives of forces, of any order: inverse dynamics over components and their time derivatives.
 
 Every x is a jet x, x', x'', ... of its components, so that products obey Leibniz' rule. Between the frames of a joint,
 with w_J the joint's own angular velocity in the axes of the child, the rates are
@@ -7,8 +7,8 @@ with w_J the joint's own angular velocity in the axes of the child, the rates ar
 
 and the rest is inverse dynamics (``kinematics``, ``newton_euler``), with U' = [w''] + [w'][w] + [w][w'] and so on. The
 wrench of a body and its rate then cost the same. Order 1 is Guarino Lo Bianco 2009, eqs. 3-21, for trees and every
-kind of joint, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
-with assumed modes depends on q: its forces are differentiated by CasADi, as they are traced.
+joint type, with rotors, springs, friction and loads; order 0 would be inverse dynamics itself. The inertia of a body
+with assumed modes depends on q, so CasADi differentiates its traced forces.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,9 +40,9 @@ def _product(times: Callable[[Any, Any], ca.SX], x: Sequence[Any], y: Sequence[A
 class _U:
     """A rate of U = [w'] + [w][w].
 
-    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is kept apart and halved, and the
-    factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a prismatic
-    joint.
+    In the rates of the diagonal of [w][w] every product occurs twice. The diagonal is stored separately and halved, and
+    the factor 2 is applied to the vectors that U multiplies: these are constants, except the displacement of a
+    prismatic joint.
     """
 
     def __init__(self, w: Jet, m: int):
@@ -68,7 +68,7 @@ class _Turning:
 
     def __init__(self, move: Move, w: Jet):
         self.move, self.w = move, w
-        # In the axes of the parent, w_J has other rates from the second on.
+        # In parent axes, w_J has other rates from the second on.
         self._seen = w[:1] + self._rates_in_parent(w[1:]) if len(w) > 1 else w
 
     def _rates_in_parent(self, jet: Jet) -> Jet:
@@ -201,7 +201,7 @@ def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> 
 def _traced(
     tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` loads and their rates."""
+    """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` are loads and their rates."""
     x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
     y = [ca.SX.sym("rate", tree.nv) for _ in given]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
@@ -216,9 +216,9 @@ def _traced(
 def force_rate(
     tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, j: ca.SX, external: Load = None, external_rate: Load = None, **more: ca.SX
 ) -> tuple[ca.SX, ...]:
-    """Return tau and its rates (nv x 1 each): one for each given rate of a, which are j and those in ``more``.
+    """Return tau and its time derivatives (nv x 1 each): one for each of j and the derivatives in ``more``.
 
-    ``external_rate`` are the rates of the components of ``external`` in the links' axes.
+    ``external_rate`` holds the rates of the components of ``external`` in link axes.
     """
     rates = [v, a, j, *more.values()]
     loads = _load_rates(rates, external, external_rate)

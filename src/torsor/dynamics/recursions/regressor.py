@@ -1,4 +1,4 @@
-"""Regressors: inverse dynamics, energy and power are linear in the parameters; these are the matrices.
+"""Regressors: matrices of the linear dependence of inverse dynamics, energy and power on the parameters.
 
 A link has ten inertial parameters, about its origin in its own axes: m, m c, and J. The wrench of each parameter at
 unit value is a column of Newton's and Euler's equations, and is transformed to the joints above like any other. Rotor
@@ -78,10 +78,10 @@ def regressor(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def _refuse_modes(tree: Tree) -> None:
-    """Raise ModelError for links with assumed modes: their forces are not linear in inertial parameters alone."""
+    """Raise ModelError for links with assumed modes, whose forces are not linear in the inertial parameters."""
     bent = next((body.joint.child for body in tree.bodies if body.modal), None)
     if bent is not None:
-        found = f"link {bent!r} has assumed modes, and the inertia of modes is not among the parameters"
+        found = f"link {bent!r} has assumed modes, whose inertia is not among the parameters"
         names = (body.joint.name for body in tree.bodies if isinstance(body.joint.flexible, Modes))
         fix = f"make the link rigid: robot.fix({next(names)!r}, 0)"
         raise ModelError(found, value=bent, allowed="rigid links and rods", fix=fix)
@@ -114,7 +114,7 @@ def inertial(P: Array) -> Array:
 
 
 def parameters(mechanism: Mechanism) -> Array:
-    """Return pi (p,): ten for each link, then rotor inertia, Coulomb and viscous friction of each joint velocity."""
+    """Return pi (p,): ten per link, then rotor inertia, Coulomb and viscous friction of each joint velocity."""
     values: list[float] = []
     for link in mechanism.links:
         values += inertial(pseudo_inertia(*link.body)).tolist()
@@ -212,7 +212,7 @@ def regroupings(tree: Tree) -> Array:
     """Return changes of the parameters (r x p), ordered as in ``regressor.parameters``, that change no force."""
     bent = next((body.joint.name for body in tree.bodies if body.joint.flexible is not None), None)
     if bent is not None:
-        text = f"the rules of regrouping are those of rigid links, and joint {bent!r} is flexible"
+        text = f"the regrouping rules are for rigid links, but joint {bent!r} is flexible"
         raise ModelError(text, value=bent, fix=f"fix it first: robot.fix({bent!r}, 0)")
     row, motions = _Row(tree), _possible_motions(tree)
     found = [row.link(i, P) for i, motion in enumerate(motions) for P in _without_effect(motion, tree.gravity)]

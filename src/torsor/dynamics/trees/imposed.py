@@ -1,6 +1,6 @@
-"""Numbers of the mechanism that are inputs: their symbols replace the values in the tree.
+"""Parameters of the mechanism that are inputs: their symbols replace the values in the tree.
 
-Masses do not move frames, so that a lean tree stays valid: the difference from the nominal pseudo-inertia of a body is
+Masses do not move frames, so a lean tree remains valid: the difference from the nominal pseudo-inertia of a body is
 added in its frame of the tree. The pose of a joint in its parent follows from the frames of the user's links,
 
     T = L_parent placement L^-1 Rz(-turn)        L: pose of the link's frame in the body's frame
@@ -26,7 +26,7 @@ _POSES = ("origin", "turn", "point")
 
 
 def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
-    """Return the bodies whose poses or joint frames depend on free numbers."""
+    """Return the bodies whose poses or joint frames depend on free parameters."""
     numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
@@ -35,7 +35,7 @@ def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
 
 
 class _Values:
-    """The numbers of the mechanism: values, or expressions of the free numbers."""
+    """The numbers of the mechanism: values, or expressions of the free parameters."""
 
     def __init__(self, mechanism: Mechanism, free: Sequence[Free], p: ca.SX):
         self.mechanism = mechanism
@@ -47,7 +47,7 @@ class _Values:
                 self.given[number] = (before - coefficient * each.value) + coefficient * p[k]
 
     def has(self, part: str, index: int, *fields: str) -> bool:
-        """Whether any of these fields depends on a free number."""
+        """Return whether any of these fields depends on a free parameter."""
         return any(n.part == part and n.index == index and n.field in fields for n in self.given)
 
     def vector(self, part: str, index: int, field: str, length: int) -> ca.SX:
@@ -57,9 +57,9 @@ class _Values:
 
 
 def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, plain: bool = False) -> Tree:
-    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free numbers.
+    """Return the tree of a mechanism, lean or not, with p (k x 1) instead of the values of the free parameters.
 
-    ``plain`` is for a tree that is not lean: p replaces the numbers, and is not the difference from them.
+    ``plain`` is for a tree that is not lean: p replaces the numbers instead of being the difference from them.
     """
     values, symbolic = _Values(mechanism, free, p), touched(mechanism, free)
     bodies = list(tree.bodies)
@@ -67,7 +67,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
         if bodies[i].modal:
             name = bodies[i].joint.name
             found = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
-            raise ModelError(found, where=mechanism.name, fix="choose other numbers as inputs")
+            raise ModelError(found, where=mechanism.name, fix="choose other parameters as inputs")
         R = sx(mechanism.joints[i].frame[:3, :3])
         bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
     for i in range(len(bodies)):
@@ -99,7 +99,7 @@ def _congruence(T: ca.SX, P: ca.SX) -> ca.SX:
 
 
 def _joint_pose(values: _Values, i: int, body: Body, above: ca.SX, plain: bool, frames: bool) -> ca.SX:
-    """Return T of a body of a lean or ``plain`` tree; ``frames`` says whether the frames of some joints are inputs."""
+    """Return T of a body of a lean or ``plain`` tree; ``frames`` tells whether the frames of some joints are inputs."""
     joint, origin = values.mechanism.joints[i], values.vector("joints", i, "origin", 3)
     turns, T, link = values.has("joints", i, "turn"), sx(body.T), sx(body.link)
     if not plain and not frames and not turns:  # only the origin is an input

@@ -41,7 +41,7 @@ _CROSS[[0, 1, 2], [1, 2, 0], [2, 0, 1]], _CROSS[[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 
 @dataclass(frozen=True, eq=False)
 class Modal:
-    """The polynomials of a flexible link, in the frame of the body that it is clamped to.
+    """The polynomials of a flexible link, in the frame of the body to which it is clamped.
 
     ``q`` and ``v`` are the coordinates; B (3, n), Gamma (3, n, n), D0 (3, 3, n), D1 (3, 3, n, n) with the pair (k, l)
     last, s (3, n), c (3, n, n) with the pair (l, k) last, and G (3, n, n): axial(G) as a quadratic form in the rates.
@@ -73,7 +73,7 @@ class Modal:
         return cls(q, v, **{name: _without_rounding(part) for name, part in parts.items()}, mass=modes.mass_matrix)
 
     def planar(self) -> "Modal":
-        """Return integrals with the same forces for a body that turns about its z axis alone, with fewer terms."""
+        """Return integrals with the same forces for a body that rotates only about its z axis, with fewer terms."""
         D0, D1 = self.D0.copy(), self.D1.copy()
         for D in (D0, D1):
             D[0, 0], D[1, 1] = D[0, 0] + D[1, 1], 0.0
@@ -228,11 +228,11 @@ def _sx(values: Array) -> ca.SX:
 
 
 def _without_rounding(values: Array) -> Array:
-    """Return numbers with those that are zero up to rounding made exact, so that tracing folds them."""
+    """Return numbers with exact zeros for rounding errors, so that tracing folds them."""
     return np.where(np.abs(values) <= 1e-13 * np.abs(values).max(initial=0.0), 0.0, values)
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """Return a - b, exact zeros where both are equal up to rounding."""
+    """Return a - b, with exact zeros where both are equal up to rounding."""
     scale = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     return np.where(np.abs(a - b) <= 1e-13 * scale, 0.0, a - b)
