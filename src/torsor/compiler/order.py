@@ -1,6 +1,6 @@
-"""The order of operations: another order of the same list, in which fewer values are needed at the same time.
+"""Order of operations: a reordering of the same list in which fewer values are live at the same time.
 
-A processor keeps a few dozen values in registers; the others go to memory and back. The order changes no operation, so
+A processor keeps a few dozen values in registers; the others go to memory and back. Reordering changes no operation, so
 it changes no bit of any result.
 """
 
@@ -16,11 +16,11 @@ _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
 
 def ordered(program: Program, quick: bool = False) -> Program:
-    """Return a program with its operations in an order with few values alive: the best of three.
+    """Return a program with its operations in an order with few live values: the best of three.
 
-    They are the order that the program has, and two greedy ones: from the inputs on, and from the results back. Sine
-    and cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries the
-    order from the inputs on only, which is the best one for large functions with many results.
+    They are the original order, and two greedy ones: forwards from the inputs, and backwards from the results. Sine and
+    cosine of an angle are computed together, and inputs come just before their first use. ``quick`` tries only the
+    forward order, which is the best one for large functions with many results.
     """
     graph = _Graph(program)
     if quick:
@@ -33,7 +33,7 @@ def ordered(program: Program, quick: bool = False) -> Program:
 def arranged(program: Program, order: Iterable[int]) -> Program:
     """Return a program with its operations in another order; each comes after those whose values it takes.
 
-    Operations that ``order`` lacks are left out, and their results become None.
+    Operations that ``order`` lacks are dropped, and their results become None.
     """
     place = {old: new for new, old in enumerate(order)}
     operations = []
@@ -47,7 +47,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
 
 
 def alive(program: Program) -> int:
-    """Return the largest number of values that are needed at once: inputs from their first use on, no constants."""
+    """Return the largest number of simultaneously live values: inputs from their first use on, no constants."""
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
@@ -93,7 +93,7 @@ class _Ready:
 
 
 class _Graph:
-    """Who takes the values of whom, constants left out; ``partner`` is the cosine of each sine, and back."""
+    """Users and arguments of each value, without constants; ``partner`` is the cosine of each sine, and vice versa."""
 
     def __init__(self, program: Program):
         self.operations = program.operations
@@ -113,7 +113,7 @@ class _Graph:
                 angles[operation.code, operation.arguments[0]] = index
 
     def with_inputs(self, order: list[int]) -> list[int]:
-        """Return an order with inputs and constants before their first use; those that nobody uses come last."""
+        """Return an order with inputs and constants before their first use; unused ones come last."""
         found = dict[int, None]()
         for index in order:
             arguments = self.operations[index].arguments
@@ -122,9 +122,9 @@ class _Graph:
         return [*found, *(k for k in range(len(self.operations)) if k not in found)]
 
     def onwards(self) -> list[int]:
-        """Return the order in which the next operation ends most values and begins fewest.
+        """Return the order in which the next operation ends the most values and begins the fewest.
 
-        Among equals it is the one nearest to the last one in the old order.
+        Ties are broken by the distance to the last operation in the old order.
         """
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
@@ -164,9 +164,9 @@ class _Graph:
         return order
 
     def backwards(self) -> list[int]:
-        """Return the order, found from the end, in which the operation before makes most values and takes fewest.
+        """Return the order, built from the end, in which each operation produces the most and takes the fewest values.
 
-        Among equals it is the one whose value was asked for last.
+        Ties are broken by the most recent use.
         """
         taken, users, free = self.taken, self.users, self.free
         waiting = list(map(len, users))
@@ -206,7 +206,7 @@ class _Graph:
         return order[::-1]
 
     def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:
-        """Offer those again whose gain depends on a value that has changed."""
+        """Offer those again whose gain depends on a changed value."""
         if changed:
             for user in self.users[value]:
                 if user in ready.gains:

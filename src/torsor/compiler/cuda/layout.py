@@ -1,9 +1,9 @@
-"""How arrays lie in memory, and how a kernel reads or writes them.
+"""Memory layout of arrays, and how a kernel reads or writes them.
 
-The entry e of state i of an array is at ``pointer + i * state + e * entry``. Threads of a warp have consecutive states,
-so memory is read at full speed if consecutive states are neighbours (coordinate-major). If the entries of a state are
-neighbours (row-major, the order of NumPy), a warp copies its 32 states to shared memory in whole lines, and each
-thread takes its state from there: the array is *staged*.
+Entry e of state i of an array is at ``pointer + i * state + e * entry``. Threads of a warp have consecutive states, so
+memory is read at full speed if consecutive states are adjacent (coordinate-major). If the entries of a state are
+adjacent (row-major, NumPy's order), a warp copies its 32 states to shared memory in whole lines, and each thread takes
+its state from there: the array is *staged*.
 """
 
 import math
@@ -15,20 +15,20 @@ from torsor.base.arrays import Shape
 from torsor.compiler.cuda.card import WARP
 from torsor.compiler.llvm.rules import Emitter
 
-# The two forms of a kernel: for the card, and for this machine's processor, where tests run it thread by thread.
+# The two forms of a kernel: for the GPU, and for this machine's CPU, where tests run it thread by thread.
 
 PHASES = ("take", "compute", "give")
-"""The parts of a kernel, between which the threads of a warp wait for each other."""
+"""The phases of a kernel, between which the threads of a warp synchronise."""
 
 _REGISTERS = "tid", "ctaid", "ntid"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What differs between the forms: pointers, and how a thread learns its number.
+    """The differences between the forms: pointers, and how a thread gets its number.
 
-    On the card one function does all ``PHASES``. On the processor each is a function of the number of the thread and of
-    the shared memory of its warp.
+    On the GPU one function does all ``PHASES``. On the CPU each phase is a function of the thread number and of the
+    shared memory of its warp.
     """
 
     on_card: bool
@@ -65,7 +65,7 @@ class Form:
         ]
 
     def wait(self) -> list[str]:
-        """Return the instruction that lets the threads of a warp wait for each other."""
+        """Return the instruction that synchronises the threads of a warp."""
         return ["  call void @llvm.nvvm.bar.warp.sync(i32 -1)"] if self.on_card else []
 
     def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
@@ -89,13 +89,13 @@ class Form:
 CARD, PROCESSOR = Form(True), Form(False)
 
 
-# Bytes of shared memory that the tiles of one warp may take. An SM of Hopper has 227 kB: with 8 warps of 255 registers
-# a thread, its register file is full as well.
+# Bytes of shared memory for the tiles of one warp. An SM of Hopper has 227 kB: with 8 warps of 255 registers per
+# thread, its register file is also full.
 LARGEST_TILE = 28 * 1024
 
 
 def collapsed(lengths: Shape, strides: Shape) -> int | None:
-    """Return the stride of several axes counted as one, row by row; None if they do not lie so."""
+    """Return the stride of several axes merged into one, row by row; None if they cannot be merged."""
     found: int | None = None
     whole = 0  # the stride that the next axis outwards must have
     for length, stride in zip(reversed(lengths), reversed(strides), strict=True):
@@ -120,8 +120,8 @@ class Placed(NamedTuple):
 class Tile(NamedTuple):
     """The place of one staged array in the shared memory of a warp: ``offset`` and bytes from state to state.
 
-    A thread reads ``access`` bytes at a time, the most that divide the bytes of a state; ``pitch`` is such that the
-    threads of a warp then use all banks of shared memory alike.
+    A thread reads ``access`` bytes at a time, the most that divide the bytes of a state. ``pitch`` is chosen so that
+    the threads of a warp use all banks of shared memory evenly.
     """
 
     offset: int
@@ -131,7 +131,7 @@ class Tile(NamedTuple):
 
     @classmethod
     def of(cls, entries: int, size: int, offset: int) -> "Tile":
-        """Return the tile of an array with this number of entries a state, of ``size`` bytes each."""
+        """Return the tile of an array with this number of entries per state, of ``size`` bytes each."""
         row = entries * size
         access = math.gcd(row, 16)
         pitch = row if row // access % 2 else row + 16
@@ -151,7 +151,7 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
 
 
 def choose_staged(entries: Sequence[int], size: int, wanted: Sequence[bool]) -> tuple[bool, ...]:
-    """Return which arrays are staged: those that are wanted, in order, as long as shared memory lasts."""
+    """Return which arrays are staged: the requested ones, in order, while shared memory lasts."""
     room, chosen = LARGEST_TILE, []
     for count, want in zip(entries, wanted, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0
@@ -167,7 +167,7 @@ _LOAD = "<4 x i32>"
 
 
 class Staged(NamedTuple):
-    """A staged array: its number among the parameters, its entries a state, and its tile."""
+    """A staged array: its number among the parameters, its entries per state, and its tile."""
 
     number: int
     entries: int
@@ -177,7 +177,8 @@ class Staged(NamedTuple):
 def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bool) -> None:
     """Write the copies of staged arrays into their tiles, or back.
 
-    A whole warp of dense arrays that begin at a multiple of 16 bytes is copied by 16 bytes; all else one by one.
+    A full warp of dense arrays that begin at a multiple of 16 bytes is copied 16 bytes at a time; all else entry by
+    entry.
     """
     if not arrays:
         return
@@ -208,14 +209,14 @@ def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bo
 
 
 def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> None:
-    """Write copies by 16 bytes: first all loads, so that they are under way together, then all stores."""
+    """Write copies of 16 bytes: first all loads, so that they are in flight together, then all stores."""
     moves = []
     for each in arrays:
         row = each.entries * e.scalar.size
         vectors = WARP * row // _VECTOR
         for first in range(0, vectors, WARP):
             index = "%lane" if first == 0 else e.put(f"add i64 %lane, {first}")
-            if first + WARP > vectors:  # threads that have none left repeat the last one
+            if first + WARP > vectors:  # threads without work repeat the last one
                 inside = e.put(f"icmp slt i64 {index}, {vectors}")
                 index = e.put(f"select i1 {inside}, i64 {index}, i64 {vectors - 1}")
             there = e.put(f"mul i64 {index}, {_VECTOR}")

@@ -1,13 +1,14 @@
 """LLVM code of an operation list: functions that compute W states at a time, and the loop that NumPy calls.
 
 The operations are divided into pieces, one LLVM function each, because LLVM's compile time grows faster than the length
-of a function; values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
-arranged in blocks of W numbers, one block for each entry, so that every load and store is a whole aligned vector. The
-loop packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states are left at the
-end, the last one is repeated, so that the same instructions compute each state wherever it is in the batch.
+of a function. Values that a later piece uses are stored in scratch memory. Inputs, outputs and scratch memory are
+arranged in blocks of W numbers, one block per entry, so that every load and store is a whole aligned vector. The loop
+packs W states into such blocks, calls the pieces and unpacks the results. If fewer than W states remain at the end, the
+last one is repeated, so that the same instructions compute each state wherever it is in the batch.
 
-Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time, so the
-constant entries of outputs are a table of runs of equal neighbours, and a function that loops over it, once in a call.
+Large sparse outputs have thousands of zeros. As single instructions they would dominate LLVM's compile time. The
+constant entries of outputs are therefore a table of runs of equal neighbours, and a function loops over it once per
+call.
 """
 
 from itertools import accumulate, groupby, zip_longest
@@ -39,12 +40,12 @@ def write_llvm(
 ) -> list[str]:
     """Return the LLVM modules of a program for vectors of ``width`` numbers; ``axes`` as in ``write_loop``.
 
-    The code is right on every processor, and good on ``target``, by default this machine. ``encode`` allows machine
-    code in place of LLVM code, where it can be written: for AArch64, then for it alone.
+    The code is correct on every processor, and tuned for ``target``, by default this machine. ``encode`` allows machine
+    code instead of LLVM code where possible, which is specific to AArch64.
 
-    The first module has the loop and the text ``call``, the second all pieces in machine code, if there are any, each
-    of the others one piece; all are compiled separately. The module of ``write_angles`` with ``loops_called`` of the
-    first belongs to them if the program has sines or cosines.
+    The first module has the loop and the text ``call``, the second all pieces in machine code, if any, and each of the
+    others one piece. All are compiled separately. If the program has sines or cosines, the module of ``write_angles``
+    with ``loops_called`` of the first is also needed.
     """
     scalar, target, program = Scalar(dtype), target or host(), fused(program)
     registers = target.registers * target.width(dtype) // max(width, target.width(dtype))  # of a whole block each
@@ -105,7 +106,7 @@ def write_llvm(
 
 
 def _parts(program: Program) -> list[Stage]:
-    """Return the stages of a program, with those of arithmetic cut into pieces; the last one is a piece."""
+    """Return the stages of a program, with arithmetic stages split into pieces; the last one is a piece."""
     parts: list[Stage] = []
     for stage in stages(program):
         step = len(stage.indices) if stage.trigonometric else PIECE
@@ -117,7 +118,7 @@ def _parts(program: Program) -> list[Stage]:
 def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
     """Return the place in scratch memory of each value that a later part uses, and the number of places.
 
-    The places of sines and cosines follow each other as ``angles`` writes them, two for each angle.
+    The places of sines and cosines are in the order in which ``angles`` writes them, two per angle.
     """
     operations = program.operations
     home = [len(parts)] * len(operations)  # the part that computes a value; inputs and most constants have none
@@ -157,7 +158,7 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
 
 
 Pair = tuple[int, int | None, int | None]
-"""An angle with its sine and its cosine, as indices of values; None where the program does not use it."""
+"""An angle with its sine and cosine, as indices of values; None if the program does not use it."""
 
 
 def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
@@ -239,7 +240,7 @@ end:
 
 
 def _runs(texts: dict[int, str]) -> list[tuple[int, int, str]]:
-    """Return (first entry, last entry, number) for each run of neighbouring entries with the same number."""
+    """Return (first entry, last entry, number) for each run of adjacent entries with the same number."""
     numbered = enumerate(sorted(texts))  # within a run, entry minus position is constant
     groups = groupby(numbered, key=lambda pair: (pair[1] - pair[0], texts[pair[1]]))
     runs = ([entry for _, entry in group] for _, group in groups)

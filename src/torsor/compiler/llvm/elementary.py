@@ -1,4 +1,4 @@
-"""The rules of the elementary functions: calls of functions of vectors without branches and without a C library."""
+"""Rules of the elementary functions: calls of branch-free vector functions without a C library."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from torsor.compiler.llvm.vectors import (
     where,
 )
 
-# Functions of vectors that are written once in a module and called wherever they are used.
+# Vector functions that are written once per module and called wherever they are used.
 #
-# A program with thirty tanh is compiled as fast as one with one.
+# A program with thirty tanh compiles as fast as one with a single tanh.
 
 
 def call(function: Callable[..., Number], *arguments: Number) -> Number:
-    """Return the result of a function of vectors, which is written where an emitter needs it for the first time."""
+    """Return the result of a vector function, which is written when an emitter first needs it."""
     e, name = arguments[0].emitter, f"@vectors.{function.__name__}"
     if name not in e.functions:
         e.functions[name] = _definition(e, name, function, len(arguments))
@@ -48,21 +48,21 @@ def _definition(e: Emitter, name: str, function: Callable[..., Number], count: i
 
 # exp, expm1, sinh, cosh and tanh without branches.
 #
-# x = n log 2 + r with a whole n and |r| <= log(2) / 2 (Cody and Waite), and exp x = 2^n (1 + r + r^2 q(r)) with a
-# polynomial q. Sums are kept as two numbers where digits would cancel, so that little more than the last rounding
-# shows.
+# x = n log 2 + r with an integer n and |r| <= log(2) / 2 (Cody and Waite), and exp x = 2^n (1 + r + r^2 q(r)) with a
+# polynomial q. Sums are kept as two numbers where digits would cancel, so that the error is little more than the last
+# rounding.
 
 # Beyond these arguments exp overflows or rounds to 0.
 _LARGEST = {"float64": 710.0, "float32": 89.0}
 _LOWEST = {"float64": -746.0, "float32": -104.0}
 # From this exponent on, 2^-n is far below the last digit of 1.
 _NEGLIGIBLE = 60.0
-# expm1(-x), and tanh(x / 2), round to -1 and 1 from here.
+# expm1(-x) and tanh(x / 2) round to -1 and 1 from here.
 _EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
 
 class Reduced(NamedTuple):
-    """An exponential 2^n (1 + r + s): ``n`` is whole, ``bits`` are those of ``scale``, r is the larger part."""
+    """An exponential 2^n (1 + r + s): ``n`` is an integer, ``bits`` are those of ``scale``, r is the larger part."""
 
     n: Number
     bits: Whole
@@ -174,7 +174,7 @@ def cosh(x: Number) -> Number:
 #
 # x = 2^k m with m between the square roots of 1/2 and 2, f = m - 1, s = f / (2 + f), and log m = 2 atanh s with a
 # polynomial in s^2. The inverse hyperbolic functions are logarithms of sums and quotients, which are kept as two
-# numbers: near 1 the second one holds the digits that the result is made of.
+# numbers: near 1 the second one holds the digits of the result.
 
 # Beyond this x^2 + 1 is x^2, and its square root x.
 _HUGE = {"float64": 2.0**60, "float32": 2.0**30}
@@ -336,8 +336,8 @@ def erfinv(x: Number) -> Number:
 
 # pow and hypot without branches.
 #
-# x^y = exp(y log |x|). An error of the logarithm grows with the result's exponent, so log |x| is a sum of two numbers
-# with some twelve digits (in bits) more than the type has.
+# x^y = exp(y log |x|). An error of the logarithm grows with the exponent of the result, so log |x| is a sum of two
+# numbers with about twelve more bits than the type has.
 
 _INF = float("inf")
 
@@ -481,7 +481,7 @@ def atan2(y: Number, x: Number) -> Number:
     """Return the angle of the point (x, y), from -pi to pi, with the signs of zeros as in C."""
     a, b = abs(y), abs(x)
     down, _ = scale_of(where(a < b, b, a))
-    # Two infinities make 45 degrees, one makes 0 or 90; two zeros make 0.
+    # Two infinities give 45 degrees, one gives 0 or 90; two zeros give 0.
     infinite = a.equals(_INF) | b.equals(_INF)
     first = where(infinite, where(a.equals(_INF), 1.0, 0.0), a * down)
     second = where(infinite, where(b.equals(_INF), 1.0, 0.0), b * down)
@@ -493,7 +493,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 # fmod and remainder, exact for all numbers: a long division of integers, lane by lane.
 #
-# The quotient may have a thousand digits, of which eleven are found in each step; no formula without a loop is exact.
+# The quotient may have a thousand digits, of which eleven are computed per step; no formula without a loop is exact.
 
 _NAME = "@exact.remainder"
 
@@ -582,12 +582,12 @@ def _divided(x: Number, y: Number) -> tuple[Number, Mask]:
 
 
 def fmod(x: Number, y: Number) -> Number:
-    """Return x less the multiple of y next to it towards 0, with the sign of x."""
+    """Return x minus the multiple of y next to it towards 0, with the sign of x."""
     return _divided(x, y)[0].with_sign_of(x)
 
 
 def remainder(x: Number, y: Number) -> Number:
-    """Return x less the multiple of y that is nearest to it, the even one if two are."""
+    """Return x minus the nearest multiple of y, the even one in a tie."""
     rest, odd = _divided(x, y)
     size = abs(y)
     left = size - rest

@@ -1,8 +1,8 @@
 """LLVM code of the loop that NumPy calls: it packs W states into blocks, computes them, and unpacks the results.
 
-For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be any
-numbers. If the entries of a state are contiguous, several at a time are loaded for W states and transposed in
-registers: in place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
+For each array NumPy passes a pointer and the strides in bytes between states, rows and columns, which may be arbitrary.
+If the entries of a state are contiguous, several at a time are loaded for W states and transposed in registers: in
+place for small arrays, in a loop over tiles for large ones. Otherwise they are loaded one by one.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from torsor.compiler.llvm.rules import Scalar
 
-# LLVM code that moves the entries of W states between rows, one for each state, and blocks, one for each entry.
+# LLVM code that moves the entries of W states between rows, one per state, and blocks, one per entry.
 #
-# Rows are loaded in parts of a few entries, and parts of several rows are put side by side in one vector, which x86-64
-# does while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
-# log2(c) shuffles for each entry. The way back does the same in the other order. Each vector knows which entry of which
-# row its numbers are, so that a wrong shuffle cannot go unnoticed.
+# Rows are loaded in parts of a few entries, and parts of several rows are combined in one vector, which x86-64 does
+# while it loads. Then pairs of vectors are interleaved, within 128 bits as far as possible: in parts of c entries,
+# log2(c) shuffles per entry. Unpacking does the same in reverse order. Each vector records which entry of which row its
+# numbers are, so that a wrong shuffle cannot go unnoticed.
 
 UNIT = 16  # bytes: every processor interleaves vectors within units of this length in one instruction
 
@@ -29,7 +29,7 @@ class _Vector(NamedTuple):
 
 
 class Transposer:
-    """Writes the code for W ``rows`` and a ``block``, given by their addresses; names in it begin with ``prefix``."""
+    """Writer of the code for W ``rows`` and a ``block``, given by their addresses; its names begin with ``prefix``."""
 
     def __init__(self, scalar: Scalar, rows: Sequence[str], block: str, prefix: str = ""):
         self.lines: list[str] = []
@@ -67,7 +67,7 @@ class Transposer:
     def _columns(self, parts: list[str], length: int) -> list[_Vector]:
         """Return blocks for rows that were loaded in parts."""
         unit = self._unit
-        # Rows side by side are those that the shuffles below do not bring together.
+        # Combined rows are those that the shuffles below do not bring together.
         if length <= unit:
             groups = [range(k, self._width, length) for k in range(length)]
         else:
@@ -166,9 +166,9 @@ def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     return found
 
 
-TILE = 4  # entries that are transposed at a time, at least
+TILE = 4  # minimum number of entries that are transposed at a time
 INLINE = 16  # entries of the largest array that is moved without a loop; no tile has more
-STACK = 65536  # bytes: larger buffers are allocated with malloc, since the stacks of threads are small
+STACK = 65536  # bytes: larger buffers are allocated with malloc, because thread stacks are small
 
 
 def write_loop(
