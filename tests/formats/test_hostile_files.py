@@ -48,7 +48,7 @@ def test_a_file_that_is_too_large_is_refused_and_the_limit_can_be_raised(
 ) -> None:
     path = tmp_path / name
     path.write_bytes(b"<!--" + b" " * 16_000_000 + b"-->" + text.encode())
-    with refused(where=name, allowed="16 MB", fix="TORSOR_LARGEST_FILE="):
+    with refused(where=name, allowed="16 MB", fix="TORSOR_LARGEST_FILE"):
         torsor.load(path)
     path.write_text(text)
     monkeypatch.setenv("TORSOR_LARGEST_FILE", "50")

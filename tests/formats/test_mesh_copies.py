@@ -183,5 +183,5 @@ def test_copies_do_not_depend_on_folders_that_this_machine_allows(
     (tmp_path / "out").mkdir()
     robot.save(tmp_path / "out" / "arm.urdf")
     assert (tmp_path / "out" / "arm_meshes").is_dir()
-    with warned(what="meshes outside of its folder, which Torsor does not read from there: hand.obj"):
+    with warned(what="meshes outside its folder, which Torsor does not read from there: hand.obj"):
         robot.save(tmp_path / "out" / "arm.toml")

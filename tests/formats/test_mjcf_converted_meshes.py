@@ -125,10 +125,10 @@ def test_colours_come_back_and_no_colour_stays_none(tmp_path: Path) -> None:
 
 
 LOST = {
-    "missing": (None, "meshes that are not found, which MuJoCo does not see: a note for Torsor keeps them"),
+    "missing": (None, "meshes that are not found, which MuJoCo does not read: a note for Torsor keeps them"),
     "broken": ("<COLLADA><mesh", "cannot be converted to .obj"),
     "flat": (dae(height=0.0), "hand.dae': its convex hull is flat"),
-    "empty": ("", "hand.dae': cannot be read"),
+    "empty": ("", "hand.dae': it cannot be read"),
     "entities": ('<!DOCTYPE x [<!ENTITY a "b">]>' + dae(), "hand.dae': it has a document type"),
 }
 

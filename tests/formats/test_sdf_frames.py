@@ -197,7 +197,7 @@ def test_what_is_left_out_is_named_in_one_warning_and_refused_only_if_it_may_act
         (link("a", more="<kinematic>1</kinematic>"), "<kinematic>"),
         (link("a", more="<velocity_decay><linear>1</linear></velocity_decay>"), "<velocity_decay>"),
         (link("a", more="<cable/>"), "<cable>"),
-        ('<link name="a"/>', "defaults of SDF for links without <inertial>, 1 kg and 1 kg m^2 (1, line 2)"),
+        ('<link name="a"/>', "SDF defaults are used for links without <inertial>, 1 kg and 1 kg m^2 (1, line 2)"),
     ):
         with pytest.warns(ModelWarning) as caught:
             read(tmp_path, model(text))

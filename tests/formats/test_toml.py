@@ -360,9 +360,9 @@ WRONG = {
     "empty name": (HEAD + '[[links]]\nname = ""\n', "the name of a link is ''"),
     "no parent": (HEAD + LINKS + JOINT.replace('parent = "ground"', ""), "add parent"),
     "no child": (HEAD + LINKS + JOINT.replace('child = "arm"', ""), "add child"),
-    "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), "no type"),
-    "no joint name": (HEAD + LINKS + JOINT.replace('name = "hinge"', ""), "no name"),
-    "no frame link": (HEAD + LINKS + '[[frames]]\nname = "f"\n', "no link"),
+    "no type": (HEAD + LINKS + JOINT.replace('type = "revolute"', ""), "type is missing"),
+    "no joint name": (HEAD + LINKS + JOINT.replace('name = "hinge"', ""), "name is missing"),
+    "no frame link": (HEAD + LINKS + '[[frames]]\nname = "f"\n', "link is missing"),
     "type": (HEAD + LINKS + JOINT.replace("revolute", "Revolut"), "did you mean 'revolute'"),
     "missing link": (
         HEAD + LINKS + JOINT.replace('"ground"', '"floor"'),

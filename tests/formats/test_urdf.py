@@ -138,7 +138,7 @@ WRONG = {
     "an unknown encoding": ('<?xml version="1.0" encoding="klingon"?>' + arm(), "encoding"),
     "an encoding of many bytes": ('<?xml version="1.0" encoding="shift_jis"?>' + arm(), "encoding"),
     "an encoding that is no text": ('<?xml version="1.0" encoding="hex"?>' + arm(), "encoding"),
-    "another root element": ("<sdfx/>", "root element <sdfx>"),
+    "another root element": ("<sdfx/>", "the root element is <sdfx>"),
 }
 
 

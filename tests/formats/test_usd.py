@@ -126,7 +126,7 @@ def test_masses_from_densities_are_those_of_the_standard(tmp_path: Path) -> None
 def test_a_body_without_mass_properties_is_of_water_and_roots_may_be_marked_twice(tmp_path: Path) -> None:
     ball = 'def Sphere "ball" (prepend apiSchemas = ["PhysicsCollisionAPI"]) {\n double radius = 0.1\n}\n'
     bare = body("a", ball, mass="", more=', "PhysicsArticulationRootAPI"').replace(', "PhysicsMassAPI"', "")
-    with warned(what="no mass is given of /a:"):
+    with warned(what="no mass is given for /a:"):
         robot = load(tmp_path, bare, joint("Revolute", "-a", HINGE, '"PhysicsArticulationRootAPI"'))
     mass = 1000 * 4 / 3 * np.pi * 0.001
     assert robot.links[0].mass == pytest.approx(mass, rel=1e-12)

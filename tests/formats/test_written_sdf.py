@@ -203,7 +203,7 @@ def test_what_sdf_cannot_express_is_named_in_a_warning(tmp_path: Path, what: str
 SUM = library.planar_chain(3).with_coupling("sum", {"joint1": 1.0, "joint2": 1.0, "joint3": 1.0})
 REFUSED = {
     r"joint 'pin' is elastic": one(motor=Motor("ground", 1.0, stiffness=1.0)),
-    r"the position of 'pin' is 2.0 q \+ 0.0 for its own coordinate": one(ratio=2.0),
+    r"joint 'pin' has the position 2.0 q \+ 0.0 for its own coordinate": one(ratio=2.0),
     r"loop '.*' is open with all joints at zero": library.four_bar(),
     r"the coupling 'sum' cannot be a joint that follows another, as SDF requires": SUM,
 }

@@ -108,7 +108,9 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
     wrong = {key: value for key, value in arguments.items() if not isinstance(value, _ARGUMENTS)}
     if wrong:
         allowed = "{name: text, number, True or False}"
-        raise ModelError(f"of xacro {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed)
+        raise ModelError(
+            f"of xacro contain {wrong!r}", argument="arguments", value=wrong, where=path.name, allowed=allowed
+        )
     parse_xml(path)  # rejects document types and entities, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
     given = _Arguments(texts)
@@ -244,7 +246,7 @@ def _read(
     check_file(path, KINDS)
     suffix = path.suffix.lower()
     if arguments and suffix != ".xacro":
-        raise ModelError("of xacro", argument="arguments", where=path.name, allowed="a .xacro file")
+        raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
         own = suffix == ".toml" if strict is None else strict
         return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, own, snap)

@@ -157,7 +157,7 @@ def _without_offset(joint: Joint, source: str) -> Joint:
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:
         allowed = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic"
-        found = f"the position of {joint.name!r} is {joint.ratio} q + {joint.offset} for its own coordinate q"
+        found = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} for its own coordinate q"
         raise ModelError(found, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml")
     sign, changes = joint.ratio, dict[str, Any]()
     if joint.spring is not None:

@@ -289,7 +289,7 @@ class Scene:
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
         if wet:
-            taken = "its collision shapes filled with water define it, as in UsdPhysics"
+            taken = "that of its collision shapes filled with water is used, as UsdPhysics specifies"
             found = f"no mass is given for {listing(wet, most=4)}: {taken}"
             fix = "if this is not intended, add mass (PhysicsMassAPI)"
             refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
