@@ -93,7 +93,7 @@ class Archive:
 
     def part(self, prefix: str) -> "Archive":
         """Return the archive of the arrays whose names begin with a prefix."""
-        own = {name.removeprefix(prefix): each for name, each in self.arrays.items() if name.startswith(prefix)}
+        own = {name.removeprefix(prefix): array for name, array in self.arrays.items() if name.startswith(prefix)}
         return _archive(own, self.format)
 
 
@@ -107,11 +107,11 @@ def write_archive(path: Path, archive: Archive) -> None:
 def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
     """Yield the archive in a file of the given ``kind``, if any; errors within the block name the file."""
     what = registered("result", kind)[1] if kind else "a Torsor result"
-    with reading_npz(path, what) as found:
-        check_array(found[_VERSION], (), "the format version", "iu")
-        format = int(found.pop(_VERSION))
+    with reading_npz(path, what) as result:
+        check_array(result[_VERSION], (), "the format version", "iu")
+        format = int(result.pop(_VERSION))
         if 1 <= format <= FORMAT:
-            archive = _archive(found, format)
+            archive = _archive(result, format)
             if kind and archive.kind != kind:
                 words = registered("result", archive.kind)[1]
                 raise ValueError(f"it is {words}; fix: read it with torsor.load_result")
@@ -131,7 +131,7 @@ def _archive(found: Arrays, format: int) -> Archive:
     if registered("result", header["kind"]) is None:
         known = f"allowed: {listing(result_kinds())}"
         raise ValueError(f"no installed package reads results of the kind {header['kind']!r}; {known}")
-    arrays = {name: each for name, each in found.items() if name != _HEADER}
+    arrays = {name: result for name, result in found.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)
 
 

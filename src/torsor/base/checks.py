@@ -49,10 +49,12 @@ def number(
         torsor.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
     given = real_numbers(value)
-    found = math.nan if given is None or given.shape else float(given)  # NaN is outside all bounds
-    inside = least <= found <= most and (above < found or above == -math.inf) and (found < below or below == math.inf)
-    if inside and not (finite and math.isinf(found)):
-        return found
+    result = math.nan if given is None or given.shape else float(given)  # NaN is outside all bounds
+    inside = (
+        least <= result <= most and (above < result or above == -math.inf) and (result < below or below == math.inf)
+    )
+    if inside and not (finite and math.isinf(result)):
+        return result
     bounds = [f"{least:g} or more"] if least > -math.inf else [f"above {above:g}"] if above > -math.inf else []
     bounds += [f"{most:g} or less"] if most < math.inf else [f"below {below:g}"] if below < math.inf else []
     kind = "a finite number" if finite else "a number"
@@ -113,7 +115,7 @@ def interval(value: object, where: str, what: str) -> tuple[float, float]:
         (55.0, 65.0)
     """
     if isinstance(value, (list, tuple, np.ndarray)) and len(value) == 2:
-        low, high = (number(each, where, what) for each in value)
+        low, high = (number(entry, where, what) for entry in value)
         if low <= high:
             return low, high
     raise ModelError(argument=what, value=value, where=where, allowed="two numbers (lower, upper) with lower <= upper")
@@ -174,11 +176,11 @@ def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_z
         [3.0, 3.0]
     """
     single = np.asarray(value, dtype=object).ndim == 0
-    found = frozen_array(value, () if single else (count,), where, what)
-    if (found < 0).any() or (not or_zero and (found == 0).any()):
+    result = frozen_array(value, () if single else (count,), where, what)
+    if (result < 0).any() or (not or_zero and (result == 0).any()):
         allowed = "0 or more" if or_zero else "positive numbers"
-        raise ModelError(argument=what, value=found, where=where, allowed=allowed)
-    return np.full(count, found) if single else found
+        raise ModelError(argument=what, value=result, where=where, allowed=allowed)
+    return np.full(count, result) if single else result
 
 
 def frozen_array(
@@ -220,9 +222,9 @@ allowed: [[R, p], [0, 0, 0, 1]] with R a rotation matrix
     R = T[:3, :3]
     error = max(np.abs(R @ R.T - np.eye(3)).max(), np.abs(T[3] - [0, 0, 0, 1]).max())
     if error > ROTATION_TOLERANCE or np.linalg.det(R) < 0:
-        found = f"is not a pose (orthonormality error {error:.1e}, determinant {np.linalg.det(R):.3g})"
+        message = f"is not a pose (orthonormality error {error:.1e}, determinant {np.linalg.det(R):.3g})"
         allowed = "[[R, p], [0, 0, 0, 1]] with R a rotation matrix"
-        raise ModelError(found, argument=what, value=T, where=where, allowed=allowed)
+        raise ModelError(message, argument=what, value=T, where=where, allowed=allowed)
     return T
 
 
@@ -254,9 +256,9 @@ def common_shape(where: str, **shapes: tuple[int, ...]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*shapes.values())
     except ValueError:
-        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-        text = f"leading axes do not broadcast: {found}"
-        raise ModelError(text, where=where, allowed="equal lengths, or 1") from None
+        result = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        message = f"leading axes do not broadcast: {result}"
+        raise ModelError(message, where=where, allowed="equal lengths, or 1") from None
 
 
 def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Array:
@@ -275,8 +277,8 @@ def arrays(value: ArrayLike, core: tuple[int, ...], where: str, what: str) -> Ar
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-        found = f"is {array[at]} at {list(at)}" if at else f"is {array[at]}"
-        raise ModelError(found, argument=what, value=value, where=where, allowed="finite numbers")
+        message = f"is {array[at]} at {list(at)}" if at else f"is {array[at]}"
+        raise ModelError(message, argument=what, value=value, where=where, allowed="finite numbers")
     return array
 
 
@@ -347,9 +349,9 @@ def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Arr
         [inf, 2.0]
     """
     if isinstance(value, Mapping):
-        found = np.full(len(names), missing)
-        found[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
-        return found
+        result = np.full(len(names), missing)
+        result[indices_of(list(value), names, where)] = by_name(list(value.values()), list(value), missing, where)
+        return result
     count, array = len(names), real_numbers(value)
     if array is None or array.shape not in ((), (count,)) or np.isnan(array).any():
         raise ModelError(shown(value), value=value, where=where, allowed=f"a number, or {count} of them")

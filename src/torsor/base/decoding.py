@@ -104,8 +104,8 @@ def parse_yaml(text: str, where: str, instead: str = "") -> Any:
     try:
         import yaml
     except ImportError:
-        found = "reading YAML needs PyYAML, which is not installed"
-        raise missing(found, "yaml", where=where, instead=instead) from None
+        message = "reading YAML needs PyYAML, which is not installed"
+        raise missing(message, "yaml", where=where, instead=instead) from None
     kind = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader  # libyaml is ten times faster
     try:
         loader = kind(text)
@@ -137,18 +137,18 @@ def _check_yaml_keys(root: Any, where: str) -> None:
                 continue
             line = key.start_mark.line + 1
             if (key.tag, key.value) in lines:
-                found = f"line {line}: the key {key.value!r} already appears in line {lines[key.tag, key.value]}"
-                raise ModelError(found, value=key.value, where=where, allowed="each key once")
+                message = f"line {line}: the key {key.value!r} already appears in line {lines[key.tag, key.value]}"
+                raise ModelError(message, value=key.value, where=where, allowed="each key once")
             lines[key.tag, key.value] = line
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Table:
     """Return a JSON table; raise ValueError for a duplicate key."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
         raise ValueError(f"the key {twice!r} appears twice")
-    return found
+    return result
 
 
 def check_version(data: Table, version: int, source: str) -> None:
@@ -240,8 +240,8 @@ def _needed(cls: Any) -> dict[str, bool]:
     """Return the constructor fields of a class, and whether each is required."""
     if not is_dataclass(cls):
         return {name: name not in cls._field_defaults for name in cls._fields}
-    made = [each for each in fields(cls) if each.init]
-    return {each.name: each.default is MISSING and each.default_factory is MISSING for each in made}
+    made = [field for field in fields(cls) if field.init]
+    return {part.name: part.default is MISSING and part.default_factory is MISSING for part in made}
 
 
 def fitted(value: Any, hint: Any, where: str) -> Any:
@@ -251,10 +251,10 @@ def fitted(value: Any, hint: Any, where: str) -> Any:
         >>> fitted([0, 1], tuple[float, float], "during")
         (0.0, 1.0)
     """
-    found = _fit(value, hint)
-    if found is _WRONG:
+    result = _fit(value, hint)
+    if result is _WRONG:
         raise error(where, f"found {short(value)}", _words(hint))
-    return found
+    return result
 
 
 def _fit(value: Any, hint: Any) -> Any:
@@ -262,7 +262,7 @@ def _fit(value: Any, hint: Any) -> Any:
     if hint is Any or hint is object:
         return value if _is_plain(value) else _WRONG
     if origin in (Union, types.UnionType):
-        fits = [found for each in inner if each is not type(None) and (found := _fit(value, each)) is not _WRONG]
+        fits = [result for item in inner if item is not type(None) and (result := _fit(value, item)) is not _WRONG]
         return fits[0] if fits else _WRONG
     if hint in (bool, str, dict, list):
         return value if type(value) is hint else _WRONG
@@ -277,11 +277,11 @@ def _fit(value: Any, hint: Any) -> Any:
         parts = inner[:1] * len(value) if same else inner
         if len(parts) != len(value):
             return _WRONG
-        row = tuple(_fit(each, part) for each, part in zip(value, parts, strict=True))
-        return _WRONG if any(each is _WRONG for each in row) else row
+        row = tuple(_fit(entry, part) for entry, part in zip(value, parts, strict=True))
+        return _WRONG if any(cell is _WRONG for cell in row) else row
     if origin in (dict, Mapping) and type(value) is dict:
-        table = {key: _fit(each, inner[1]) for key, each in value.items()}
-        return _WRONG if any(each is _WRONG for each in table.values()) else table
+        table = {key: _fit(entry, inner[1]) for key, entry in value.items()}
+        return _WRONG if any(item is _WRONG for item in table.values()) else table
     return _WRONG
 
 
@@ -295,7 +295,7 @@ def _is_plain(value: Any) -> bool:
     """Return whether a value is a number, a string, a boolean, or lists and tables of these."""
     if type(value) in (list, dict):
         parts = value.values() if type(value) is dict else value
-        return all(_is_plain(each) and type(each) is not bool for each in parts)
+        return all(_is_plain(part) and type(part) is not bool for part in parts)
     return type(value) in (str, bool) or _is_number(value)
 
 
@@ -303,7 +303,7 @@ def _words(hint: Any) -> str:
     """Describe the allowed values of a type, for an error message."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return ", or ".join(dict.fromkeys(_words(each) for each in inner if each is not type(None)))
+        return ", or ".join(dict.fromkeys(_words(item) for item in inner if item is not type(None)))
     if origin in (tuple, list, Sequence):
         same = origin is not tuple or inner[1:] == (Ellipsis,)
         return f"a list of {_words(inner[0])}" if same else f"[{', '.join(map(_words, inner))}]"

@@ -43,9 +43,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(each) for each in value]
+        return [plain(entry) for entry in value]
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, Path):
@@ -72,5 +72,5 @@ def schema_of(kind: str) -> dict[str, Any]:
         ['torsor', 'units', 'robot', 'settings', 'status', 'times', 'q', 'v', 'a', 'tau', 'external', 'held', 'events']
     """
     one_of(kind, (*result_kinds(), *TABLES), "schema_of", "kind")
-    found: dict[str, Any] = json.loads((files("torsor.base") / "schemas" / f"{kind}.json").read_text("utf-8"))
-    return found
+    result: dict[str, Any] = json.loads((files("torsor.base") / "schemas" / f"{kind}.json").read_text("utf-8"))
+    return result

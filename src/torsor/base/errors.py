@@ -147,7 +147,7 @@ def printable(text: str) -> str:
         >>> printable("arm\x1b[2J")
         'arm\\x1b[2J'
     """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _CONTROL.sub(lambda item: item[0].encode("unicode_escape").decode(), text)
 
 
 def shortened(values: Any, most: int = LONGEST) -> str:
@@ -198,11 +198,11 @@ def listing(names: Iterable[str], most: int = 12, like: str = "") -> str:
 def _leaves(nested: list[Any]) -> Iterator[Any]:
     waiting = nested[::-1]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, (list, tuple)):
-            waiting.extend(reversed(each))
+        item = waiting.pop()
+        if isinstance(item, (list, tuple)):
+            waiting.extend(reversed(item))
         else:
-            yield each
+            yield item
 
 
 def warn(what: str = "", **fields: Any) -> None:

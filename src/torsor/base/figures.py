@@ -64,12 +64,12 @@ class Quantity:
     @property
     def panels(self) -> list[tuple[str, list[int]]]:
         """Panels: a unit, and the indices of up to eight curves that have it."""
-        found = []
+        result = []
         for unit in dict.fromkeys(self.units):
-            own = [k for k, each in enumerate(self.units) if each == unit]
+            own = [k for k, item in enumerate(self.units) if item == unit]
             parts = np.array_split(own, -(-len(own) // MAX_CURVES))
-            found += [(unit, part.tolist()) for part in parts]
-        return found
+            result += [(unit, part.tolist()) for part in parts]
+        return result
 
 
 # Shared parts
@@ -127,7 +127,7 @@ def saved(figure: "Figure", path: str | Path | None, dpi: int = DPI) -> "Figure"
     if not file.suffix and not file.is_dir():
         file = file.with_name(f"{file.name}.png")
     check_target(file)
-    check_suffix(file, (f".{each}" for each in sorted(figure.canvas.get_supported_filetypes())), str(path))
+    check_suffix(file, (f".{filetype}" for filetype in sorted(figure.canvas.get_supported_filetypes())), str(path))
     with replacing(file) as part:
         figure.savefig(part, dpi=dpi, format=file.suffix[1:].lower())
     return figure
@@ -153,18 +153,18 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     used = [0] * MAX_CURVES
     for group in groups:
         taken = [slots[name][0] for name in group if name in slots]
-        for name in (each for each in group if each not in slots):
+        for name in (member for member in group if member not in slots):
             slot = min(range(MAX_CURVES), key=lambda k: (taken.count(k), used[k], k))
             slots[name] = slot, used[slot]
             used[slot] += 1
             taken.append(slot)
-    found = dict[str, str]()
+    result = dict[str, str]()
     for name in names:
         slot, turn = slots[name]
         hue, lightness = (slot + turn / max(used)) / MAX_CURVES, (0.5, 0.3, 0.4)[turn % 3]
         rgb = colorsys.hls_to_rgb(hue, lightness, 0.9 if slot % 2 else 0.7)
-        found[name] = "#" + "".join(f"{round(255 * each):02x}" for each in rgb)
-    return found
+        result[name] = "#" + "".join(f"{round(255 * channel):02x}" for channel in rgb)
+    return result
 
 
 def label(name: str) -> str:
@@ -211,11 +211,11 @@ def plot_quantities(
 
     All curves with the same name have the same colour, which no other name has. ``marks`` are times of dashed lines.
     """
-    counts = [len(each.panels) for each in quantities]
+    counts = [len(item.panels) for item in quantities]
     most = max(counts)
     beside = most <= 2  # the panels of a quantity are side by side; otherwise stacked
     rows, columns = (len(quantities), most) if beside else (most, len(quantities))
-    colours = colours_of(*([each.names[i] for i in own] for each in quantities for _, own in each.panels))
+    colours = colours_of(*([item.names[i] for i in own] for item in quantities for _, own in item.panels))
     width = SIZES["wide"] if columns == 1 else SIZES["column"] * columns
     figure = new_figure(width, SIZES["row"] * rows + SIZES["head"])
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
@@ -238,7 +238,7 @@ def plot_quantities(
     if len(times) > 1:
         grid[0, 0].set_xlim(float(times[0]), float(times[-1]))
     grid[0, 0].locator_params("x", nbins=6)
-    jumps = any(each.jumps is not None and each.jumps.any() for each in quantities)
+    jumps = any(item.jumps is not None and item.jumps.any() for item in quantities)
     lines = [label_of_title(title), *["dotted lines: bounds"] * shown, *[JUMPS] * jumps]
     figure.suptitle("\n".join(lines), fontsize="large")
     return saved(figure, path)
@@ -290,7 +290,7 @@ def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str,
     """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
     low, high = axes.get_ylim()
     span = high - low
-    known = [(each, each.lower[own], each.upper[own]) for each in quantity.bounds]
+    known = [(entry, entry.lower[own], entry.upper[own]) for entry in quantity.bounds]
     ends = np.concatenate([np.zeros(0), *(np.concatenate([lower, upper]) for _, lower, upper in known)])
     ends = ends[np.isfinite(ends)]
     if not quantity.fits:
@@ -300,14 +300,14 @@ def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str,
     margin = 0.08 * max(high, ends.max()) - 0.08 * min(low, ends.min())
     low = min(low, ends.min() - margin * bool(ends.min() < low))
     high = max(high, ends.max() + margin * bool(ends.max() > high))
-    for each, lower, upper in known:
+    for item, lower, upper in known:
         for i, sides in zip(own, zip(lower, upper, strict=True), strict=True):
             for bound in sides:
                 if low <= bound <= high:
                     style = {"color": colours[quantity.names[i]], "linewidth": 0.9, "linestyle": ":"}
-                    axes.plot([each.first, each.last], [bound, bound], **style)
+                    axes.plot([item.first, item.last], [bound, bound], **style)
         for edge, end in ((upper.max(), high), (lower.min(), low)):
             if low <= edge <= high:
-                axes.fill_between([each.first, each.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
+                axes.fill_between([item.first, item.last], edge, end, color="0.5", alpha=0.15, linewidth=0)
     axes.set_ylim(low, high)
     return True

@@ -66,16 +66,16 @@ def check_file(path: Path, allowed: str, fix: str = "") -> None:
     except (OSError, ValueError):  # no file can have such a name
         is_file = is_folder = exists = False
     if not is_file:
-        found = "a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
-        raise ModelError(found, where=str(path), allowed=allowed, fix=fix)
+        message = "a folder" if is_folder else "it is a device or a pipe" if exists else "no such file"
+        raise ModelError(message, where=str(path), allowed=allowed, fix=fix)
 
 
 def check_suffix(path: Path, allowed: Iterable[str], where: str = "") -> None:
     """Raise ModelError if the suffix of a file is not ``allowed``; ``where`` is its name by default."""
     suffixes = tuple(allowed)
     if path.suffix.lower() not in suffixes:
-        found, words = f"the suffix is {path.suffix!r}", ", ".join(filter(None, suffixes))
-        raise ModelError(found, value=path.suffix, where=where or path.name, allowed=words)
+        message, words = f"the suffix is {path.suffix!r}", ", ".join(filter(None, suffixes))
+        raise ModelError(message, value=path.suffix, where=where or path.name, allowed=words)
 
 
 def check_name(path: Path) -> None:
@@ -202,8 +202,8 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
     with _opened(path, what) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                found = _members(archive)
-            yield found
+                result = _members(archive)
+            yield result
         except KeyError as error:
             raise ModelError(
                 f"there is no {error}", where=path.name, fix=f"check that the file contains {what}"
@@ -214,19 +214,19 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
 
 def _members(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
     """Return the arrays of an archive in this machine's byte order; np.load takes quadratic time for many."""
-    found: dict[str, NDArray[Any]] = {}
-    for each in archive.infolist():
-        name, dot, _ = each.filename.rpartition(".npy")
-        if each.compress_type != zipfile.ZIP_STORED:
+    result: dict[str, NDArray[Any]] = {}
+    for item in archive.infolist():
+        name, dot, _ = item.filename.rpartition(".npy")
+        if item.compress_type != zipfile.ZIP_STORED:
             raise ValueError("its members are compressed")
-        if not dot or name in found:
+        if not dot or name in result:
             raise ValueError(
-                f"its member {each.filename[:LONGEST_NAME]!r} {'appears twice' if dot else 'is not an array'}"
+                f"its member {item.filename[:LONGEST_NAME]!r} {'appears twice' if dot else 'is not an array'}"
             )
-        with archive.open(each) as member:
+        with archive.open(item) as member:
             array = np.lib.format.read_array(member, allow_pickle=False)
-        found[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
-    return found
+        result[name] = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return result
 
 
 def _opened(path: Path, what: str) -> BinaryIO:
@@ -249,5 +249,5 @@ def check_array(array: NDArray[Any], shape: tuple[int, ...], what: str, kind: st
         ValueError: q has shape (3,) and type float64; allowed: (2,), real numbers
     """
     if array.shape != shape or array.dtype.kind not in kind or array.dtype.itemsize > 8:  # longer types vary
-        found = f"{what} has shape {array.shape} and type {array.dtype}"
-        raise ValueError(f"{found}; allowed: {shape}, {_KINDS[kind]}")
+        message = f"{what} has shape {array.shape} and type {array.dtype}"
+        raise ValueError(f"{message}; allowed: {shape}, {_KINDS[kind]}")

@@ -36,9 +36,9 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
-    text = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
+    message = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
     with replacing(target) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        part.write_text(message, encoding="utf-8", newline="\n")
     return target
 
 
@@ -52,10 +52,10 @@ def html_table(
         '<div class="wide"><table><tr><th>link</th><th>kg</th></tr><tr><td>arm</td><td>2</td></tr></table></div>'
     """
     marks = marked or [False] * len(rows)
-    lines = ["".join(f"<th>{html_text(each)}</th>" for each in head)]
-    classes = [""] + [' class="marked"' if each else "" for each in marks]
-    lines += ["".join(f"<td>{each}</td>" for each in row) for row in rows]
-    body = "".join(f"<tr{own}>{line}</tr>" for own, line in zip(classes, lines, strict=True))
+    lines = ["".join(f"<th>{html_text(cell)}</th>" for cell in head)]
+    classes = [""] + [' class="marked"' if mark else "" for mark in marks]
+    lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr{class_}>{line}</tr>" for class_, line in zip(classes, lines, strict=True))
     kind = ' class="words"' if words else ""
     return f'<div class="wide"><table{kind}>{body}</table></div>'
 
@@ -72,7 +72,7 @@ def html_text(text: str) -> str:
 
 def html_list(lines: Iterable[str]) -> str:
     """Return lines as a list, with escaped names."""
-    return f"<ul>{''.join(f'<li>{html_text(each)}</li>' for each in lines)}</ul>"
+    return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>"
 
 
 def terminal_table(table: RenderableType) -> str:

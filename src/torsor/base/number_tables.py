@@ -83,9 +83,9 @@ class NumberTable:
         names = (self.heads or places) if names is None else names
         check_size(len(self.rows), self.width, self.where)
         if self.rows and not any(powers):
-            found = self._by_numpy(places)
-            if found is not None and (missing or np.isfinite(found).all()):
-                return found
+            result = self._by_numpy(places)
+            if result is not None and (missing or np.isfinite(result).all()):
+                return result
         table = np.full((len(self.rows), len(places)), np.nan)
         powers = powers or [0] * len(places)
         suffixes = [f"e{power}" if power else "" for power in powers]
@@ -95,10 +95,10 @@ class NumberTable:
                 cells += [""] * (self.width - len(cells))
             if max(places, default=0) >= len(cells) or min(places, default=0) < 0:
                 j = next(j for j, place in enumerate(places) if not 0 <= place < len(cells))
-                text = f"line {row.line} has {len(cells)} columns, but none for {names[j]!r}"
+                message = f"line {row.line} has {len(cells)} columns, but none for {names[j]!r}"
                 counted = "; columns are counted from 0" if isinstance(names[j], int) else ""
                 repair = f"complete the line, or remove it{counted}"
-                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
+                raise ModelError(message, where=self.where, allowed=str(self.width), fix=repair)
             chosen = [cells[place] for place in places]
             numbers = _quick_numbers(chosen, suffixes) if "_" not in row.text and row.text.isascii() else None
             if numbers is None:
@@ -109,8 +109,8 @@ class NumberTable:
                 repair = "write decimal points, not commas, and one cell per column"
                 if len(cells) == self.width + 1 and not cells[-1]:
                     repair = "remove the delimiter at the end of the lines, or add one to the header"
-                text = f"line {row.line} has {len(cells)} columns, but the table has {self.width}"
-                raise ModelError(text, where=self.where, allowed=str(self.width), fix=repair)
+                message = f"line {row.line} has {len(cells)} columns, but the table has {self.width}"
+                raise ModelError(message, where=self.where, allowed=str(self.width), fix=repair)
         return table
 
     def cells(self, row: Row) -> list[str]:
@@ -150,8 +150,8 @@ class NumberTable:
             return value
         if word not in MISSING | INFINITE:
             fix = "write decimal points and numbers only; remove lines that are not rows"
-        text = f"line {line}, column {name!r}: {reprlib.repr(cell)} is not a number"
-        raise ModelError(text, value=name, where=self.where, allowed="a finite number with a decimal point", fix=fix)
+        message = f"line {line}, column {name!r}: {reprlib.repr(cell)} is not a number"
+        raise ModelError(message, value=name, where=self.where, allowed="a finite number with a decimal point", fix=fix)
 
 
 def _quick_numbers(cells: Sequence[str], suffixes: Sequence[str]) -> list[float] | None:
@@ -186,11 +186,11 @@ def read_columns(
         >>> found.values["q"].tolist(), found.lines.tolist()
         ([[0.0], [nan]], [2, 3])
     """
-    names = [each for chosen in wanted.values() for each in chosen]
+    names = [item for chosen in wanted.values() for item in chosen]
     table = read_table(path, delimiter, names)
     if not table.rows:
         raise ModelError("it has no rows of numbers", where=table.where, fix="write a header line, and rows below it")
-    places = [_place(each, table.heads, table.where) for each in names]
+    places = [_place(name, table.heads, table.where) for name in names]
     numbers = table.numbers(places, names, missing=missing, fix=fix)
     numbers[np.isinf(numbers)] = np.nan
     ends = np.cumsum([len(chosen) for chosen in wanted.values()])[:-1]
@@ -222,9 +222,9 @@ def read_table(path: Path, delimiter: str | None = None, wanted: Sequence[Head] 
     first = cells_of(plain[0], separator, where)
     if not _has_numbers(first, wanted):
         return NumberTable(where, plain[1:], separator, len(first), first)
-    named = {each for each in wanted if isinstance(each, str)}
-    fitting = [each for each in above if len(each) == len(first)]
-    heads = max(fitting, key=lambda each: len(named & set(each)), default=[])
+    named = {name for name in wanted if isinstance(name, str)}
+    fitting = [item for item in above if len(item) == len(first)]
+    heads = max(fitting, key=lambda item: len(named & set(item)), default=[])
     return NumberTable(where, plain, separator, len(first), heads)
 
 
@@ -273,7 +273,7 @@ def separator_of(line: str, given: str | None = None, where: str = "", *, otherw
         (';', ',', ' ')
     """
     if given is None:
-        return next((each for each in (";", "\t", ",") if each in line), otherwise)
+        return next((item for item in (";", "\t", ",") if item in line), otherwise)
     if not isinstance(given, str) or len(given) != 1 or given in '\r\n"':
         raise ModelError(f"delimiter is {given!r}", value=given, where=where, allowed='one character, such as ";"')
     return given
@@ -308,8 +308,8 @@ def check_size(rows: int, columns: int, where: str) -> None:
 fix: check the header line, or split the file
     """
     if columns > MAX_COLUMNS or rows * columns > MAX_NUMBERS:
-        text, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"
-        raise ModelError(text, where=where, allowed=allowed, fix="check the header line, or split the file")
+        message, allowed = f"{rows} rows of {columns} columns", f"{MAX_COLUMNS} columns and {MAX_NUMBERS} numbers"
+        raise ModelError(message, where=where, allowed=allowed, fix="check the header line, or split the file")
 
 
 def _is_comment(row: Row) -> bool:
@@ -318,11 +318,11 @@ def _is_comment(row: Row) -> bool:
 
 def _has_numbers(cells: list[str], wanted: Sequence[Head]) -> bool:
     """Return whether the first line is a row of numbers, in the requested columns or in all."""
-    if {each for each in wanted if isinstance(each, str)} & set(cells):
+    if {name for name in wanted if isinstance(name, str)} & set(cells):
         return False
     if cells == ["", *map(str, range(len(cells) - 1))]:  # headers of a table with an index, as pandas writes them
         return False
-    numbered = [cells[each] for each in wanted if isinstance(each, int) and 0 <= each < len(cells)]
+    numbered = [cells[name] for name in wanted if isinstance(name, int) and 0 <= name < len(cells)]
     return any(_is_number(cell) or cell.lower() in MISSING - {""} for cell in numbered or cells)
 
 

@@ -51,5 +51,5 @@ def advance(
         done[todo[leave]] = True
         for at, end in ends.items():
             end[todo[leave]] = state[at][leave]
-        todo, state = todo[stay], [each[stay] for each in state]
+        todo, state = todo[stay], [array[stay] for array in state]
     return done

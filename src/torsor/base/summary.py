@@ -88,7 +88,7 @@ class Summary(NamedTuple):
             cells = (f"<tr>{_cell('th', name)}{_cell('td', value)}</tr>" for name, value in self.facts.items())
             parts.append(f'<table style="{STYLE}">{"".join(cells)}</table>')
         if self.rows:
-            head = "".join(_cell("th", each) for each in self.head)
+            head = "".join(_cell("th", cell) for cell in self.head)
             body = "".join(f"<tr>{''.join(_cell('td', cell) for cell in row)}</tr>" for row in self._shown)
             parts.append(f'<table style="{STYLE}"><tr>{head}</tr>{body}</table>')
         return f"<div>{''.join(parts)}</div>"

@@ -54,10 +54,10 @@ def write_table(path: Path, columns: Sequence[Column]) -> None:
         ['time', '[s]', '0.0', '0.1']
     """
     check_target(path)
-    values = [each.values.tolist() if isinstance(each.values, np.ndarray) else each.values for each in columns]
+    values = [column.values.tolist() if isinstance(column.values, np.ndarray) else column.values for column in columns]
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([each.head for each in columns])
+        writer.writerow([column.head for column in columns])
         writer.writerows([x if isinstance(x, str) else repr(x) for x in row] for row in zip(*values, strict=True))
 
 
@@ -89,9 +89,9 @@ or fewer; fix: lower the rate to 5e+06 Hz or less
     """
     rate = positive(rate, where, "rate")
     if rate * duration > MAX_INSTANTS:
-        found = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
+        message = f"is {rate:g} Hz, which gives {rate * duration:g} samples"
         fix = f"lower the rate to {MAX_INSTANTS / duration:g} Hz or less"
-        raise ModelError(found, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
+        raise ModelError(message, argument="rate", where=where, allowed=f"{MAX_INSTANTS} samples or fewer", fix=fix)
     return rate
 
 
@@ -112,9 +112,9 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
     check_target(path)
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'
-    text = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
+    message = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
     with replacing(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        part.write_text(message, encoding="utf-8", newline="\n")
 
 
 def _point(t: float, q: Array, v: Array, a: Array) -> str:

@@ -172,8 +172,8 @@ class SampledInstants:
         s, h = self._s, self._h
         rest = 1 - s
         before, after = rest * rest, s * s
-        found = before * (1 + 2 * s) * ends[0] + before * s * h * rates[0]
-        return np.asarray(found + after * (3 - 2 * s) * ends[1] - after * rest * h * rates[1])
+        result = before * (1 + 2 * s) * ends[0] + before * s * h * rates[0]
+        return np.asarray(result + after * (3 - 2 * s) * ends[1] - after * rest * h * rates[1])
 
     def _linear(self, name: str) -> Array:
         x = getattr(self._series, name)

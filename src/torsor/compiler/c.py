@@ -269,16 +269,16 @@ def c_texts(
     """
     source.check_export(dtype, name, _TARGETS)
     if name.lower() in _HEADERS.split():  # many file systems are case-insensitive
-        found = f"is {name!r}, so {name}.h would hide the C library header <{name.lower()}.h>"
+        message = f"is {name!r}, so {name}.h would hide the C library header <{name.lower()}.h>"
         fix = f"`name={name + '_kernels'!r}`, for example"
-        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
+        raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
     if name in KEYWORDS:
-        found, fix = f"is {name!r}, a C keyword", "add letters to it"
-        raise ModelError(found, argument="name", value=name, allowed="other names", fix=fix)
+        message, fix = f"is {name!r}, a C keyword", "add letters to it"
+        raise ModelError(message, argument="name", value=name, allowed="other names", fix=fix)
     names, scalar = c_names({name.upper() + "_H"}), CScalar(dtype)
     kernels = [
-        SourceKernel(names.new(title), title, each, scalar, _arguments(each), source.PIECE)
-        for title, each in ((title, in_scalars(title, each, C_RULES)) for title, each in source.with_names(functions))
+        SourceKernel(names.new(title), title, item, scalar, _arguments(item), source.PIECE)
+        for title, item in ((title, in_scalars(title, item, C_RULES)) for title, item in source.with_names(functions))
     ]
     header = _header(name, kernels, scalar, names, about)
     cmake = f"# {MARK}.\n{source.asset('CMakeLists.txt')}"
@@ -289,8 +289,8 @@ def c_texts(
 def _arguments(function: ca.Function) -> list[str]:
     """Return the names of the arguments. A single output with the name of the function becomes ``out``."""
     names = c_names()
-    results = ("out" if each == function.name() else each for each in function.name_out())
-    return [names.new(each) for each in (*function.name_in(), *results)]
+    results = ("out" if item == function.name() else item for item in function.name_out())
+    return [names.new(item) for item in (*function.name_in(), *results)]
 
 
 def _declared(each: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
@@ -301,17 +301,17 @@ def _declared(each: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
 
 def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
     """Return the declaration of a function."""
-    return f"void {kernel.name}({', '.join(_declared(each, scalar, qualifier) for each in kernel.arrays) or 'void'})"
+    return f"void {kernel.name}({', '.join(_declared(array, scalar, qualifier) for array in kernel.arrays) or 'void'})"
 
 
 def remarks(kernel: SourceKernel, about: About) -> str:
     """Return the comment before a function: its result and its arguments."""
     lines = [f"{kernel.title}. Operations: {kernel.counts}."]
     lines += [about.results[kernel.title]] if kernel.title in about.results else []
-    for each in kernel.arrays:
-        way, title = "out" if each.output else "in", "" if each.title == each.name else f": {each.title}"
-        meaning = f": {about.arguments[each.title]}" if each.title in about.arguments else ""
-        lines.append(f"  {each.name}, {each.size[0]} x {each.size[1]}, {way}{title}{meaning}")
+    for array in kernel.arrays:
+        way, title = "out" if array.output else "in", "" if array.title == array.name else f": {array.title}"
+        meaning = f": {about.arguments[array.title]}" if array.title in about.arguments else ""
+        lines.append(f"  {array.name}, {array.size[0]} x {array.size[1]}, {way}{title}{meaning}")
     return comment(*lines)
 
 
@@ -334,7 +334,7 @@ def _source(name: str, kernels: list[SourceKernel], scalar: CScalar, names: Name
     definitions = [_definition(kernel, scalar, names) for kernel in kernels]
     top = comment(f"{MARK}. Each statement is one operation; -ffp-contract=off prevents fusion.")
     parts = [f'{top}#include "{name}.h"\n\n#include <math.h>\n', _PLUS_PLUS]
-    if any("TORSOR_PIECE" in each for each in definitions):
+    if any("TORSOR_PIECE" in definition for definition in definitions):
         # A compiler that inlined the pieces would take as long as for one long function.
         kept = "static __attribute__((noinline))"
         parts.append(f"#ifdef __GNUC__\n#define TORSOR_PIECE {kept}\n#else\n#define TORSOR_PIECE static\n#endif\n")
@@ -351,14 +351,14 @@ def _definition(kernel: SourceKernel, scalar: CScalar, names: Names) -> str:
             continue
         called = names.new(f"{kernel.name}_piece_{number}")
         arrays = [*kernel.arrays, ArrayArgument(source.SCRATCH, "", (kernel.scratch, 1), True)]
-        passed = [each for each in arrays if each.name in piece.touched]
-        head = ", ".join(_declared(each, scalar, "restrict ") for each in passed)
+        passed = [array for array in arrays if array.name in piece.touched]
+        head = ", ".join(_declared(item, scalar, "restrict ") for item in passed)
         text += f"TORSOR_PIECE void {called}({head})\n{{\n" + "\n".join(piece.lines) + "\n}\n\n"
-        lines.append(f"    {called}({', '.join(each.name for each in passed)});")
+        lines.append(f"    {called}({', '.join(item.name for item in passed)});")
     if kernel.scratch:
         lines.insert(0, f"    {scalar.name} {source.SCRATCH}[{kernel.scratch}];")
     touched = copies.touched.union({array for array, _, _ in constants}, *(piece.touched for piece in pieces))
-    lines += [f"    (void){each.name};" for each in kernel.arrays if each.name not in touched]
+    lines += [f"    (void){array.name};" for array in kernel.arrays if array.name not in touched]
     return text + f"{_head(kernel, scalar, 'restrict ')}\n{{\n" + "".join(line + "\n" for line in lines) + "}\n"
 
 
@@ -412,7 +412,7 @@ def cpp_texts(
 
 
 def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: About, prefix: str) -> str:
-    guard, space = f"{name.upper()}_HPP", c_names({"std", *(each.name for each in kernels)}).new(name)
+    guard, space = f"{name.upper()}_HPP", c_names({"std", *(kernel.name for kernel in kernels)}).new(name)
     what = (
         f"{MARK}, for C++17. Matrices are stored row by row. Outputs must not overlap inputs. No "
         "memory is allocated or retained."
@@ -432,15 +432,15 @@ def _cpp_header(name: str, kernels: list[SourceKernel], scalar: CScalar, about: 
 
 def _function(kernel: SourceKernel, name: str, about: About) -> str:
     """Return the function of views, and the one that returns an array."""
-    head = ", ".join(_view(each) for each in kernel.arrays)
-    passed = ", ".join(f"{each.name}.data()" for each in kernel.arrays)
-    text = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
+    head = ", ".join(_view(item) for item in kernel.arrays)
+    passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
+    message = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
     if len(kernel.outputs) != 1 or not kernel.outputs[0].length:
-        return text
+        return message
     (output,), array = kernel.outputs, f"std::array<Scalar, {kernel.outputs[0].length}>"
-    called = ", ".join(each.name for each in kernel.arrays)
+    called = ", ".join(item.name for item in kernel.arrays)
     return (
-        f"{text}\n[[nodiscard]] inline {array} {name}({', '.join(_view(each) for each in kernel.inputs)}) noexcept\n"
+        f"{message}\n[[nodiscard]] inline {array} {name}({', '.join(_view(input_) for input_ in kernel.inputs)}) noexcept\n"
         f"{{\n    {array} {output.name}{{}};\n    {name}({called});\n    return {output.name};\n}}\n"
     )
 
@@ -457,7 +457,7 @@ def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
         if isinstance(value, str):
             lines += f"inline constexpr const char *{own} = {string_literal(value)};\n"
         elif isinstance(value, list):
-            whole = bool(value) and all(isinstance(each, int) for each in value)
+            whole = bool(value) and all(isinstance(entry, int) for entry in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
             texts = (string_literal(e) if isinstance(e, str) else scalar.literal(e).strip("()") for e in value)
             entries = ", ".join(map(str, value) if whole else texts)

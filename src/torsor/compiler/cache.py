@@ -88,14 +88,14 @@ class Signature(NamedTuple):
         self, inputs: Sequence[Shape] | None, outputs: Sequence[Shape] | None
     ) -> tuple[list[Shape], list[Shape]]:
         """Return the array shapes of one state; raise an error if they do not fit the matrices."""
-        found = []
+        result = []
         for what, shapes, sizes in (("inputs", inputs, self.sizes_in), ("outputs", outputs, self.sizes_out)):
             given = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
             if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
                 allowed = f"one shape for each of the matrices {list(sizes)}, with the same number of entries"
                 raise ModelError(argument=what, value=given, where=self.name, allowed=allowed)
-            found.append(given)
-        return found[0], found[1]
+            result.append(given)
+        return result[0], result[1]
 
 
 class StoredKernel:
@@ -118,7 +118,7 @@ def recall(key: str) -> StoredKernel | None:
     if parts is None:
         return None
     name, names_in, names_out, *sizes = json.loads(parts[0])
-    sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in each) for each in sizes)
+    sizes_in, sizes_out = (tuple((rows, columns) for rows, columns in size) for size in sizes)
     return StoredKernel(Signature(name, tuple(names_in), tuple(names_out), sizes_in, sizes_out), parts[2:], parts[1])
 
 
@@ -139,7 +139,7 @@ def source_hash(*places: str) -> str:
         path = _PACKAGE / place
         files = sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.is_file() else []
         if not files:
-            container = next((each for each in path.parents if each.is_file()), Path(sys.executable))
+            container = next((parent for parent in path.parents if parent.is_file()), Path(sys.executable))
             status = container.stat()
             digest.update(f"{container}:{status.st_size}:{status.st_mtime_ns}\n".encode())
         for file in files:
@@ -177,8 +177,8 @@ def _expanded(chosen: str) -> Path | None:
         return Path(chosen).expanduser()
     except RuntimeError:
         # The compiler works without a cache, only more slowly.
-        found = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist, so compiled code is not stored"
-        warnings.warn(f"{found}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
+        message = f"TORSOR_CACHE is {chosen!r}, the folder of a user who does not exist, so compiled code is not stored"
+        warnings.warn(f"{message}; allowed: a folder, or off; fix: correct the name", RuntimeWarning, stacklevel=3)
         return None
 
 
@@ -301,7 +301,7 @@ def store(key: str, objects: Sequence[bytes]) -> None:
             return
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             parts = [key.encode(), *objects]
-            body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(each)) + each for each in parts)
+            body = struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(part)) + part for part in parts)
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         temporary.replace(folder / (key + _SUFFIX))
         _prune(folder)
@@ -345,12 +345,12 @@ def _foreign(status: os.stat_result) -> str:
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    found = []
+    result = []
     with contextlib.suppress(OSError):  # no folder yet
         for file in folder.glob("*" + _SUFFIX):
             with contextlib.suppress(OSError):  # another process may be pruning
-                found.append((file, file.stat()))
-    return found
+                result.append((file, file.stat()))
+    return result
 
 
 def _prune(folder: Path) -> None:

@@ -106,7 +106,7 @@ def make_callable(ufunc: np.ufunc, name: str, dtype: str, function: int, table: 
     """
     python = [getattr(ctypes.pythonapi, name) for name in ADDRESSES[3:-1]]
     addresses = [id(np.ndarray), id(np.dtype(dtype)), numpy_api("_ARRAY_API")[_PYARRAY_NEW]]
-    addresses += [*(ctypes.cast(each, ctypes.c_void_p).value for each in python), id(ufunc)]
+    addresses += [*(ctypes.cast(item, ctypes.c_void_p).value for item in python), id(ufunc)]
     (ctypes.c_void_p * len(addresses)).from_address(table)[:] = addresses
     method = _MethodDef(name.encode(), function, _METH_FASTCALL, None)
     new = ctypes.pythonapi.PyCFunction_NewEx

@@ -204,18 +204,20 @@ def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
         return scalar.array
     if not kernel.outputs:
         return "{}"
-    return "{ " + ", ".join(f"{each.name}: {scalar.array}" for each in kernel.outputs) + " }"
+    return "{ " + ", ".join(f"{output.name}: {scalar.array}" for output in kernel.outputs) + " }"
 
 
 def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     """Return the JSDoc comment of a function: its result, and sizes, units and frames of its arguments."""
     what = about.results.get(kernel.title, kernel.title).rstrip(".")
     lines = [plain(f"{what}. Operations: {kernel.counts}.")]
-    for each in kernel.inputs:
-        kind = "number | ArrayLike<number>" if each.length == 1 else "ArrayLike<number>"
-        lines.append(f"@param {{{kind}}} {each.name} - {_argument_text(each, about)}")
+    for item in kernel.inputs:
+        kind = "number | ArrayLike<number>" if item.length == 1 else "ArrayLike<number>"
+        lines.append(f"@param {{{kind}}} {item.name} - {_argument_text(item, about)}")
     kind, several = _returned(kernel, scalar), len(kernel.outputs) != 1
-    sizes = "; ".join((f"{each.name} " if several else "") + _argument_text(each, about) for each in kernel.outputs)
+    sizes = "; ".join(
+        (f"{output.name} " if several else "") + _argument_text(output, about) for output in kernel.outputs
+    )
     lines += [f"@param {{{kind}}} [out] - {sizes}; created if omitted", f"@returns {{{kind}}} out"]
     return "/**\n" + "".join(f" * {line}\n" for line in lines) + " */\n"
 
@@ -223,7 +225,7 @@ def remarks(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 def _type_of(value: object) -> str:
     """Return the TypeScript type of data."""
     if isinstance(value, Mapping):
-        return "{ " + "; ".join(f'readonly "{key}": {_type_of(each)}' for key, each in value.items()) + " }"
+        return "{ " + "; ".join(f'readonly "{key}": {_type_of(entry)}' for key, entry in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"readonly {_type_of(value[0]) if value else 'string'}[]"
     return "string" if isinstance(value, str) else "number"
@@ -239,10 +241,10 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
     parts.append(f"export declare const functions: readonly {{ readonly {listed} }}[];\n")
     for kernel in kernels:
         kind = _returned(kernel, scalar)
-        given = [f"{each.name}: {'number | ' if each.length == 1 else ''}Numbers" for each in kernel.inputs]
+        given = [f"{input_.name}: {'number | ' if input_.length == 1 else ''}Numbers" for input_ in kernel.inputs]
         head = f"({', '.join([*given, f'out?: {kind}'])}): {kind};\n"
         parts.append(f"{remarks(kernel, scalar, about)}export declare function {kernel.name}{head}")
-        if any(each.length for each in kernel.inputs):
+        if any(input_.length for input_ in kernel.inputs):
             rows = comment(f"{kernel.name} for many states, row by row.", begin="/**")
             parts.append(f"{rows}export declare function {kernel.name}Rows{head}")
     return "\n".join(parts)
@@ -284,8 +286,8 @@ def export_js(
     """
     source.check_export(dtype, name)
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
-    for title, each in source.with_names(functions):
-        function, own = in_scalars(title, each, JS_RULES), names.new(title)
+    for title, item in source.with_names(functions):
+        function, own = in_scalars(title, item, JS_RULES), names.new(title)
         while f"{own}Rows" in names.taken:
             own = names.new(title)
         names.taken.add(f"{own}Rows")
@@ -297,10 +299,10 @@ def export_js(
 def _arguments(function: ca.Function) -> list[str]:
     """Return the names of the arguments: ``out`` for a single output, otherwise without the function name."""
     names = js_names()
-    inputs = [names.new(each) for each in function.name_in()]
+    inputs = [names.new(item) for item in function.name_in()]
     if function.n_out() == 1:
         return [*inputs, "out"]
-    return inputs + [names.new(each.removeprefix(function.name() + "_")) for each in function.name_out()]
+    return inputs + [names.new(item.removeprefix(function.name() + "_")) for item in function.name_out()]
 
 
 def data(value: object) -> str:
@@ -327,7 +329,7 @@ def _module(kernels: list[SourceKernel], scalar: JsScalar, about: About) -> str:
     parts += [source.asset("checks.js").replace("ARRAY", scalar.array), *helpers(codes)]
     for kernel in kernels:
         parts += [_core(kernel, scalar), _one(kernel, scalar, about)]
-        if any(each.length for each in kernel.inputs):
+        if any(input_.length for input_ in kernel.inputs):
             parts.append(_rows(kernel, scalar))
     return "\n".join(parts)
 
@@ -336,7 +338,7 @@ def _listed(kernels: list[SourceKernel]) -> str:
     """Return the list of functions as data: names, names in CasADi, and sizes (rows, columns)."""
 
     def sizes(arrays: list[ArrayArgument]) -> list[dict[str, object]]:
-        return [{"name": each.name, "title": each.title, "size": each.size} for each in arrays]
+        return [{"name": array.name, "title": array.title, "size": array.size} for array in arrays]
 
     return ",\n    ".join(
         data({"name": k.name, "title": k.title, "inputs": sizes(k.inputs), "outputs": sizes(k.outputs)})
@@ -351,19 +353,19 @@ def _is_zero(number: float) -> bool:
 
 def _core(kernel: SourceKernel, scalar: JsScalar) -> str:
     """Return the function without checks, of arrays and the offsets at which a state begins."""
-    head, text, lines = ", ".join(f"{each.name}, {each.name}$" for each in kernel.arrays), "", list[str]()
+    head, text, lines = ", ".join(f"{array.name}, {array.name}$" for array in kernel.arrays), "", list[str]()
     constants, pieces = kernel.constants(), kernel.pieces()
     zeros = Counter(array for array, _, number in constants if _is_zero(number))
-    cleared = [each for each in kernel.outputs if zeros[each.name] >= _FILL]
-    lines += [f"    {each.name}.fill(0, {each.name}$, {each.name}$ + {each.length});" for each in cleared]
-    left = {each.name for each in kernel.outputs} - {each.name for each in cleared}
+    cleared = [output for output in kernel.outputs if zeros[output.name] >= _FILL]
+    lines += [f"    {item.name}.fill(0, {item.name}$, {item.name}$ + {item.length});" for item in cleared]
+    left = {output.name for output in kernel.outputs} - {item.name for item in cleared}
     stored = (entry for entry in constants if entry[0] in left or not _is_zero(entry[2]))
     lines += [*kernel.constant_lines(stored), *kernel.copies().lines]
     for number, piece in enumerate(pieces):
         if len(pieces) == 1:
             lines += piece.lines
             continue
-        passed = [f"{each.name}, {each.name}$" for each in kernel.arrays if each.name in piece.touched]
+        passed = [f"{array.name}, {array.name}$" for array in kernel.arrays if array.name in piece.touched]
         called = f"{kernel.name}$piece{number}({', '.join([*passed, source.SCRATCH])})"
         text += f"function {called} {{\n" + "\n".join(piece.lines) + "\n}\n\n"
         lines.append(f"    {called};")
@@ -378,12 +380,12 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
 
     In V8, checking the buffer of a typed array takes longer than a copy.
     """
-    inputs = [each.name for each in kernel.inputs]
-    sizes = [(each.name, each.length) for each in kernel.inputs]
+    inputs = [input_.name for input_ in kernel.inputs]
+    sizes = [(input_.name, input_.length) for input_ in kernel.inputs]
     lines = [f'{name} = torsor$input({name}, {length}, "{kernel.name}: {name}");' for name, length in sizes]
 
     def call(outputs: Sequence[str]) -> str:
-        return f"{kernel.name}$core({', '.join(f'{each}, 0' for each in (*inputs, *outputs))});"
+        return f"{kernel.name}$core({', '.join(f'{item}, 0' for item in (*inputs, *outputs))});"
 
     made = _made(kernel, scalar, "{}")
     lines += ["if (out === undefined) {", f"    out = {made};", f"    {call(_output_fields(kernel))}"]
@@ -392,24 +394,24 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
     head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
-    text = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
-    return text + "".join(f"    {line}\n" for line in lines) + "}\n"
+    message = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
+    return message + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
-    names, own = [each.name for each in kernel.inputs], f"{kernel.name}Rows"
-    varied = [each for each in kernel.inputs if each.length]
+    names, own = [input_.name for input_ in kernel.inputs], f"{kernel.name}Rows"
+    varied = [input_ for input_ in kernel.inputs if input_.length]
     lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]
-    for n, length in ((each.name, each.length) for each in varied):
+    for n, length in ((item.name, item.length) for item in varied):
         lines.append(f'const {n}$count = torsor$count({n}, {length}, "{own}: {n}");')
-    counts = ", ".join(f"{each.name}$count" for each in varied)
+    counts = ", ".join(f"{item.name}$count" for item in varied)
     lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
     lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
     given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
     lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
-    lines += [f"const {each.name}$step = {each.name}$count === 1 ? 0 : {each.length};" for each in varied]
-    steps = [f"{each.name}, " + (f"k$ * {each.name}$step" if each.length else "0") for each in kernel.inputs]
-    ends = [f"{n}, k$ * {each.length}" for n, each in zip(_output_names(kernel), kernel.outputs, strict=True)]
+    lines += [f"const {item.name}$step = {item.name}$count === 1 ? 0 : {item.length};" for item in varied]
+    steps = [f"{input_.name}, " + (f"k$ * {input_.name}$step" if input_.length else "0") for input_ in kernel.inputs]
+    ends = [f"{n}, k$ * {output.length}" for n, output in zip(_output_names(kernel), kernel.outputs, strict=True)]
     lines += ["for (let k$ = 0; k$ < count$; k$++) {", f"    {kernel.name}$core({', '.join(steps + ends)});", "}"]
     about = f"{kernel.name} for many states, row by row; an input with one state applies to all of them."
     head = comment(about, begin="/**") + f"export function {own}({', '.join([*names, 'out'])})"
@@ -418,20 +420,20 @@ def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
 
 def _output_names(kernel: SourceKernel) -> list[str]:
     """Return the output variables inside a function: ``out``, or one for each of several."""
-    return ["out"] if len(kernel.outputs) == 1 else [f"out${each.name}" for each in kernel.outputs]
+    return ["out"] if len(kernel.outputs) == 1 else [f"out${output.name}" for output in kernel.outputs]
 
 
 def _output_fields(kernel: SourceKernel, out: str = "out") -> list[str]:
     """Return the outputs as the caller writes them: ``out``, or the fields of ``out``."""
-    return [out] if len(kernel.outputs) == 1 else [f"{out}.{each.name}" for each in kernel.outputs]
+    return [out] if len(kernel.outputs) == 1 else [f"{out}.{output.name}" for output in kernel.outputs]
 
 
 def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
     """Return the expression of new outputs; ``length`` is that of an array, with the entries of a state as {}."""
-    made = [f"new {scalar.array}({length.format(each.length)})" for each in kernel.outputs]
+    made = [f"new {scalar.array}({length.format(output.length)})" for output in kernel.outputs]
     if len(made) == 1:
         return made[0]
-    fields = ", ".join(f"{each.name}: {text}" for each, text in zip(kernel.outputs, made, strict=True))
+    fields = ", ".join(f"{output.name}: {part}" for output, part in zip(kernel.outputs, made, strict=True))
     return f"{{ {fields} }}" if fields else "{}"
 
 
@@ -441,6 +443,6 @@ def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
     if len(names) != 1:
         lines = [f'torsor$object(out, "{own}");']
         lines += [f"const {name} = {text};" for name, text in zip(names, _output_fields(kernel), strict=True)]
-    for name, text, each in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
-        lines.append(f'torsor$output({name}, {length.format(each.length)}, "{own}: {text}");')
+    for name, output_field, output in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
+        lines.append(f'torsor$output({name}, {length.format(output.length)}, "{own}: {output_field}");')
     return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])

@@ -57,8 +57,10 @@ class VirtualMachine:
         try:
             return _unpickled, (type(self), self.function.serialize(), *settings)
         except LookupError:
-            found = f"{self.signature.name} cannot be pickled, because its code was stored without the CasADi function"
-            raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem that it belongs to") from None
+            message = (
+                f"{self.signature.name} cannot be pickled, because its code was stored without the CasADi function"
+            )
+            raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem that it belongs to") from None
 
     def check_batch(self, *values: ArrayLike) -> tuple[list[Array], Shape]:
         """Return the inputs as arrays and the axes to which they broadcast; raise an error that names a wrong input."""
@@ -86,8 +88,8 @@ class VirtualMachine:
             return np.broadcast_shapes(*shapes)
         except ValueError:
             names = (f"{self.signature.names_in[k]} {shape}" for k, shape in enumerate(shapes))
-            found = f"leading axes do not broadcast: {', '.join(names)}"
-            raise ModelError(found, where=self.signature.name, allowed="equal lengths, or 1") from None
+            message = f"leading axes do not broadcast: {', '.join(names)}"
+            raise ModelError(message, where=self.signature.name, allowed="equal lengths, or 1") from None
 
     def results(self, arrays: Sequence[Array], batch: Shape) -> list[Array]:
         """Return the outputs for inputs that have been checked."""
@@ -234,7 +236,7 @@ class Kernel(VirtualMachine):
                 results.append(np.empty((*batch, *core), self.dtype) if written is None else written)
             self._evaluate(flat, results, batch)
             shapes = [(*batch, *shape) for shape in self.outputs]
-            results = [r if r.shape == own else r.reshape(own) for r, own in zip(results, shapes, strict=True)]
+            results = [r if r.shape == shape else r.reshape(shape) for r, shape in zip(results, shapes, strict=True)]
         results = [r if r.ndim else r[()] for r in results]  # as in NumPy: an array without axes becomes a number
         for k, array in enumerate(given):
             if array is not None and array is not results[k]:
@@ -245,7 +247,7 @@ class Kernel(VirtualMachine):
     def _fits(self, array: NDArray[Any], k: int, inputs: list[NDArray[Any]]) -> bool:
         """Return whether output k can be written to an array directly: right type and shape, no overlap with inputs."""
         same = self._core_out[k] == self.outputs[k] and array.dtype == self.dtype
-        return same and not any(np.may_share_memory(array, each) for each in inputs)
+        return same and not any(np.may_share_memory(array, input_) for input_ in inputs)
 
     def _checked_out(self, out: Any, batch: Shape) -> list[NDArray[Any] | None]:
         """Return the arrays of ``out=`` for the results, None for missing ones; raise an error for invalid ones."""
@@ -261,8 +263,8 @@ class Kernel(VirtualMachine):
                 check_result_array(array, (*batch, *core), self.dtype, where)
         for a, b in combinations([array for array in given if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                found, fix = "has two arrays that overlap in memory", "one array for each result"
-                raise ModelError(found, argument="out", where=name, fix=fix)
+                message, fix = "has two arrays that overlap in memory", "one array for each result"
+                raise ModelError(message, argument="out", where=name, fix=fix)
         return given
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
@@ -279,13 +281,13 @@ class Kernel(VirtualMachine):
 def check_result_array(array: Any, shape: Shape, dtype: str, where: str) -> None:
     """Raise ModelError for an array of ``out=`` that cannot hold a result."""
     if not isinstance(array, np.ndarray):
-        found, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
-        raise ModelError(found, argument="out", where=where, allowed=allowed)
+        message, allowed = f"is of type {type(array).__name__}", f"an array of shape {shape}"
+        raise ModelError(message, argument="out", where=where, allowed=allowed)
     if array.shape != shape:
         raise ModelError(f"has shape {array.shape}", argument="out", where=where, allowed=f"{shape}, as the result")
     if not np.can_cast(dtype, array.dtype, "same_kind"):
-        found = f"has the type {array.dtype}, to which {dtype} cannot be cast"
-        raise ModelError(found, argument="out", where=where, allowed=dtype)
+        message = f"has the type {array.dtype}, to which {dtype} cannot be cast"
+        raise ModelError(message, argument="out", where=where, allowed=dtype)
     if not array.flags.writeable:
         raise ModelError("is read-only", argument="out", where=where, fix="pass a writable array")
 

@@ -56,8 +56,8 @@ def has_machine_code(name: str, inputs: Sequence[Shape], outputs: Sequence[Shape
     Inputs without numbers are omitted (see ``used_inputs``). If there are inputs, at least one must have numbers.
     """
     if len(inputs) + len(outputs) > MAX_ARRAYS:
-        found = f"{name} has {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
-        raise ModelError(f"{found}, as for every gufunc", fix="join some with casadi.vertcat, or use device='casadi'")
+        message = f"{name} has {len(inputs)} inputs and {len(outputs)} outputs; allowed: {MAX_ARRAYS} arrays in all"
+        raise ModelError(f"{message}, as for every gufunc", fix="join some with casadi.vertcat, or use device='casadi'")
     return bool(outputs) and all(map(math.prod, outputs)) and (not inputs or bool(used_inputs(inputs)))
 
 
@@ -159,7 +159,9 @@ def program_key(program: Program, inputs: list[Shape], outputs: list[Shape], dty
     digest = hashlib.sha256(compiler_fingerprint())
     digest.update(repr((program.name, inputs, outputs, program.inputs, program.outputs, dtype, width)).encode())
     codes = [operation.code for operation in program.operations]
-    arguments = [value for each in program.operations for value in (len(each.arguments), *each.arguments)]
+    arguments = [
+        value for operation in program.operations for value in (len(operation.arguments), *operation.arguments)
+    ]
     results = [-1 if index is None else index for output in program.results for index in output]
     for part in (codes, arguments, results):
         digest.update(np.array(part, dtype=np.int64).tobytes())

@@ -40,9 +40,9 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
     for old in place:
         code, arguments, number = operation = program.operations[old]
         if code not in FREE:
-            operation = Operation(code, tuple([place[each] for each in arguments]), number)
+            operation = Operation(code, tuple([place[argument] for argument in arguments]), number)
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place.get(each) for each in result) for result in program.results)
+    results = tuple(tuple(None if item is None else place.get(item) for item in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)
 
 
@@ -53,12 +53,12 @@ def alive(program: Program) -> int:
     for index, operation in enumerate(program.operations):
         if operation.code in FREE:
             continue
-        for each in graph.taken[index]:
-            left[each] -= 1
-            now += each not in begun
-            begun.add(each)
+        for item in graph.taken[index]:
+            left[item] -= 1
+            now += item not in begun
+            begun.add(item)
         most = max(most, now)
-        now += bool(graph.users[index]) - sum(not left[each] for each in graph.taken[index])
+        now += bool(graph.users[index]) - sum(not left[entry] for entry in graph.taken[index])
         begun.add(index)
         most = max(most, now)
     return most
@@ -97,15 +97,15 @@ class _Graph:
 
     def __init__(self, program: Program):
         self.operations = program.operations
-        constants = {k for k, each in enumerate(self.operations) if each.code == ca.OP_CONST}
-        self.free = [each.code in FREE for each in self.operations]
-        self.taken = [[k for k in dict.fromkeys(each.taken) if k not in constants] for each in self.operations]
+        constants = {k for k, entry in enumerate(self.operations) if entry.code == ca.OP_CONST}
+        self.free = [entry.code in FREE for entry in self.operations]
+        self.taken = [[k for k in dict.fromkeys(entry.taken) if k not in constants] for entry in self.operations]
         self.users: list[list[int]] = [[] for _ in self.operations]
         self.partner: dict[int, int] = {}
         angles: dict[tuple[int, int], int] = {}
         for index, operation in enumerate(self.operations):
-            for each in self.taken[index]:
-                self.users[each].append(index)
+            for item in self.taken[index]:
+                self.users[item].append(index)
             if operation.code in _PAIR:
                 other = angles.get((_PAIR[operation.code], operation.arguments[0]))
                 if other is not None:
@@ -114,12 +114,12 @@ class _Graph:
 
     def with_inputs(self, order: list[int]) -> list[int]:
         """Return an order with inputs and constants before their first use; unused ones come last."""
-        found = dict[int, None]()
+        result = dict[int, None]()
         for index in order:
             arguments = self.operations[index].arguments
-            found |= dict.fromkeys(each for each in arguments if self.free[each])
-            found[index] = None
-        return [*found, *(k for k in range(len(self.operations)) if k not in found)]
+            result |= dict.fromkeys(argument for argument in arguments if self.free[argument])
+            result[index] = None
+        return [*result, *(k for k in range(len(self.operations)) if k not in result)]
 
     def onwards(self) -> list[int]:
         """Return the order in which the next operation ends the most values and begins the fewest.
@@ -128,25 +128,25 @@ class _Graph:
         """
         taken, users, free = self.taken, self.users, self.free
         left = list(map(len, users))
-        missing = [sum(not free[each] for each in some) for some in taken]
+        missing = [sum(not free[part] for part in some) for some in taken]
         order, done, loaded, ready = list[int](), set[int](), set[int](), _Ready()
 
         def offer(index: int) -> None:
             gain = -bool(users[index])
-            for each in taken[index]:
-                is_new = free[each] and each not in loaded  # it is not alive yet, and is it afterwards?
-                gain += -(left[each] > 1) if is_new else left[each] == 1
+            for item in taken[index]:
+                is_new = free[item] and item not in loaded  # it is not alive yet, and is it afterwards?
+                gain += -(left[item] > 1) if is_new else left[item] == 1
             ready.offer(index, gain, index)
 
         def take(index: int) -> None:
             ready.remove(index)
             order.append(index)
             done.add(index)
-            for each in taken[index]:
-                left[each] -= 1
-                changed = left[each] == 1 or (free[each] and each not in loaded)
-                loaded.add(each)
-                self._again(each, changed, ready, offer)
+            for item in taken[index]:
+                left[item] -= 1
+                changed = left[item] == 1 or (free[item] and item not in loaded)
+                loaded.add(item)
+                self._again(item, changed, ready, offer)
             for user in users[index]:
                 missing[user] -= 1
                 if not missing[user]:
@@ -178,10 +178,10 @@ class _Graph:
 
         def offer(index: int) -> None:
             members = group(index)
-            if any(waiting[each] for each in members):
+            if any(waiting[entry] for entry in members):
                 return
             index = min(members)
-            gain = sum(each in wanted for each in members) - sum(each not in wanted for each in taken[index])
+            gain = sum(entry in wanted for entry in members) - sum(entry not in wanted for entry in taken[index])
             ready.offer(index, gain, max((when[user] for user in users[index]), default=0))
 
         for index in range(len(taken)):
@@ -191,18 +191,18 @@ class _Graph:
             index = ready.nearest(len(order) + 1)
             ready.remove(index)
             order += group(index)
-            for each in group(index):
-                wanted.discard(each)
-                when[each] = len(order)
-            for each in taken[index]:
-                changed = each not in wanted
-                wanted.add(each)
-                self._again(each, changed, ready, offer)
+            for item in group(index):
+                wanted.discard(item)
+                when[item] = len(order)
+            for item in taken[index]:
+                changed = item not in wanted
+                wanted.add(item)
+                self._again(item, changed, ready, offer)
             for member in group(index):
-                for each in taken[member]:
-                    waiting[each] -= 1
-                    if not free[each]:
-                        offer(each)
+                for item in taken[member]:
+                    waiting[item] -= 1
+                    if not free[item]:
+                        offer(item)
         return order[::-1]
 
     def _again(self, value: int, changed: bool, ready: _Ready, offer: Callable[[int], None]) -> None:

@@ -53,12 +53,12 @@ def count_operations(function: ca.Function) -> OperationCount:
         >>> count_operations(ca.Function("f", [x], [ca.sin(x) * x + 1]))
         OperationCount(multiplications=1, additions=1, trigonometric=1, other=0)
     """
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for k in range(function.n_instructions()):
         operation = function.instruction_id(k)
         if operation not in _UNCOUNTED:
-            found[_CLASSES.get(operation, "other")] += 1
-    return OperationCount(*(found[name] for name in OperationCount._fields))
+            result[_CLASSES.get(operation, "other")] += 1
+    return OperationCount(*(result[name] for name in OperationCount._fields))
 
 
 # Operations that a target must support: a function that has all of them, and a check of a target's table against it.
@@ -94,19 +94,19 @@ def operations_of(function: ca.Function) -> set[int]:
 
 def operation_name(code: int) -> str:
     """Return CasADi's name of an operation."""
-    return next((each for each in dir(ca) if each.startswith("OP_") and getattr(ca, each) == code), str(code))
+    return next((item for item in dir(ca) if item.startswith("OP_") and getattr(ca, item) == code), str(code))
 
 
 def no_rule(title: str, code: int) -> str:
     """Return the message for an operation that a target does not support, with the fix."""
-    found, allowed = (
+    message, allowed = (
         f"there is no rule for CasADi's operation {operation_name(code)}",
         "the operations in the table of rules",
     )
     fix = "remove printme" if code == ca.OP_PRINTME else "write a rule for it, or the function without it"
     if code == ca.OP_CALL:
         fix = "create the called function without never_inline, so that its operations are copied into this one"
-    return f"{title}: {found}; allowed: {allowed}; fix: {fix}"
+    return f"{title}: {message}; allowed: {allowed}; fix: {fix}"
 
 
 def uncovered(rules: Collection[int]) -> list[str]:
@@ -121,15 +121,15 @@ def uncovered(rules: Collection[int]) -> list[str]:
 def in_scalars(title: str, function: ca.Function, rules: Collection[int]) -> ca.Function:
     """Return a function in scalar operations; raise an error if one of them has no rule in the table."""
     if function.has_free():
-        found = ", ".join(map(str, function.get_free()))
+        result = ", ".join(map(str, function.get_free()))
         raise ModelError(
-            f"it has the free variables {found}", where=title, allowed="none", fix="make them inputs of the function"
+            f"it has the free variables {result}", where=title, allowed="none", fix="make them inputs of the function"
         )
     try:
         function = function if function.is_a("SXFunction") else function.expand()
     except RuntimeError as error:
-        found, allowed = "it does not expand to scalar operations", "SX functions, or functions that expand to SX"
-        raise ModelError(found, where=title, allowed=allowed, fix="build it from SX") from error
+        result, allowed = "it does not expand to scalar operations", "SX functions, or functions that expand to SX"
+        raise ModelError(result, where=title, allowed=allowed, fix="build it from SX") from error
     for code in sorted(operations_of(function) - set(rules)):
         raise ValueError(no_rule(title, code))
     return function
@@ -169,11 +169,11 @@ class Program:
     @cached_property
     def targets(self) -> dict[int | None, list[tuple[int, int]]]:
         """Places (output, entry) of each value that is a result; the key None has the structural zeros."""
-        found: dict[int | None, list[tuple[int, int]]] = {}
+        result: dict[int | None, list[tuple[int, int]]] = {}
         for k, indices in enumerate(self.results):
             for entry, index in enumerate(indices):
-                found.setdefault(index, []).append((k, entry))
-        return found
+                result.setdefault(index, []).append((k, entry))
+        return result
 
 
 @contextmanager
@@ -210,13 +210,13 @@ def read_program(function: ca.Function) -> Program:
         try:
             function = function.expand()
         except RuntimeError as error:
-            found = "it does not expand to scalar operations"
+            message = "it does not expand to scalar operations"
             raise ModelError(
-                found, where=function.name(), allowed="SX functions, or functions that expand to SX"
+                message, where=function.name(), allowed="SX functions, or functions that expand to SX"
             ) from error
     if function.has_free():
-        found = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
-        raise ModelError(found, where=function.name(), fix="make them inputs of the function")
+        message = f"it depends on symbols that are not among its inputs: {', '.join(map(str, function.get_free()))}"
+        raise ModelError(message, where=function.name(), fix="make them inputs of the function")
     table = _table(function)
     code, places = table["code"], table["places"]
     is_output = code == ca.OP_OUTPUT
@@ -236,9 +236,9 @@ def read_program(function: ca.Function) -> Program:
         results[which][where_out[which][entry]] = index
 
     arguments: list[tuple[int, ...]] = list(zip(*taken[made].T.tolist(), strict=True))
-    for each, count in _counts(function, code).items():
+    for item, count in _counts(function, code).items():
         if count < 2:
-            for index in np.flatnonzero(code[made] == each).tolist():
+            for index in np.flatnonzero(code[made] == item).tolist():
                 arguments[index] = arguments[index][:count]
     inputs = np.flatnonzero(code[made] == ca.OP_INPUT)
     where_in = [_entries(function.sparsity_in(k)) for k in range(function.n_in())]
@@ -282,10 +282,10 @@ def _stored(function: ca.Function, count: int) -> NDArray[Any] | None:
     stored = (half[::2] | half[1::2] << 4).tobytes()
     some = sorted({*range(min(count, 4)), *range(0, count, 1 + count // 50), *range(max(count - 4, 0), count)})
     expected = [_record(*_instruction(function, k)) for k in some]
-    first = b"".join(each for each, _ in zip(expected, range(min(count, 4)), strict=False))
+    first = b"".join(item for item, _ in zip(expected, range(min(count, 4)), strict=False))
     at = stored.find(first)
     while at >= 0:
-        if all(stored.startswith(each, at + k * _RECORD.itemsize) for k, each in zip(some, expected, strict=True)):
+        if all(stored.startswith(item, at + k * _RECORD.itemsize) for k, item in zip(some, expected, strict=True)):
             return np.frombuffer(stored, _RECORD, count, at)
         at = stored.find(first, at + 1)
     return None
@@ -310,4 +310,4 @@ def _counts(function: ca.Function, code: NDArray[Any]) -> dict[int, int]:
     """Return the number of arguments of each operation that a function has."""
     codes, first = np.unique(code, return_index=True)
     pairs = zip(codes.tolist(), first.tolist(), strict=True)
-    return {each: len(function.instruction_input(k)) for each, k in pairs if each not in (ca.OP_INPUT, ca.OP_OUTPUT)}
+    return {item: len(function.instruction_input(k)) for item, k in pairs if item not in (ca.OP_INPUT, ca.OP_OUTPUT)}

@@ -115,8 +115,8 @@ class Call(NamedTuple):
                 allowed = f"float64 of shape {(times, states, *core)}"
                 raise ModelError(f"{array.dtype} of shape {array.shape}", where=kernel.signature.name, allowed=allowed)
         places, strides = [array.ctypes.data - block for array in arrays], [array.strides for array in arrays]
-        steps = [each[1] for each in strides] + [step for each in strides for step in each[2:]]
-        words = [*places, *(each[0] for each in strides), *steps]
+        steps = [stride[1] for stride in strides] + [step for stride in strides for step in stride[2:]]
+        words = [*places, *(stride[0] for stride in strides), *steps]
         return [kernel.run, len(arrays), times, states, len(_HEAD) + len(words), *words]
 
 
@@ -138,7 +138,7 @@ class Chain:
     """
 
     def __init__(self, block: Array, calls: Sequence[Call]):
-        if not all(np.may_share_memory(each, block) for call in calls for each in (*call.inputs, *call.outputs)):
+        if not all(np.may_share_memory(item, block) for call in calls for item in (*call.inputs, *call.outputs)):
             raise ValueError("an array of a chain is not in its block of memory")
         words = [word for call in calls for word in call.words(block.ctypes.data)]
         self._table, self._count, self._shape = (ctypes.c_int64 * len(words))(*words), len(calls), block.shape

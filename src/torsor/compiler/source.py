@@ -53,21 +53,21 @@ def with_names(functions: Sequence[ca.Function] | Mapping[str, ca.Function]) -> 
     """Return the functions with their names; raise an error for invalid ones."""
     if not isinstance(functions, Iterable):
         raise ModelError(argument="functions", value=functions, allowed="a list, or a mapping from names")
-    items = list(functions.items()) if isinstance(functions, Mapping) else [(None, each) for each in functions]
+    items = list(functions.items()) if isinstance(functions, Mapping) else [(None, item) for item in functions]
     if not items:
         raise ModelError("there are no functions", allowed="one or more CasADi functions")
-    found: dict[str, ca.Function] = {}
+    result: dict[str, ca.Function] = {}
     for key, function in items:
         if not isinstance(function, ca.Function):
             raise ModelError(f"the functions contain {function!r}", value=function, allowed="CasADi functions")
         title = function.name() if key is None else key
         if not isinstance(title, str):
             raise ModelError(f"a function is named {title!r}", value=title, allowed="a string", fix="name it by one")
-        if title in found:
+        if title in result:
             fix = "pass a mapping from names of your choice to the functions"
             raise ModelError(f"two functions are named {title!r}", value=title, allowed="each name once", fix=fix)
-        found[title] = function
-    return list(found.items())
+        result[title] = function
+    return list(result.items())
 
 
 MARK = "Written by Torsor"
@@ -122,29 +122,29 @@ def write_all(folder: Path, texts: Mapping[str, str], overwrite: bool = True) ->
         raise ModelError(
             "it contains a null character", where=repr(str(folder)), allowed="a folder", fix="choose another"
         )
-    if folder.suffix in {Path(each).suffix for each in texts} and not folder.is_dir():
+    if folder.suffix in {Path(entry).suffix for entry in texts} and not folder.is_dir():
         fix, allowed = repr(str(folder.with_suffix(""))), f"a folder, for {', '.join(texts)}"
         raise ModelError("a file has this name", where=str(folder), allowed=allowed, fix=fix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        existing = [file for each in texts if (file := folder / each).exists()]
+        existing = [file for entry in texts if (file := folder / entry).exists()]
         for file in existing:
             if not is_own(file):
-                found, allowed = "it exists and was not written by Torsor", "files written by Torsor"
-                raise ModelError(found, where=str(file), allowed=allowed, fix="choose another folder")
+                message, allowed = "it exists and was not written by Torsor", "files written by Torsor"
+                raise ModelError(message, where=str(file), allowed=allowed, fix="choose another folder")
         if existing and not overwrite:  # nothing is replaced by accident
             fix = "pass `overwrite=True`, or use another place"
             raise ModelError("it already exists", where=str(existing[0]), allowed="a new file", fix=fix)
-        for each, text in texts.items():
-            file = folder / each
+        for item, text in texts.items():
+            file = folder / item
             file.parent.mkdir(parents=True, exist_ok=True)
             parts[file] = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
             parts[file].write_bytes(text.encode("ascii"))
         for file, part in parts.items():
             part.replace(file)
     except OSError as error:
-        found = f"it cannot be written ({error})"
-        raise ModelError(found, where=str(folder), allowed="a folder", fix="choose another") from error
+        message = f"it cannot be written ({error})"
+        raise ModelError(message, where=str(folder), allowed="a folder", fix="choose another") from error
     finally:
         for part in parts.values():
             if part.exists():
@@ -296,7 +296,7 @@ class SourceKernel:
         self.counts = ", ".join(f"{count} {kind}" for kind, count in count_operations(function)._asdict().items())
         titles, sizes = [*function.name_in(), *function.name_out()], [*program.inputs, *program.outputs]
         n = function.n_in()
-        self.arrays = [ArrayArgument(each, titles[k], sizes[k], k >= n) for k, each in enumerate(arguments)]
+        self.arrays = [ArrayArgument(argument, titles[k], sizes[k], k >= n) for k, argument in enumerate(arguments)]
         self.inputs, self.outputs = self.arrays[:n], self.arrays[n:]
         # The output elements where a value is stored.
         self._targets = {
@@ -315,12 +315,12 @@ class SourceKernel:
 
     def constants(self) -> list[tuple[str, int, float]]:
         """Return the output entries that do not depend on inputs: array, entry, number."""
-        found = []
+        result = []
         for index, targets in self._targets.items():
             if index is None or self.program.operations[index].code == ca.OP_CONST:
                 number = 0.0 if index is None else self.program.operations[index].number
-                found += [(array, entry, number) for array, entry in targets]
-        return found
+                result += [(array, entry, number) for array, entry in targets]
+        return result
 
     def constant_lines(self, constants: Iterable[tuple[str, int, float]]) -> list[str]:
         """Return the statements that store numbers in outputs."""

@@ -183,22 +183,22 @@ class SharedKernel:
         """Compute a batch with several axes: ``arrays`` are inputs and results, ``cores`` their shapes per state."""
         wide = [np.broadcast_to(a, (*batch, *core)) for a, core in zip(arrays, cores, strict=True)]
         outer, this = len(batch), self.compiled
-        lengths, strides = _merged(list(batch), [list(each.strides[:outer]) for each in wide])
+        lengths, strides = _merged(list(batch), [list(item.strides[:outer]) for item in wide])
         # Rows of states fill vectors: they are the last axis, unless it is short and another is longer.
         axis = len(lengths) - 1 if lengths[-1] >= this.smallest else int(np.argmax(lengths))
-        length, steps = lengths.pop(axis), [each.pop(axis) for each in strides]
+        length, steps = lengths.pop(axis), [stride.pop(axis) for stride in strides]
         states = math.prod(batch)
         threads = min(this.threads, states // this.share) if states >= this.least else 1
         even = -(-states // (pool.ROUNDS * threads * this.width)) * this.width
         chunk = max(this.smallest, min(this.largest, even))
         pieces = -(-length // chunk)
         tables = [
-            np.array([each.ctypes.data for each in wide], np.int64),
-            np.array([*steps, *(step for each in wide for step in each.strides[outer:])], np.int64),
+            np.array([item.ctypes.data for item in wide], np.int64),
+            np.array([*steps, *(step for item in wide for step in item.strides[outer:])], np.int64),
             np.array(lengths, np.int64),
             np.array(strides, np.int64).T.copy(),
         ]
-        of_arrays, of_steps, of_lengths, of_strides = (each.ctypes.data for each in tables)
+        of_arrays, of_steps, of_lengths, of_strides = (table.ctypes.data for table in tables)
         total, several = math.prod(lengths) * pieces, max(1, chunk // length)
         row = length, len(lengths), of_lengths, of_strides
         job = pool.Job(self.data, of_arrays, of_steps, *row, chunk, pieces, total, several, helpers=threads - 1)
@@ -211,10 +211,10 @@ class SharedKernel:
 def _merged(lengths: list[int], strides: list[list[int]]) -> tuple[list[int], list[list[int]]]:
     """Return the axes of a batch with adjacent ones merged if all arrays traverse both with one stride."""
     several = [axis for axis, length in enumerate(lengths) if length > 1] or [0]
-    lengths, strides = [lengths[axis] for axis in several], [[each[axis] for axis in several] for each in strides]
+    lengths, strides = [lengths[axis] for axis in several], [[item[axis] for axis in several] for item in strides]
     for axis in reversed(range(len(lengths) - 1)):
-        if all(each[axis] == lengths[axis + 1] * each[axis + 1] for each in strides):
+        if all(item[axis] == lengths[axis + 1] * item[axis + 1] for item in strides):
             lengths[axis : axis + 2] = [lengths[axis] * lengths[axis + 1]]
-            for each in strides:
-                del each[axis]
+            for stride in strides:
+                del stride[axis]
     return lengths, strides

@@ -61,8 +61,10 @@ class Algorithm:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the input arrays, in order; optional external wrenches follow."""
-        plain = (each for each in self.parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD)
-        return tuple(each.name for each in plain if each.default is each.empty and each.name not in _OPTIONS)
+        plain = (
+            parameter for parameter in self.parameters.values() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        )
+        return tuple(item.name for item in plain if item.default is item.empty and item.name not in _OPTIONS)
 
     @cached_property
     def external(self) -> bool:
@@ -198,7 +200,7 @@ _TABLE = (
     Algorithm(configuration.chart_rate, _N),
 )
 WITH_MARGIN = "_with_margin"
-ALGORITHMS = {each.rule.__name__: each for each in _TABLE}
+ALGORITHMS = {item.rule.__name__: item for item in _TABLE}
 for _name in ("closed_forward_dynamics", "closed_inverse_dynamics", "closed_loop_forces", "closed_velocities"):
     _plain = ALGORITHMS[_name]
     _rule, _output = partial(_plain.rule, margin=True), (f"{_plain.output[0]}+1",)
@@ -213,8 +215,8 @@ MAX_NAMES = 6  # algorithms named in a message
 def algorithm_names(like: object = "") -> str:
     """Return algorithm names for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
     given = like.partition(":")[0] if isinstance(like, str) else ""
-    named = {name: each for name, each in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
-    places = {name: f"{name}:LINK" if each.at_place else name for name, each in named.items()}
+    named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
+    places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}
     near = get_close_matches(given, places, MAX_NAMES)
     shown = [*near, *(name for name in places if name not in near)][:MAX_NAMES]
     return f"{', '.join(places[name] for name in shown)}, ... {len(places)} in all"

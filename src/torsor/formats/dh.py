@@ -113,16 +113,16 @@ def _numbers(row: object, kind: type, names: tuple[str, ...], where: str) -> lis
     numbers = {name: number(getattr(row, name), where, name) for name in names}
     for name in ("theta", "alpha", "gamma"):
         if abs(numbers.get(name, 0.0)) > 2 * np.pi:
-            found, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
-            raise ModelError(found, where=where, allowed="radians, at most one turn", fix=fix)
+            message, fix = f"{name} is {numbers[name]}", "convert degrees with numpy.radians"
+            raise ModelError(message, where=where, allowed="radians, at most one turn", fix=fix)
     return list(numbers.values())
 
 
 def _joint_type(row: _TableLink, where: str, allowed: tuple[str, ...]) -> str:
-    found = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
-    if not isinstance(found, str) or found not in allowed:
+    result = _SIGMA.get(int(row.joint), "") if is_whole(row.joint) else row.joint
+    if not isinstance(result, str) or result not in allowed:
         raise ModelError(argument="joint", value=row.joint, where=where, allowed=", ".join(map(repr, allowed)))
-    return found
+    return result
 
 
 class _Table:
@@ -150,7 +150,7 @@ class _Table:
         above = self.links[parent].name
         joint = Joint(self.joint_name(index), kind, above, name, placement, np.asarray(axis), np.asarray(point))
         if kind != "fixed":
-            joint = replace(joint, **{each: getattr(row, each) for each in (*_SETTINGS, "spring", "motor")})
+            joint = replace(joint, **{item: getattr(row, item) for item in (*_SETTINGS, "spring", "motor")})
         self.joints.append(joint)
         if self.is_active(index):
             if kind == "fixed":
@@ -170,10 +170,10 @@ class _Table:
         row, where = self.rows[index], self.where(index)
         kind, name = _joint_type(row, where, _CUT), self.joint_name(index)
         plain = type(row)(parent=-1) if isinstance(row, MDHLink) else type(row)()
-        for each in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
-            if not np.array_equal(getattr(row, each), getattr(plain, each)):
+        for item in ("mass", "com", "inertia", *_SETTINGS, "spring", "motor"):
+            if not np.array_equal(getattr(row, item), getattr(plain, item)):
                 fix = "cut another joint of the loop, or move this to the rows of the two links that it connects"
-                raise ModelError(f"a cut joint cannot have {each}", where=where, allowed="none", fix=fix)
+                raise ModelError(f"a cut joint cannot have {item}", where=where, allowed="none", fix=fix)
         if self.is_active(index):
             raise ModelError("an active joint cannot be cut", where=where, fix="cut a passive joint of the loop")
         if not is_whole(row.closes) or row.closes not in self.links:

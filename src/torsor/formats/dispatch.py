@@ -64,7 +64,7 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
     except ModuleNotFoundError as error:
         if error.name != f"robot_descriptions.{short}":
             raise ModelError(f"it needs the package {error.name!r}", value=error.name, where=name) from None
-        known = [each.stem for folder in package.__path__ for each in Path(folder).glob("[a-z]*_description.py")]
+        known = [item.stem for folder in package.__path__ for item in Path(folder).glob("[a-z]*_description.py")]
         near = get_close_matches(short, known, 1) or get_close_matches(f"{short}_description", known, 1)
         fix = f"write {SCHEME}{near[0]}" if near else "run `robot_descriptions list` for all names"
         raise ModelError(f"no description {short!r}", value=short, where=name, fix=fix) from None
@@ -126,8 +126,8 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
             raise own or ModelError(f"xacro rejects it: {text}", where=path.name) from None
     unknown = sorted(arguments.keys() - given.asked)
     if unknown:
-        found = f"xacro does not use the arguments {', '.join(map(repr, unknown))}"
-        warn(found, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0]))
+        message = f"xacro does not use the arguments {', '.join(map(repr, unknown))}"
+        warn(message, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0]))
     return parse_xml_text(content, path.name)
 
 
@@ -171,8 +171,8 @@ def _fenced(xacro: Any, substitution_args: Any, finder: Finder) -> Iterator[None
         return before[0](expression, symbols, local)
 
     def no_eval(expression: str, context: Any) -> str:
-        found = f"$(eval {expression[:80]}) can call any Python function"
-        raise ModelError(found, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
+        message = f"$(eval {expression[:80]}) can call any Python function"
+        raise ModelError(message, where=finder.path.name, fix="write ${...}, or expand it first: xacro FILE")
 
     xacro.safe_eval, substitution_args._eval, substitution_args._eval_find = safe_eval, no_eval, find
     try:
@@ -229,8 +229,8 @@ def read(
         try:  # overflow gives infinity, which the parts of the mechanism reject
             return _read(file, base, strict, snap, model, arguments)
         except OverflowError:
-            found = "its numbers are too large to compute with"
-            raise ModelError(found, where=file.name, allowed=f"numbers up to {LARGEST:g}") from None
+            message = "its numbers are too large to compute with"
+            raise ModelError(message, where=file.name, allowed=f"numbers up to {LARGEST:g}") from None
         except ModelError as error:
             name = split_prim(file)[0].name
             if isinstance(error, StopReadingError) or name in error.where:

@@ -36,23 +36,23 @@ def without_couplings(mechanism: Mechanism, source: str, format: str) -> Mechani
     while couplings:
         coupling = couplings.pop(0)
         if not isinstance(coupling, Coupling):
-            found = f"{coupling.name!r} closes a loop, which {format} cannot express"
+            message = f"{coupling.name!r} closes a loop, which {format} cannot express"
             fix = "save as .xml (MJCF) or .toml, or open it: robot.without_loop(name)"
-            raise ModelError(found, value=coupling.name, where=source, fix=fix)
+            raise ModelError(message, value=coupling.name, where=source, fix=fix)
         pair = _pair(coupling, joints, mechanism.active)
         if pair is None:
-            found = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} requires"
+            message = f"the coupling {coupling.name!r} cannot be a joint that follows another, as {format} requires"
             allowed = "a linear coupling of two joints with one degree of freedom, one of them without a motor"
             fix = "save as .toml, or as .xml (MJCF), or remove it: robot.without_loop(name)"
-            raise ModelError(found, value=coupling.name, where=source, allowed=allowed, fix=fix)
+            raise ModelError(message, value=coupling.name, where=source, allowed=allowed, fix=fix)
         leader, follower = pair
         factors = _factors(coupling)
         k, c = -factors[leader] / factors[follower], coupling.offset / factors[follower]
-        for i, each in enumerate(joints):
-            if each.coordinate == follower:
-                offset = each.ratio * c + each.offset
-                joints[i] = replace(each, coordinate=leader, ratio=each.ratio * k, offset=offset)
-        couplings = [_substituted(each, follower, leader, k, c) for each in couplings]
+        for i, item in enumerate(joints):
+            if item.coordinate == follower:
+                offset = item.ratio * c + item.offset
+                joints[i] = replace(item, coordinate=leader, ratio=item.ratio * k, offset=offset)
+        couplings = [_substituted(entry, follower, leader, k, c) for entry in couplings]
     return replace(mechanism, joints=tuple(joints), loops=(), active=())
 
 
@@ -83,8 +83,8 @@ def _substituted(coupling: Closure, follower: str, leader: str, k: float, c: flo
     if total:
         coefficients[leader] = total
     if not coefficients:
-        found = f"the coupling {coupling.name!r} repeats or contradicts others"
-        raise ModelError(found, value=coupling.name, fix="remove it: robot.without_loop(name)")
+        message = f"the coupling {coupling.name!r} repeats or contradicts others"
+        raise ModelError(message, value=coupling.name, fix="remove it: robot.without_loop(name)")
     return replace(coupling, coefficients=coefficients, offset=coupling.offset - factor * c)
 
 
@@ -126,8 +126,8 @@ def decomposed_joints(
     bent = next((joint for joint in mechanism.joints if joint.flexible is not None), None)
     if bent is not None:
         what = "moves by a curve of its coordinate" if isinstance(bent.flexible, Cam) else "is a flexible link"
-        found = f"joint {bent.name!r} {what}, which the format does not support"
-        raise ModelError(found, value=bent.name, where=source, fix="save as .toml")
+        message = f"joint {bent.name!r} {what}, which the format does not support"
+        raise ModelError(message, value=bent.name, where=source, fix="save as .toml")
     for link, joint in zip(mechanism.links, mechanism.joints, strict=True):
         joint = _without_offset(joint, source)
         if supported(joint):
@@ -135,14 +135,14 @@ def decomposed_joints(
             continue
         if joint.type not in _CHAINS:
             fix = "use three consecutive revolute joints, or save as .toml"
-            found = f"joint {joint.name!r} is {joint.type}, which the format does not support"
-            raise ModelError(found, value=joint.name, where=source, fix=fix)
+            message = f"joint {joint.name!r} is {joint.type}, which the format does not support"
+            raise ModelError(message, value=joint.name, where=source, fix=fix)
         chain = _CHAINS[joint.type](joint, names, omissions)
         parent, placement = joint.parent, joint.placement
-        for k, each in enumerate(chain):
+        for k, item in enumerate(chain):
             last = k == len(chain) - 1
             child = link if last else Link(claim_name(f"{joint.child}/{k + 1}", links))
-            yield child, replace(each, parent=parent, child=child.name, placement=placement)
+            yield child, replace(item, parent=parent, child=child.name, placement=placement)
             parent, placement = child.name, np.eye(4)
 
 
@@ -157,8 +157,10 @@ def _without_offset(joint: Joint, source: str) -> Joint:
         return joint
     if abs(joint.ratio) != 1 or joint.is_elastic:
         allowed = "ratio 1 or -1; ratio 1 and offset 0 if the joint is elastic"
-        found = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} for its own coordinate q"
-        raise ModelError(found, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml")
+        message = f"{joint.name!r} has the position {joint.ratio} q + {joint.offset} for its own coordinate q"
+        raise ModelError(
+            message, argument="joint", value=joint.name, where=source, allowed=allowed, fix="save as .toml"
+        )
     sign, changes = joint.ratio, dict[str, Any]()
     if joint.spring is not None:
         if sign < 0 and isinstance(joint.spring.stiffness, str):

@@ -34,8 +34,8 @@ def given_folders() -> tuple[Path, ...]:
 
 def environment_folders() -> list[Path]:
     """Return the package and model folders that the environment lists, in the order of ``SEARCHED``."""
-    listed = ((name, each) for name in SEARCHED for each in os.environ.get(name, "").split(os.pathsep) if each)
-    return [Path(each, "share") if name == "AMENT_PREFIX_PATH" else Path(each) for name, each in listed]
+    listed = ((name, word) for name in SEARCHED for word in os.environ.get(name, "").split(os.pathsep) if word)
+    return [Path(item, "share") if name == "AMENT_PREFIX_PATH" else Path(item) for name, item in listed]
 
 
 class Finder:
@@ -49,15 +49,15 @@ class Finder:
     def find(self, name: str) -> Path | None:
         """Return the path of a file or folder, or None if it is not found."""
         if name not in self._files:
-            scheme = next((each for each in SCHEMES if name.startswith(each)), None)
+            scheme = next((item for item in SCHEMES if name.startswith(item)), None)
             folder: Path | None = self.path.parent
             inside = name.removeprefix("file://")
             try:
                 if scheme is not None:
                     package, _, inside = name.removeprefix(scheme).partition("/")
                     folder = self.package(package)
-                found = None if folder is None else folder / inside
-                self._files[name] = found if found is not None and split_prim(found)[0].exists() else None
+                result = None if folder is None else folder / inside
+                self._files[name] = result if result is not None and split_prim(result)[0].exists() else None
             except (OSError, ValueError):  # no file can have such a name
                 self._files[name] = None
         return self._files[name]
@@ -77,10 +77,10 @@ class Finder:
             places = (*given, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # a single folder, not a path through several
-            found = next((folder for folder in tries if named and folder.is_dir()), None)
-            self._packages[package] = found
-            if found is not None and (
-                is_package(found) or found.resolve() in above or any(found.is_relative_to(each) for each in given)
+            result = next((folder for folder in tries if named and folder.is_dir()), None)
+            self._packages[package] = result
+            if result is not None and (
+                is_package(result) or result.resolve() in above or any(result.is_relative_to(value) for value in given)
             ):
-                self.folders = (*self.folders, str(found))
+                self.folders = (*self.folders, str(result))
         return self._packages[package]

@@ -49,7 +49,10 @@ class MeshCopies:
     """The copies of a description in ``NAME_meshes`` next to it, named by content: none replaces another mesh."""
 
     def __init__(self, path: Path):
-        self.folder, self.readable = copies_folder(path), [Path(each).resolve() for each in own_folders(path)]
+        self.folder, self.readable = (
+            copies_folder(path),
+            [Path(own_folder).resolve() for own_folder in own_folders(path)],
+        )
         self.contents: dict[Path, bytes | Path] = {}  # of copies: bytes, or those of a file
         self.textured: list[str] = []
         self._near: dict[Path, Path | None] = {}
@@ -84,14 +87,14 @@ class MeshCopies:
     def _copied(self, file: Path) -> Path:
         content, name = file.read_bytes(), file.stem[:_LONGEST]
         materials = _materials(file, content) if file.suffix.lower() == ".obj" else []
-        parts = [content, *(part for each in materials for part in (each.name.encode(), each.read_bytes()))]
+        parts = [content, *(part for material in materials for part in (material.name.encode(), material.read_bytes()))]
         if any(map(_TEXTURE.search, parts)):
             self.textured.append(file.name)
         digest = _digest(*parts)
         if materials:
             folder = self.folder / f"{name}-{digest}"
             copy = folder / file.name
-            self.contents |= {folder / each.name: each for each in materials}
+            self.contents |= {folder / material.name: material for material in materials}
         else:
             copy = self.folder / f"{name}-{digest}{file.suffix}"
         self.contents[copy] = file
@@ -100,11 +103,14 @@ class MeshCopies:
     def save(self) -> None:
         """Write the copies that do not exist yet."""
         parents = dict.fromkeys((self.folder, *(copy.parent for copy in self.contents))) if self.contents else {}
-        taken = [each for each in parents if each.is_symlink() or (each.exists() and not each.is_dir())]
-        taken += [each for each in self.contents if each.is_symlink() or (each.exists() and not each.is_file())]
+        taken = [parent for parent in parents if parent.is_symlink() or (parent.exists() and not parent.is_dir())]
+        taken += [item for item in self.contents if item.is_symlink() or (item.exists() and not item.is_file())]
         if taken:
-            found, fix = "a file, folder or link is in the place of mesh copies", "move it, or save under another name"
-            raise ModelError(found, where=str(taken[0]), fix=fix)
+            message, fix = (
+                "a file, folder or link is in the place of mesh copies",
+                "move it, or save under another name",
+            )
+            raise ModelError(message, where=str(taken[0]), fix=fix)
         for copy, source in self.contents.items():
             content = source.read_bytes() if isinstance(source, Path) else source
             if not copy.is_file() or copy.read_bytes() != content:
@@ -115,7 +121,7 @@ class MeshCopies:
 
 def _digest(*contents: bytes) -> str:
     """Return a hash of some contents and their boundaries."""
-    return hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in contents)).hexdigest()[:16]
+    return hashlib.sha256(b"".join(hashlib.sha256(content).digest() for content in contents)).hexdigest()[:16]
 
 
 def _can_be_copied(file: Path) -> bool:
@@ -128,23 +134,23 @@ def _can_be_copied(file: Path) -> bool:
 
 def _materials(file: Path, content: bytes) -> list[Path]:
     """Return the material files that an .obj file names next to it, if they are not too large to be read."""
-    found = []
-    for name in dict.fromkeys(each.decode(errors="replace").strip() for each in _MATERIALS.findall(content)):
+    result = []
+    for name in dict.fromkeys(element.decode(errors="replace").strip() for element in _MATERIALS.findall(content)):
         try:
-            each = (file.parent / name).resolve()
-            beside = each.parent == file.parent and each.suffix.lower() == ".mtl" and each.is_file()
-            found += [each] if beside and each.stat().st_size <= MAX_MESH_BYTES else []
+            item = (file.parent / name).resolve()
+            beside = item.parent == file.parent and item.suffix.lower() == ".mtl" and item.is_file()
+            result += [item] if beside and item.stat().st_size <= MAX_MESH_BYTES else []
         except (OSError, ValueError):  # no file can have such a name
             continue
-    return found
+    return result
 
 
 def write_file(path: str | Path, suffixes: tuple[str, ...], content: Callable[[], bytes]) -> None:
     """Write a file atomically: if creating or writing the content fails, the old file is unchanged."""
     path = Path(path)
     if path.suffix.lower() not in suffixes:
-        found, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
-        raise ModelError(found, value=path.suffix, where=path.name, allowed=", ".join(suffixes), fix=fix)
+        message, fix = f"the suffix is {path.suffix!r}", f"name it {path.stem}{suffixes[0]}"
+        raise ModelError(message, value=path.suffix, where=path.name, allowed=", ".join(suffixes), fix=fix)
     if not path.parent.is_dir():
         raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")
     with replacing(path) as part:
@@ -177,8 +183,8 @@ class MeshNames:
         if not mesh.path:
             return name
         if name.startswith(SCHEMES):
-            found = self.finder.find(name)
-            if found is not None and found.resolve() == Path(mesh.path).resolve():
+            result = self.finder.find(name)
+            if result is not None and result.resolve() == Path(mesh.path).resolve():
                 return name
         return relative_file(self.path, mesh.path)
 
@@ -269,14 +275,14 @@ class Omissions:
 def refuse_elastic(mechanism: Mechanism, source: str, format: str, fix: str) -> None:
     """Raise ModelError for an elastic joint, which only TOML and URDF support; ``fix`` may contain ``{joint!r}``."""
     for joint in mechanism.elastic:
-        found = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
-        raise ModelError(found, value=joint.name, where=source, fix=fix.format(joint=joint.name))
+        message = f"joint {joint.name!r} is elastic: its motor has its own coordinate, which {format} cannot express"
+        raise ModelError(message, value=joint.name, where=source, fix=fix.format(joint=joint.name))
 
 
 def refused_loop(loop: Loop, kinds: Iterable[str], source: str, format: str) -> ModelError:
     """Return the error for a loop of a kind that a format does not support."""
-    found, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
-    return ModelError(found, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
+    message, allowed = f"{loop.name!r} is {loop.kind}", f"{', '.join(kinds)} in {format}"
+    return ModelError(message, argument="loop", value=loop.name, where=source, allowed=allowed, fix="save as .toml")
 
 
 def moments_of(link: Link) -> dict[str, float]:

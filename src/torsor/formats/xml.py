@@ -79,8 +79,8 @@ def parse_xml(path: Path, strict: bool = False) -> Element:
                 root = parse_xml_text(repaired, path.name)
             except _NotWellFormedError:
                 continue
-            found = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
-            refuse_or_warn(ModelError(found, where=path.name, fix="remove it"), strict)
+            message = f"{error.what}: {what}" if strict else f"{what}, which XML does not allow; read without"
+            refuse_or_warn(ModelError(message, where=path.name, fix="remove it"), strict)
             return root
         if strict:
             raise
@@ -115,9 +115,9 @@ def parse_xml_text(content: bytes, source: str) -> Element:
 
     def refuse(*_: object) -> None:
         # Entities can exhaust memory ("billion laughs") or read other files; robot descriptions do not need them.
-        found, where = "it has a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
+        message, where = "it has a document type or entity declaration", f"{source}: line {parser.CurrentLineNumber}"
         fix = "remove <!DOCTYPE ...> and <!ENTITY ...>"
-        raise ModelError(found, where=where, allowed="elements and attributes only", fix=fix)
+        raise ModelError(message, where=where, allowed="elements and attributes only", fix=fix)
 
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
     parser.StartElementHandler = builder.start
@@ -141,23 +141,23 @@ def _repairs(content: bytes) -> Iterator[tuple[bytes, str]]:
 
     Lines keep their numbers: a comment becomes as many empty lines.
     """
-    found = []
+    result = []
     bare = content.lstrip(b" \t\r\n")
     if bare != content and bare.startswith(b"<?xml"):
         content = bare
-        found.append("blanks before <?xml ...?>")
-        yield content, found[0]
+        result.append("blanks before <?xml ...?>")
+        yield content, result[0]
     bare = content.rstrip(b"\0 \t\r\n")
     if b"\0" in content[len(bare) :]:
         content = bare
-        found.append("zeros at the end")
-        yield content, " and ".join(found)
+        result.append("zeros at the end")
+        yield content, " and ".join(result)
     # "<" is not allowed in attributes, so outside CDATA this is a comment. An unterminated one is not.
     if b"<![CDATA[" not in content:
         bare = _without_comments(content)
         if bare != content:
-            found.append("'--' or bytes of another encoding in a comment")
-            yield bare, " and ".join(found)
+            result.append("'--' or bytes of another encoding in a comment")
+            yield bare, " and ".join(result)
 
 
 def _without_comments(content: bytes) -> bytes:
@@ -188,7 +188,7 @@ def xml_bytes(root: ET.Element, source: str) -> bytes:
     for element in root.iter():
         for value in (*element.attrib.values(), element.text or ""):
             if _NOT_IN_XML.search(value):
-                found, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
-                raise ModelError(found, value=value, where=source, allowed="characters that XML allows", fix=fix)
+                message, fix = f"{value!r} in <{element.tag}>", "remove the control characters from the name"
+                raise ModelError(message, value=value, where=source, allowed="characters that XML allows", fix=fix)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

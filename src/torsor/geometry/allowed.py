@@ -89,10 +89,10 @@ class AllowedCollisions:
             >>> AllowedCollisions("arm", ("base", "arm"), {("base", "arm"): "adjacent"}).matrix().all()
             np.True_
         """
-        found, number = np.eye(len(self.parts), dtype=bool), {name: k for k, name in enumerate(self.parts)}
+        result, number = np.eye(len(self.parts), dtype=bool), {name: k for k, name in enumerate(self.parts)}
         for a, b in self.reasons:
-            found[number[a], number[b]] = found[number[b], number[a]] = True
-        return found
+            result[number[a], number[b]] = result[number[b], number[a]] = True
+        return result
 
     def save(self, path: str | Path) -> None:
         """Write the pairs as <disable_collisions> of an SRDF file (.srdf), with MoveIt's capitalised reasons."""
@@ -125,14 +125,14 @@ def read_srdf(path: str | Path) -> list[tuple[str, str, str]]:
     root = parse_xml(path)
     if root.tag != "robot":
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<robot>")
-    found = []
+    result = []
     for element in root.findall("disable_collisions"):
         a, b = element.get("link1"), element.get("link2")
         if not a or not b:
             where = f"{path.name}: line {getattr(element, 'line', 0)}"
             raise ModelError("<disable_collisions> needs link1 and link2", where=where)
-        found.append((a, b, (element.get("reason") or "user").lower()))
-    return found
+        result.append((a, b, (element.get("reason") or "user").lower()))
+    return result
 
 
 def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, str]]) -> AllowedCollisions:
@@ -152,9 +152,11 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
     count, shapes = whole_number(samples, robot.name, "samples", least=0), placed_shapes(robot)
     start = whole_number(seed, robot.name, "seed", least=0)
     given = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
-    matrix = matrix_of(robot.name, (each.part for each in shapes), reversed(given))  # the reasons of the file are kept
-    found = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
-    return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *found])
+    matrix = matrix_of(
+        robot.name, (shape.part for shape in shapes), reversed(given)
+    )  # the reasons of the file are kept
+    result = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
+    return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
 
 
 def shape_pairs(shapes: Sequence[Placed], matrix: AllowedCollisions) -> list[tuple[int, int]]:
@@ -175,10 +177,10 @@ def _adjacent(robot: Mechanism, shapes: Sequence[Placed]) -> Iterable[Pair]:
 
     A chain of links without shapes and mass between two parts counts as one joint with several axes.
     """
-    solid = {each.link for each in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
+    solid = {item.link for item in shapes} | {k for k, link in enumerate(robot.links) if link.mass > 0} | {-1}
     by_link = defaultdict[int, list[Placed]](list)
-    for each in shapes:
-        by_link[each.link].append(each)
+    for shape in shapes:
+        by_link[shape.link].append(shape)
     for index, joint in enumerate(robot.joints):
         free, parent = joint.type == "free", robot.parents[index]
         while parent not in solid:

@@ -51,8 +51,8 @@ def nearest_points(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> tuple[ca.
 
 
 def _clamped(share: ca.SX) -> ca.SX:
-    found: ca.SX = ca.fmax(0, ca.fmin(1, share))
-    return found
+    result: ca.SX = ca.fmax(0, ca.fmin(1, share))
+    return result
 
 
 def segment_distance(first: Sequence[ca.SX], second: Sequence[ca.SX]) -> ca.SX:
@@ -137,7 +137,7 @@ def lowest_point(shape: str, pose: ca.SX, size: Size, up: ca.SX) -> ca.SX:
     if shape == "sphere":
         return ca.SX(center - size[0] * up)
     if shape == "ellipsoid":
-        squares = ca.vertcat(*(each**2 for each in ca.vertsplit(_stack(size))))
+        squares = ca.vertcat(*(item**2 for item in ca.vertsplit(_stack(size))))
         scaled = squares * down
         return center + R @ (scaled / ca.sqrt(ca.dot(scaled, down)))
     signs = ca.if_else(down >= 0, 1, -1)

@@ -62,7 +62,7 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
         [ca.fabs(ca.dot(box.R[:, k], apart)) - box.half[k] - other.reach(box.R[:, k]) for k in range(3)]
         for box, other in ((first, second), (second, first))
     ]
-    best = [ca.fmax(ca.fmax(*each[:2]), each[2]) for each in gaps]
+    best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
     own = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
     reference, incident = (
         _Box(*(ca.if_else(own, x, y) for x, y in zip(*boxes, strict=True)))
@@ -73,15 +73,15 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
     face = _face(reference, _largest(gap), toward)
     under = _face(incident, _largest(ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
     edges, crossed = _edges(first, second, apart, ca.fmax(*best) + _EDGES)
-    found = []
+    result = []
     for height, point in (*_clipped(face, under), *_below(face, under)):
         on_face = point - height * face.normal
         normal = ca.if_else(own, face.normal, -face.normal)
         distance = ca.if_else(crossed, ca.fmax(edges.distance, 0) + reference.half[0] + reference.half[1], height)
         ends = ca.if_else(own, on_face, point), ca.if_else(own, point, on_face)
-        found.append(Closest(distance, normal, *ends))
-    chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, found[0], strict=True))
-    return [Closest(*chosen), *found[1:]]
+        result.append(Closest(distance, normal, *ends))
+    chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, result[0], strict=True))
+    return [Closest(*chosen), *result[1:]]
 
 
 def _largest(values: list[ca.SX]) -> ca.SX:
@@ -111,7 +111,7 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     """Return (height above the face, point) of both ends of each edge of ``under`` within the borders of the face."""
     corners = [under.center + x * under.u + y * under.w for x, y in _SIDES]
     sides = [ca.sqrt(ca.sumsqr(side)) for side in (face.u, face.w)]
-    found = []
+    result = []
     for here, there in zip(corners, [*corners[1:], corners[0]], strict=True):
         low, high = ca.SX(0), ca.SX(1)
         starts, ways = _in_face(face, here - face.center), _in_face(face, there - here)
@@ -125,8 +125,8 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
         missed = length * ca.fmax(low - high, 0)
         # An end that is not clipped is the start of the next edge, where it counts.
         for end, left_out in ((low, missed), (high, ca.if_else(high < 1, missed, length))):
-            found.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
-    return found
+            result.append(_above(face, here + ca.fmin(ca.fmax(end, 0), 1) * (there - here), left_out))
+    return result
 
 
 def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
@@ -134,13 +134,13 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     (a, c), (b, d) = _in_face(face, under.u), _in_face(face, under.w)
     x0, y0 = _in_face(face, under.center - face.center)
     scale = 1 / (a * d - b * c)  # never 0, because the face is the most opposite one
-    found = []
+    result = []
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
         # Corners above each other count where edges are clipped.
-        beyond = [(ca.fabs(each) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _SLACK for each, v in ((s, under.u), (t, under.w))]
-        found.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
-    return found
+        beyond = [(ca.fabs(item) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _SLACK for item, v in ((s, under.u), (t, under.w))]
+        result.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
+    return result
 
 
 def _above(face: _Face, point: ca.SX, missed: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -187,7 +187,7 @@ def has_contact_points(a: Shape, b: Shape) -> bool:
         >>> has_contact_points(Shape("plane"), Shape("box", (1, 1, 1)))
         True
     """
-    kinds = {instance_of(each, Shape, "points of contact", "shape").shape for each in (a, b)}
+    kinds = {instance_of(item, Shape, "points of contact", "shape").shape for item in (a, b)}
     return closed_forms.is_closed(a.shape, b.shape) or kinds in ({"plane", "mesh"}, {"box"})
 
 
@@ -205,11 +205,11 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         [0.1, 0.5, 0.1, 0.5, 0.1, 0.5, 0.1, 0.5]
     """
     if not has_contact_points(a, b):
-        text = f"a {a.shape} and a {b.shape} have no contact points in closed form"
+        message = f"a {a.shape} and a {b.shape} have no contact points in closed form"
         allowed = "planes with any other shape; spheres, capsules; boxes; spheres with boxes and cylinders"
-        raise ModelError(text, allowed=allowed, fix="use capsules or spheres for one of them")
+        raise ModelError(message, allowed=allowed, fix="use capsules or spheres for one of them")
     if b.shape == "plane":
-        return [each.flipped for each in contact_points(b, B, a, A)]
+        return [contact_point.flipped for contact_point in contact_points(b, B, a, A)]
     first, second = _moved(A, a), _moved(B, b)
     if a.shape == b.shape == "box":
         return box_contacts(first, a.size, second, b.size)
@@ -222,7 +222,7 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
         lowest = _rim_points(second, b.size, up)
     else:
         local = closed_forms.box_corners(b.size) if b.shape == "box" else _vertices(b)
-        lowest = [second[:3, :3] @ ca.SX(each) + second[:3, 3] for each in local]
+        lowest = [second[:3, :3] @ ca.SX(item) + second[:3, 3] for item in local]
     return [closed_forms.on_plane(first, point) for point in lowest]
 
 
@@ -250,9 +250,9 @@ def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:
 
 def _vertices(shape: Shape) -> np.ndarray:
     where = f"shape {shape.name!r}"
-    found = hull_of(shape, where).vertices
-    if len(found) > MAX_CONTACTS:
-        text = f"its convex hull has {len(found)} vertices"
+    result = hull_of(shape, where).vertices
+    if len(result) > MAX_CONTACTS:
+        message = f"its convex hull has {len(result)} vertices"
         fix = "use a box, capsule or spheres for contact"
-        raise ModelError(text, where=where, allowed=f"{MAX_CONTACTS} or fewer contact points", fix=fix)
-    return found
+        raise ModelError(message, where=where, allowed=f"{MAX_CONTACTS} or fewer contact points", fix=fix)
+    return result

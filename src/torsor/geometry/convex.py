@@ -33,9 +33,9 @@ class Hull(NamedTuple):
 def hull_of(shape: Shape, where: str) -> Hull:
     """Return the convex hull of a mesh in the axes of the shape, scaled; ``where`` names the shape in messages."""
     if shape.path is None:
-        found = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "the mesh has no file"
+        message = f"the mesh {shape.mesh!r} is not found" if shape.mesh else "the mesh has no file"
         fix = "correct its path, pass its folder (`search=FOLDER`), or replace the shape: robot.with_shapes"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     return _hull(shape.path, shape.folders, shape.size, where)
 
 
@@ -57,24 +57,24 @@ def hull_of_points(points: Array, where: str) -> Hull:
         raise ModelError("its vertices are not finite", where=where, fix="open the mesh in an editor")
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)
     if not spread[-1] > FLAT * spread[0]:
-        found, fix = "its convex hull is flat: it has no volume", "use a thin box instead of the mesh"
-        raise ModelError(found, where=where, fix=fix)
+        result, fix = "its convex hull is flat: it has no volume", "use a thin box instead of the mesh"
+        raise ModelError(result, where=where, fix=fix)
     try:
-        found = ConvexHull(points)
+        result = ConvexHull(points)
     except QhullError as error:
         said = str(error).split("\n", 1)[0]
         raise ModelError(f"no convex hull: {said}", where=where, fix="repair the mesh") from None
-    kept = found.vertices
+    kept = result.vertices
     if len(kept) > MANY:
-        text = f"its convex hull has {len(kept)} vertices"
+        message = f"its convex hull has {len(kept)} vertices"
         fix = "simplify the mesh, or use a primitive shape"
-        raise ModelError(text, where=where, allowed=f"{MANY} or fewer", fix=fix)
+        raise ModelError(message, where=where, allowed=f"{MANY} or fewer", fix=fix)
     numbers = np.full(len(points), -1)
     numbers[kept] = np.arange(len(kept))
-    faces, vertices = numbers[found.simplices], points[kept]
+    faces, vertices = numbers[result.simplices], points[kept]
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", across, found.equations[:, :3]) < 0  # Qhull's normals point outwards
+    inward = np.einsum("ij,ij->i", across, result.equations[:, :3]) < 0  # Qhull's normals point outwards
     faces[inward] = faces[inward][:, ::-1]
     return Hull(vertices, faces)
 
@@ -157,8 +157,8 @@ def _coal() -> Any:
     try:
         import coal
     except ImportError:
-        found = "coal computes distances of meshes, and between boxes, cylinders and ellipsoids"
-        raise missing(f"{found}, but it is not installed", "collision") from None
+        message = "coal computes distances of meshes, and between boxes, cylinders and ellipsoids"
+        raise missing(f"{message}, but it is not installed", "collision") from None
     return coal
 
 
@@ -209,15 +209,15 @@ class ConvexPairs:
             for k in everyone if wanted is None else np.flatnonzero(wanted[state]).tolist():
                 call, A, B = self._calls[k]
                 result.clear()
-                found = call(A, B, self._fine if self._curved[k] else self._coarse, result)
-                if not abs(found) < _LARGEST:
+                results = call(A, B, self._fine if self._curved[k] else self._coarse, result)
+                if not abs(results) < _LARGEST:
                     result.clear()
-                    found = call(A, B, self._coarse, result)
-                if not abs(found) < _LARGEST:
+                    results = call(A, B, self._coarse, result)
+                if not abs(results) < _LARGEST:
                     a, b = (self.shapes[index].name for index in self.pairs[k])
-                    text = f"coal finds no distance between the shapes {a!r} and {b!r}"
-                    raise ModelError(text, where=self.where, fix="check their sizes and meshes")
-                distance[state, k] = found
+                    message = f"coal finds no distance between the shapes {a!r} and {b!r}"
+                    raise ModelError(message, where=self.where, fix="check their sizes and meshes")
+                distance[state, k] = results
                 normal[state, k] = result.normal
                 first[state, k] = result.getNearestPoint1()
 

@@ -38,11 +38,11 @@ def pair_kernel(a: str, b: str) -> Any:
     """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
-    given = [each for each in (poses[0], sizes[0], poses[1], sizes[1]) if each.numel()]  # a plane has no size
-    found = closest(a, poses[0], sizes[0], b, poses[1], sizes[1])
-    points, moment = ca.vertcat(found.first.T, found.second.T), ca.cross(found.first, found.normal)
-    function = ca.Function(f"{a}_{b}", given, ca.cse([found.distance, found.normal, points, moment]))
-    inputs = [(3, 4) if each.shape == (3, 4) else (each.numel(),) for each in given]
+    given = [item for item in (poses[0], sizes[0], poses[1], sizes[1]) if item.numel()]  # a plane has no size
+    result = closest(a, poses[0], sizes[0], b, poses[1], sizes[1])
+    points, moment = ca.vertcat(result.first.T, result.second.T), ca.cross(result.first, result.normal)
+    function = ca.Function(f"{a}_{b}", given, ca.cse([result.distance, result.normal, points, moment]))
+    inputs = [(3, 4) if value.shape == (3, 4) else (value.numel(),) for value in given]
     return compile(function, inputs=inputs, outputs=[(), (3,), (2, 3), (3,)])
 
 
@@ -116,8 +116,8 @@ class DistanceModel:
         for column, (a, b) in enumerate(self.pairs):
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
             if kind == ("plane", "plane"):
-                found = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
-                raise ModelError(found, where=self.robot.name, allowed="one plane in a pair")
+                message = f"the shapes {self.names[column][0]!r} and {self.names[column][1]!r} are both planes"
+                raise ModelError(message, where=self.robot.name, allowed="one plane in a pair")
             if is_closed(*kind):
                 kinds[kind].append(column)
             else:
@@ -131,7 +131,7 @@ class DistanceModel:
         plain = np.array_equal(movement.gather, np.eye(self.robot.nv))  # no followers, no coordinates of motors
         self._gather = None if plain else movement.gather
         if self.within is not None and self._convex is not None:
-            radii = [radius_about_origin(each.shape, f"{where}: shape {each.name!r}") for each in self.shapes]
+            radii = [radius_about_origin(shape.shape, f"{where}: shape {shape.name!r}") for shape in self.shapes]
             self._radii = np.array(radii)[ends[self._open]]
 
     @property
@@ -164,22 +164,22 @@ class DistanceModel:
         lead, count = poses.shape[:-3], len(self.pairs)
         poses = poses.reshape(-1, *poses.shape[-3:])
         states = len(poses)
-        found = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
+        result = Lines(*(np.empty((states, count, *shape)) for shape in ((), (3,), (2, 3), (3,))))
         for start in range(0, states, self._chunk):
             part = slice(start, start + self._chunk)
             for group in self._groups:
-                _closed(group, poses[part], Lines(*(each[part] for each in found)))
+                _closed(group, poses[part], Lines(*(item[part] for item in result)))
         if self._convex is not None:
-            self._by_coal(poses, found, among)
+            self._by_coal(poses, result, among)
         slopes = None
         if gradient:
-            lines = np.concatenate([found.moment, found.normal], axis=-1)
+            lines = np.concatenate([result.moment, result.normal], axis=-1)
             slopes = lines @ twists.reshape(states, *twists.shape[-2:]).swapaxes(-1, -2)
             slopes *= self._signs
             slopes = slopes if self._gather is None else slopes @ self._gather
             slopes = slopes.reshape(*lead, count, self.robot.nv)
             slopes += 0.0  # no negative zeros
-        distance, normal, points = (each.reshape(*lead, *each.shape[1:]) for each in found[:3])
+        distance, normal, points = (item.reshape(*lead, *item.shape[1:]) for item in result[:3])
         return Distances(self.names, distance, normal, points, slopes)
 
     def _by_coal(self, poses: Array, found: "Lines", among: NDArray[np.bool_] | None) -> None:
@@ -216,12 +216,12 @@ class Lines(NamedTuple):
 def _closed(group: _Group, poses: Array, found: Lines) -> None:
     """Write the results of a group of pairs with a closed form."""
     sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
-    given = [each for side in sides for each in side if each.shape[-1]]
+    given = [entry for side in sides for entry in side if entry.shape[-1]]
     if isinstance(group.columns, slice):  # they are adjacent, so results are written in place
-        group.kernel(*given, out=tuple(each[:, group.columns] for each in found))
+        group.kernel(*given, out=tuple(result[:, group.columns] for result in found))
     else:
-        for mine, each in zip(found, group.kernel(*given), strict=True):
-            mine[:, group.columns] = each
+        for mine, item in zip(found, group.kernel(*given), strict=True):
+            mine[:, group.columns] = item
     if group.flipped:
         found.normal[:, group.columns] *= -1
         found.moment[:, group.columns] *= -1

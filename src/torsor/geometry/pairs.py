@@ -34,21 +34,21 @@ def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None =
     if kernels is None:
         return _model(robot, pairs, within)  # raises an error that explains why
     key = pairs if pairs is None or isinstance(pairs, AllowedCollisions) else _frozen(pairs, robot.name)
-    found: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
-    return found
+    result: DistanceModel = kernels.once(("distances", key, within), lambda: _model(robot, pairs, within))
+    return result
 
 
 def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
     """Return pairs of names as tuples; raise ModelError for anything else."""
     given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
-    found = []
-    for each in given:
-        pair = tuple(each) if isinstance(each, (tuple, list)) else ()
+    result = []
+    for item in given:
+        pair = tuple(item) if isinstance(item, (tuple, list)) else ()
         if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             allowed = "pairs of link, frame or shape names, or an allowed collision matrix"
-            raise ModelError(f"contains {each!r}", value=each, argument="pairs", where=where, allowed=allowed)
-        found.append(pair)
-    return tuple(found)
+            raise ModelError(f"contains {item!r}", value=item, argument="pairs", where=where, allowed=allowed)
+        result.append(pair)
+    return tuple(result)
 
 
 def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceModel:
@@ -59,37 +59,37 @@ def _model(robot: Mechanism, pairs: Pairs, within: float | None) -> DistanceMode
             raise ModelError("no link has a collision shape", where=robot.name, fix=fix)
         matrix = default_matrix(robot) if pairs is None else pairs
         reasons = ((*key, why) for key, why in matrix.reasons.items())
-        known = matrix_of(robot.name, (each.part for each in shapes), reasons)
+        known = matrix_of(robot.name, (shape.part for shape in shapes), reasons)
         chosen = shape_pairs(shapes, known)
         chosen.sort(key=lambda pair: [shapes[index].shape.shape for index in pair])  # one call per pair of kinds
         return DistanceModel(robot, shapes, chosen, within)
-    found = dict[tuple[int, int], None]()
+    result = dict[tuple[int, int], None]()
     for a, b in _frozen(pairs, robot.name):
         both = [(i, j) for i in named_shapes(robot, shapes, a) for j in named_shapes(robot, shapes, b)]
         moving = [(i, j) for i, j in both if shapes[i].link != shapes[j].link]
         if not moving:
-            text = f"{a!r} and {b!r} move together, so their distance does not change"
-            raise ModelError(text, where=robot.name, allowed="shapes of two links")
-        found |= dict.fromkeys(moving)
-    return DistanceModel(robot, shapes, list(found), within)
+            message = f"{a!r} and {b!r} move together, so their distance does not change"
+            raise ModelError(message, where=robot.name, allowed="shapes of two links")
+        result |= dict.fromkeys(moving)
+    return DistanceModel(robot, shapes, list(result), within)
 
 
 def named_shapes(robot: Mechanism, shapes: Sequence[Placed], name: str) -> list[int]:
     """Return the indices of the shape with a name, or of the shapes of a link or frame."""
-    exact = [k for k, each in enumerate(shapes) if each.name == name]
-    found = exact or [k for k, each in enumerate(shapes) if each.part == name]
-    if not found and name in robot.places:
+    exact = [k for k, shape in enumerate(shapes) if shape.name == name]
+    result = exact or [k for k, shape in enumerate(shapes) if shape.part == name]
+    if not result and name in robot.places:
         place = robot.place(name)
         is_link = name in (*robot.link_names, robot.base.name)
-        found = [k for k, each in enumerate(shapes) if is_link and each.link == place.link]
-        if not found:
+        result = [k for k, shape in enumerate(shapes) if is_link and shape.link == place.link]
+        if not result:
             fix = f"robot.with_shapes({name!r}, [torsor.Shape(...)])"
             raise ModelError(f"{name!r} has no collision shape", value=name, where=robot.name, fix=fix)
-    if not found:
-        names = dict.fromkeys([*(each.part for each in shapes), *(each.name for each in shapes)])
+    if not result:
+        names = dict.fromkeys([*(shape.part for shape in shapes), *(shape.name for shape in shapes)])
         allowed = listing(map(repr, names), like=repr(name))
         raise ModelError(f"no link, frame or shape {name!r}", value=name, where=robot.name, allowed=allowed)
-    return found
+    return result
 
 
 def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
@@ -100,10 +100,10 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
     listed = [shapes] if isinstance(shapes, Shape) else shapes
     if not isinstance(listed, Iterable):
         raise ModelError(argument="shapes", value=listed, where=where, allowed="a list of torsor.Shape")
-    given = [instance_of(each, Shape, where, "one of the shapes", allowed="torsor.Shape") for each in listed]
+    given = [instance_of(item, Shape, where, "one of the shapes", allowed="torsor.Shape") for item in listed]
     own = "" if place == link.name else place
-    kept = [each for each in link.shapes if each.link != own]
-    added = [replace(each, pose=spot.pose @ each.pose, link=own) for each in given]
+    kept = [shape for shape in link.shapes if shape.link != own]
+    added = [replace(value, pose=spot.pose @ value.pose, link=own) for value in given]
     changed = replace(link, shapes=(*kept, *added))
     if spot.link < 0:
         return replace(robot, base=changed)
@@ -117,7 +117,7 @@ def with_allowed_collisions(robot: M, allowed: Any) -> M:
     elif isinstance(allowed, Iterable) and not isinstance(allowed, str):
         listed = list(allowed)
     else:  # an SRDF may name links that the URDF does not have, as MoveIt allows
-        listed = [each for each in read_srdf(allowed) if each[0] in robot.places and each[1] in robot.places]
+        listed = [item for item in read_srdf(allowed) if item[0] in robot.places and item[1] in robot.places]
     return replace(robot, allowed_collisions=tuple(listed))
 
 
@@ -148,8 +148,8 @@ def refuse_overlap(
         >>> arm = torsor.library.planar_chain(3).with_shapes("base", [ball]).with_shapes("link3", [ball])
         >>> refuse_overlap(arm, [0.0, 0.0, 0.0], [("base", "link3")])
     """
-    deep = [each for each in overlapping(robot, q, pairs) if each[2] > least]
+    deep = [item for item in overlapping(robot, q, pairs) if item[2] > least]
     if deep:
-        found = listing((f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for a, b, depth in deep), most=4)
+        result = listing((f"{a!r} and {b!r} by {1e3 * depth:.3g} mm" for a, b, depth in deep), most=4)
         fix = "start apart, or allow the pair: robot.with_allowed_collisions"
-        raise ModelError(f"shapes overlap: {found}", where=where or robot.name, fix=fix)
+        raise ModelError(f"shapes overlap: {result}", where=where or robot.name, fix=fix)

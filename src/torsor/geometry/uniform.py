@@ -53,7 +53,7 @@ def inertia_hint(link: Link) -> str:
     volume, _, inertia = composite(*bodies)
     expected = np.linalg.eigvalsh(inertia) * link.mass / volume
     given = np.linalg.eigvalsh(link.inertia)
-    shown, others = (", ".join(f"{each:.3g}" for each in values) for values in (given, expected))
+    shown, others = (", ".join(f"{value:.3g}" for value in values) for values in (given, expected))
     if not given.max() > 0:
         return f"it has mass {link.mass:.3g} kg but no inertia; a uniform body of its shape has {others} kg m^2"
     ratio = np.maximum(given, 1e-300) / expected
@@ -67,14 +67,14 @@ def inertia_hint(link: Link) -> str:
 
 def inertia_hints(robot: Mechanism) -> list[Hint]:
     """Return hints about suspicious inertias of moving links; links whose meshes cannot be read are skipped."""
-    found = []
+    result = []
     for link in robot.links:
         try:
             text = inertia_hint(link)
         except (ModelError, ImportError):  # missing meshes have their own hint
             continue
-        found += [Hint(link.name, text)] if text else []
-    return found
+        result += [Hint(link.name, text)] if text else []
+    return result
 
 
 def missing_meshes(robot: Mechanism) -> list[str]:
@@ -82,4 +82,4 @@ def missing_meshes(robot: Mechanism) -> list[str]:
     parts = list[Visual | Shape]()
     for link in (robot.base, *robot.links):
         parts += [*link.visuals, *link.shapes]
-    return list(dict.fromkeys(each.mesh or each.name for each in parts if each.shape == "mesh" and each.path is None))
+    return list(dict.fromkeys(part.mesh or part.name for part in parts if part.shape == "mesh" and part.path is None))

@@ -152,10 +152,10 @@ def build(
 def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
     """Return links or joints as a list; raise ModelError for anything else."""
     parts = list(given) if isinstance(given, Iterable) else [given]
-    for each in parts:
-        if not isinstance(each, kind):
-            text = f"the {kind.__name__.lower()}s contain {reprlib.repr(each)}"
-            raise ModelError(text, where=where, allowed=f"a list of {kind.__name__} objects")
+    for part in parts:
+        if not isinstance(part, kind):
+            message = f"the {kind.__name__.lower()}s contain {reprlib.repr(part)}"
+            raise ModelError(message, where=where, allowed=f"a list of {kind.__name__} objects")
     return parts
 
 
@@ -165,21 +165,21 @@ def _root(links: dict[str, Link], joints: Sequence[Joint], where: str) -> str:
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in links:
-                found = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
+                message = f"joint {joint.name!r} has the {role} {link!r}, which does not exist"
                 fix = "add the link or correct the name"
-                raise ModelError(found, where=where, allowed=", ".join(list(links)[:12]), fix=fix)
+                raise ModelError(message, where=where, allowed=", ".join(list(links)[:12]), fix=fix)
         if joint.child in moved_by:
-            found = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
+            message = f"link {joint.child!r} has two parents: joints {moved_by[joint.child]!r} and {joint.name!r}"
             fix = "remove one of the joints and close the loop with robot.with_loop; a link has one parent joint"
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(message, where=where, fix=fix)
         moved_by[joint.child] = joint.name
     roots = [link for link in links if link not in moved_by]
     if not roots:
-        found = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle, so no link is the root"
-        raise ModelError(found, where=where, fix="one link must not be the child of any joint")
+        message = f"the joints {', '.join(list(moved_by.values())[:6])} form a cycle, so no link is the root"
+        raise ModelError(message, where=where, fix="one link must not be the child of any joint")
     if len(roots) > 1:
-        found = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
-        raise ModelError(found, where=where, allowed="one root", fix="connect the pieces with fixed joints")
+        message = f"{len(roots)} links have no parent: {', '.join(map(repr, roots[:6]))}"
+        raise ModelError(message, where=where, allowed="one root", fix="connect the pieces with fixed joints")
     return roots[0]
 
 
@@ -199,8 +199,8 @@ def _parents_first(root: str, joints: Sequence[Joint], where: str) -> list[Joint
     if len(ordered) < len(joints):
         reached = {joint.name for joint in ordered}
         cycle = [joint.name for joint in joints if joint.name not in reached]
-        found, fix = f"{', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
-        raise ModelError(found, argument="joints", where=where, fix=fix)
+        message, fix = f"{', '.join(map(repr, cycle[:6]))} form a cycle", "remove one of them"
+        raise ModelError(message, argument="joints", where=where, fix=fix)
     return ordered
 
 
@@ -213,16 +213,16 @@ def _with_resolved_followers(joints: list[Joint], where: str) -> list[Joint]:
         while joint.follows and joint.name not in known:
             if joint.coordinate not in by_name:
                 fix = "name a joint of the same mechanism"
-                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
-                raise ModelError(found, where=where, fix=fix)
+                message = f"joint {joint.name!r} follows {joint.coordinate!r}, which does not exist"
+                raise ModelError(message, where=where, fix=fix)
             chain[joint.name] = joint
             joint = by_name[joint.coordinate]
             if joint.name in chain:
                 raise ModelError(f"{', '.join(chain)} follow each other in a cycle", argument="joints", where=where)
         leader, ratio, offset = known.setdefault(joint.name, (joint, 1.0, 0.0))
         if chain and leader.nv != 1 and not leader.is_fixed and leader.flexible is None:
-            found = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
-            raise ModelError(found, where=where, allowed="leaders with one degree of freedom")
+            message = f"joint {next(iter(chain))!r} follows the {leader.type} joint {leader.name!r}"
+            raise ModelError(message, where=where, allowed="leaders with one degree of freedom")
         for follower in reversed(chain.values()):
             ratio, offset = follower.ratio * ratio, follower.ratio * offset + follower.offset
             known[follower.name] = leader, ratio, offset
@@ -272,8 +272,8 @@ def _merge(
     for k, joint in enumerate(moving):  # a motor is on the link that its carrier was merged into
         motor = joint.motor
         if motor is not None and motor.carrier not in carrier:
-            found = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
-            raise ModelError(found, where=where, allowed=", ".join(list(carrier)[:12]))
+            message = f"the motor of joint {joint.name!r} is on {motor.carrier!r}, which does not exist"
+            raise ModelError(message, where=where, allowed=", ".join(list(carrier)[:12]))
         if motor is not None and carrier[motor.carrier][0] != motor.carrier:
             owner, pose = carrier[motor.carrier]
             moving[k] = replace(joint, motor=replace(motor, carrier=owner, axis=pose[:3, :3] @ motor.axis))
@@ -297,11 +297,13 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
     if len(group) == 1:
         return group[0]
     mass, com, inertia = composite(*(move_inertia(carrier[link.name][1], *link.body) for link in group))
-    visuals = tuple(replace(each, pose=carrier[link.name][1] @ each.pose) for link in group for each in link.visuals)
+    visuals = tuple(
+        replace(visual, pose=carrier[link.name][1] @ visual.pose) for link in group for visual in link.visuals
+    )
     shapes = list[Shape]()  # they keep the link that is now a frame
     for link in group:
         pose, old = carrier[link.name][1], link.shapes
-        moved = (replace(each, pose=pose @ each.pose, link=each.link or link.name) for each in old)
+        moved = (replace(item, pose=pose @ item.pose, link=item.link or link.name) for item in old)
         shapes += old if link.name == owner else moved
     # Each link was checked separately, and a sum of physical inertias is physical.
     strict = all(link.strict for link in group)
@@ -311,20 +313,20 @@ def _merge_group(owner: str, group: list[Link], carrier: dict[str, tuple[str, np
 def _warn_if_singular(mechanism: Mechanism, where: str) -> None:
     """Warn of moving tip links without inertia, which make the mass matrix, and so forward dynamics, singular."""
     moving = list(zip(mechanism.links, mechanism.joints, strict=True))
-    if len(moving) > 1 and all(_is_massless(*each) for each in moving):
-        found = (
+    if len(moving) > 1 and all(_is_massless(*item) for item in moving):
+        message = (
             "no moving link has mass or inertia, so inertial and gravity forces are 0 and forward dynamics is singular"
         )
         fix = "give the links mass (<inertial> in URDF), or use the robot for kinematics only"
-        warn(found, where=where, fix=fix)
+        warn(message, where=where, fix=fix)
         return
     carriers = {joint.parent for joint in mechanism.joints}
     for link, joint in moving:
         if _is_massless(link, joint) and link.name not in carriers and not joint.follows:
-            found = f"link {link.name!r} moves, carries nothing and has no inertia"
+            message = f"link {link.name!r} moves, carries nothing and has no inertia"
             effect = "the mass matrix is singular, and so is forward dynamics"
             fix = f"give it a mass, or fix the joint: robot.fix({joint.name!r}, 0)"
-            warn(f"{found}: {effect}", where=where, fix=fix)
+            warn(f"{message}: {effect}", where=where, fix=fix)
 
 
 def _is_massless(link: Link, joint: Joint) -> bool:

@@ -189,8 +189,8 @@ class Cam(Flexible):
         for name in ("powers", "inner_powers"):
             given = real_array(getattr(self, name), where, name)
             if given.size and (given.ndim != 2 or given.shape[1] != 3 or not np.isin(given[:, 2], (1, 2, 3)).all()):
-                found = f"{name} has shape {given.shape}"
-                raise ModelError(found, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
+                message = f"{name} has shape {given.shape}"
+                raise ModelError(message, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
             rows = given.reshape(-1, 3)
             self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):

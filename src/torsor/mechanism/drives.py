@@ -61,8 +61,8 @@ def checked_stiffness(value: Any, where: str) -> float | str:
             raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}")
         at_rest = float(ca.evalf(stiffness_at(text, ca.SX(0), where)))
         if not (math.isfinite(at_rest) and at_rest >= 0):
-            found = f"stiffness {short(text)} is {at_rest} at the deflection 0"
-            raise ModelError(found, where=where, allowed="a finite number, 0 or more")
+            message = f"stiffness {short(text)} is {at_rest} at the deflection 0"
+            raise ModelError(message, where=where, allowed="a finite number, 0 or more")
         return text
     return number(value, where, "stiffness", least=0, most=LARGEST)
 
@@ -74,8 +74,8 @@ def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring"
     try:
         return _evaluate(ast.parse(stiffness.strip(), mode="eval").body, x)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, ZeroDivisionError, TypeError) as error:
-        found = f"{short(stiffness)} cannot be parsed ({error})"
-        raise ModelError(found, argument="stiffness", where=where, allowed=_ALLOWED) from None
+        message = f"{short(stiffness)} cannot be parsed ({error})"
+        raise ModelError(message, argument="stiffness", where=where, allowed=_ALLOWED) from None
 
 
 def _evaluate(node: ast.expr, x: ca.SX) -> Any:
@@ -100,8 +100,8 @@ def _as_text(expression: ca.SX, where: str) -> str:
     """Return a CasADi expression of one symbol as text in x."""
     symbols = ca.symvar(expression)
     if expression.shape != (1, 1) or len(symbols) > 1:
-        found = f"stiffness has the shape {expression.shape} and the symbols {symbols}"
-        raise ModelError(found, where=where, allowed="one expression of one symbol, the deflection")
+        message = f"stiffness has the shape {expression.shape} and the symbols {symbols}"
+        raise ModelError(message, where=where, allowed="one expression of one symbol, the deflection")
     function = ca.Function("law", symbols or [ca.SX.sym("x")], [expression])
     texts: dict[int, str] = {}
     result = "0"
@@ -201,12 +201,12 @@ class Motor(Part):
         ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
         if abs(self.ratio) < 1 / LARGEST:
-            found = f"is {self.ratio:g}, so the motor would not drive its joint"
+            message = f"is {self.ratio:g}, so the motor would not drive its joint"
             allowed, fix = (
                 f"other numbers, from {1 / LARGEST:g} in size",
                 "give the turns of the rotor per turn of the joint",
             )
-            raise ModelError(found, argument="ratio", where=where, allowed=allowed, fix=fix)
+            raise ModelError(message, argument="ratio", where=where, allowed=allowed, fix=fix)
         if self.stiffness is None:
             if self.damping:
                 fix = "give a stiffness, or use viscous"
@@ -214,8 +214,8 @@ class Motor(Part):
             return
         self._set(stiffness=checked_stiffness(self.stiffness, where))
         if not (self.stiffness and self.inertia):
-            found = f"an elastic joint has stiffness {self.stiffness} and inertia {self.inertia}"
-            raise ModelError(found, where=where, allowed="values other than 0")
+            message = f"an elastic joint has stiffness {self.stiffness} and inertia {self.inertia}"
+            raise ModelError(message, where=where, allowed="values other than 0")
 
     @property
     def is_elastic(self) -> bool:
@@ -226,12 +226,12 @@ class Motor(Part):
         """Warn if the rotor's inertia is larger than the carrier's ``inertia`` (3 x 3, about its centre of mass)."""
         whole = float(self.axis @ inertia @ self.axis)
         if self.inertia > whole * (1 + 1e-9):
-            found = (
+            message = (
                 f"the rotor of {joint!r} has {self.inertia:.3g} kg m^2 about its axis, but the whole carrier "
                 f"has {whole:.3g}"
             )
             fix = f"add the motor to {self.carrier!r}: with_motor(..., mass=, place=, moments=), or robot.with_payload"
-            warn(found, allowed="no more than the carrier", fix=fix)
+            warn(message, allowed="no more than the carrier", fix=fix)
 
 
 def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
@@ -239,8 +239,8 @@ def saturated_force(tau: ca.SX, limit: NDArray[np.float64]) -> ca.SX:
 
     CasADi's minimum and maximum, like those of C, would turn NaN into the full force.
     """
-    found = [tau[k] for k in range(tau.numel())]
+    result = [tau[k] for k in range(tau.numel())]
     for k, most in enumerate(limit):
         if np.isfinite(most):
-            found[k] = ca.if_else(tau[k] > most, most, ca.if_else(tau[k] < -most, -most, tau[k]))
-    return ca.vertcat(ca.SX.zeros(0, 1), *found)
+            result[k] = ca.if_else(tau[k] > most, most, ca.if_else(tau[k] < -most, -most, tau[k]))
+    return ca.vertcat(ca.SX.zeros(0, 1), *result)

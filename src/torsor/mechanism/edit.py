@@ -65,8 +65,8 @@ class MotorBody:
     def __init__(self, where: str, mass: float, place: Maybe, moments: Maybe):
         self.where, self.mass = where, number(mass, where, "mass", least=0)
         if not self.mass and not (place is None and moments is None):
-            found = f"{'place' if moments is None else 'moments'} of a motor needs a mass"
-            raise ModelError(found, where=where, fix="pass `mass=`, that of stator and rotor together")
+            message = f"{'place' if moments is None else 'moments'} of a motor needs a mass"
+            raise ModelError(message, where=where, fix="pass `mass=`, that of stator and rotor together")
         given = real_numbers(() if place is None else place)
         self.has_axis = given is not None and given.ndim == 2
         if self.has_axis:
@@ -88,17 +88,19 @@ class MotorBody:
         at, inertia = place.pose @ self.pose, np.diag(moments) if moments.ndim == 1 else moments
         if self.moments is None or (moments.ndim == 1 and not self.has_axis):  # in axes whose z is the spin axis
             if abs(moments[0] - moments[1]) > ROUNDING * max(moments[:2]):
-                found = f"the moments {shortened(moments)} about two axes normal to the spin axis differ"
+                message = f"the moments {shortened(moments)} about two axes normal to the spin axis differ"
                 fix = "pass place as a pose (4 x 4) with these axes and z as the spin axis, or moments as 3 x 3"
-                raise ModelError(found, where=self.where, allowed="equal ones if place is a point", fix=fix)
+                raise ModelError(message, where=self.where, allowed="equal ones if place is a point", fix=fix)
             at = make_pose(axis_frame(motor.axis), at[:3, 3])
         body = Link("motor", self.mass, np.zeros(3), inertia, source=self.where)
         axis = at[:3, :3].T @ motor.axis  # which is in the axes of the link
         whole = float(axis @ inertia @ axis)
         if motor.inertia > whole * (1 + ROUNDING):
-            found = f"the motor has {whole:.6g} kg m^2 about its spin axis, but its rotor alone has {motor.inertia:.6g}"
+            message = (
+                f"the motor has {whole:.6g} kg m^2 about its spin axis, but its rotor alone has {motor.inertia:.6g}"
+            )
             fix = "pass the moments of stator and rotor together"
-            raise ModelError(found, where=self.where, allowed="moments of at least the rotor", fix=fix)
+            raise ModelError(message, where=self.where, allowed="moments of at least the rotor", fix=fix)
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
 
@@ -134,7 +136,7 @@ def with_friction(
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if joint is None:
         return _with_friction_everywhere(robot, changes)
-    motors = {f"{each.name}/motor": (each.name, each.motor) for each in robot.joints if each.motor is not None}
+    motors = {f"{item.name}/motor": (item.name, item.motor) for item in robot.joints if item.motor is not None}
     if isinstance(joint, str) and joint in motors:
         name, motor = motors[joint]
         return _with_joint(robot, name, lambda old: replace(old, motor=replace(motor, **changes)))
@@ -166,7 +168,7 @@ def without_friction(robot: M) -> M:
         False
     """
     none: dict[str, Any] = {"coulomb": 0.0, "viscous": 0.0}
-    joints = (replace(each, motor=each.motor and replace(each.motor, **none), **none) for each in robot.joints)
+    joints = (replace(joint, motor=joint.motor and replace(joint.motor, **none), **none) for joint in robot.joints)
     return replace(robot, joints=tuple(joints))
 
 
@@ -186,7 +188,7 @@ def with_spring(robot: M, joint: str, stiffness: Any, damping: float = 0.0, rest
         >>> robot.with_spring("joint2", 100 + 500 * x**2).spring_force([0.0, 0.1]).round(12).tolist()
         [0.0, 10.5]
     """
-    if joint in (f"{each.name}/motor" for each in robot.joints if each.motor is not None):
+    if joint in (f"{item.name}/motor" for item in robot.joints if item.motor is not None):
         fix = f"put it on {joint.removesuffix('/motor')!r}, or give the motor a stiffness: with_motor(...)"
         raise ModelError(
             f"the driven coordinate {joint!r} cannot have a spring", value=joint, where=robot.name, fix=fix
@@ -237,8 +239,8 @@ def with_motor(
     where = f"{robot.name}: motor of {joint!r}"
     body = MotorBody(where, mass, place, moments)
     if axis is not None and body.has_axis:
-        found = "axis and a pose as place, whose z is the spin axis, are mutually exclusive"
-        raise ModelError(found, where=where, allowed="one of them", fix="omit axis")
+        message = "axis and a pose as place, whose z is the spin axis, are mutually exclusive"
+        raise ModelError(message, where=where, allowed="one of them", fix="omit axis")
     if axis is not None or body.has_axis:
         own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
         direction = at.pose[:3, :3] @ own
@@ -247,22 +249,22 @@ def with_motor(
     motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
     robot = body.added_to(robot, at, motor)
     if body.mass and robot.joint(joint).motor is not None:
-        found = "the joint already has a motor, whose mass would remain in its carrier next to that of the new one"
+        message = "the joint already has a motor, whose mass would remain in its carrier next to that of the new one"
         fix = "start from the robot before it had a motor"
         fix += f", or, if that motor was added without a mass, from robot.without_motor({joint!r})"
-        raise ModelError(found, where=where, allowed="mass of the first motor of a joint", fix=fix)
+        raise ModelError(message, where=where, allowed="mass of the first motor of a joint", fix=fix)
     if at.link >= 0:
         motor.warn_if_too_heavy(joint, robot.links[at.link].inertia)
     old_motor, where = robot.joint(joint).motor, f"{robot.name}: joint {joint!r}"
     if old_motor is not None:
-        found = f"the new motor replaces the one on {old_motor.carrier!r}, including its friction"
+        message = f"the new motor replaces the one on {old_motor.carrier!r}, including its friction"
         fix = f"remove it first: robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
-        warn(found, where=where, fix=fix)
+        warn(message, where=where, fix=fix)
     before, reflected = float(np.sum(robot.joint(joint).rotor_inertia)), motor.ratio**2 * motor.inertia
     if before and abs(reflected - before) > SAME_INERTIA * before:
-        found = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
+        message = f"the motor replaces its rotor_inertia {before:.6g} by inertia * ratio^2 = {reflected:.6g}"
         fix = f"pass inertia={before / motor.ratio**2:.6g} to keep it, or define the joint without rotor_inertia"
-        warn(found, where=where, fix=fix)
+        warn(message, where=where, fix=fix)
     return _with_joint(robot, joint, lambda old: replace(old, motor=motor, rotor_inertia=0.0))
 
 
@@ -277,14 +279,14 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     rising, falling = lineage(robot, start), lineage(robot, carrier)
     up = [link for link in rising if link not in falling]
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
-        each, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
-        before = direction if k in up else each.placement[:3, :3].T @ direction
-        along = abs(abs(float(before @ each.axis)) - 1.0) <= PARALLEL and each.type not in ("free", "spherical")
-        if moves and not along and each.type not in ("prismatic", "fixed"):
-            found = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {each.name!r}"
+        item, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
+        before = direction if k in up else item.placement[:3, :3].T @ direction
+        along = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL and item.type not in ("free", "spherical")
+        if moves and not along and item.type not in ("prismatic", "fixed"):
+            message = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {item.name!r}"
             fix = "pass axis=, the spin axis of the rotor in the carrier's axes"
-            raise ModelError(found, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
-        direction = each.placement[:3, :3] @ before if k in up else before
+            raise ModelError(message, where=f"{robot.name}: motor of {joint.name!r}", fix=fix)
+        direction = item.placement[:3, :3] @ before if k in up else before
     return direction
 
 
@@ -304,8 +306,8 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
     joint = robot.joint(name.removesuffix("/motor"))
     motor = joint.motor
     if motor is None or motor.stiffness is None or joint.spring is not None:
-        found = f"joint {joint.name!r} has a spring in addition to that of its motor"
-        raise ModelError(found, value=joint.name, where=robot.name, fix="fix the joint itself")
+        message = f"joint {joint.name!r} has a spring in addition to that of its motor"
+        raise ModelError(message, value=joint.name, where=robot.name, fix="fix the joint itself")
     at = np.asarray(value, dtype=object)
     angle = float(frozen_array(at.item() if at.size == 1 else value, (), f"{robot.name}: {name!r}", "value"))
     # The stiffness function of a motor is in theta - q, that of a joint's spring in q - rest.
@@ -333,13 +335,13 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
     if type == "fixed":
         fix = f"use robot.fix({name!r}, value) to fix a joint at a position"
         raise ModelError("the joint type cannot be 'fixed'", where=where, fix=fix)
-    one_of(type, tuple(each for each in KINDS if each != "fixed"), where, "joint type")
+    one_of(type, tuple(item for item in KINDS if item != "fixed"), where, "joint type")
     if joint.type == type:
         return robot
-    others = [each.name for each in robot.joints if each.coordinate == joint.coordinate and each is not joint]
+    others = [item.name for item in robot.joints if item.coordinate == joint.coordinate and item is not joint]
     if joint.follows or others:
-        found = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
-        raise ModelError(found, where=where, allowed="a joint with its own coordinate")
+        message = f"it shares its coordinate with {joint.coordinate if joint.follows else others[0]!r}"
+        raise ModelError(message, where=where, allowed="a joint with its own coordinate")
     for part in ("spring", "motor"):
         if getattr(joint, part) is not None:
             fix = "remove it first: robot.without_motor(...)" if part == "motor" else "remove it from the joint first"
@@ -350,8 +352,8 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
     own = {*joint.velocity_names}
-    active = [each for old in robot.active for each in (new.velocity_names if old in own else (old,))]
-    joints = tuple(new if each is joint else each for each in robot.joints)
+    active = [item for old in robot.active for item in (new.velocity_names if old in own else (old,))]
+    joints = tuple(new if item is joint else item for item in robot.joints)
     postures = robot.posture_table
     if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
         own = set(joint.position_names)
@@ -408,7 +410,7 @@ def rebuilt(robot: M, links: list[Link], joints: list[Joint], frames: list[Frame
     settings: dict[str, Any] = {"name": robot.name, "gravity": robot.gravity, **kept} | changes
     built = build(links=links, joints=joints, frames=frames, **settings)
     # Other fields of the object, such as the target of a Robot, are kept.
-    return replace(robot, **{each.name: getattr(built, each.name) for each in fields(Mechanism)})
+    return replace(robot, **{field.name: getattr(built, field.name) for field in fields(Mechanism)})
 
 
 def with_frame(robot: M, name: str, link: str, pose: ArrayLike) -> M:
@@ -437,23 +439,23 @@ def fix(robot: M, joint: str, value: ArrayLike = 0.0) -> M:
         >>> robot.nv, robot.link_names, [frame.name for frame in robot.frames]
         (1, ('link1',), ['link2'])
     """
-    if joint in (f"{each.name}/motor" for each in robot.elastic):
+    if joint in (f"{item.name}/motor" for item in robot.elastic):
         return with_motor_held(robot, joint, value)
     leader = robot.joint(joint)
     if leader.follows:
-        found = f"{joint!r} follows {leader.coordinate!r}"
-        raise ModelError(found, argument="joint", where=robot.name, fix="fix that one instead")
+        message = f"{joint!r} follows {leader.coordinate!r}"
+        raise ModelError(message, argument="joint", where=robot.name, fix="fix that one instead")
     where = f"{robot.name}: joint {joint!r}"
     single = leader.nq == 1 and (np.isscalar(value) or getattr(value, "ndim", 1) == 0)
     q = frozen_array(np.array([value]) if single else value, (leader.nq,), where, "value")
     if leader.nq > leader.nv and not np.any(q[-4:]):
         raise ModelError("the quaternion is 0", where=where, allowed="any other", fix="identity: 0 0 0 1")
-    if np.any(q) and any(isinstance(each.flexible, Modes) for each in robot.joints if each.coordinate == joint):
-        found, allowed = (
+    if np.any(q) and any(isinstance(item.flexible, Modes) for item in robot.joints if item.coordinate == joint):
+        message, allowed = (
             f"a flexible link cannot be fixed at {shortened(q)}",
             "0, because its mass has the shape at rest",
         )
-        raise ModelError(found, where=where, allowed=allowed)
+        raise ModelError(message, where=where, allowed=allowed)
     joints = [fixed_at(x, x.ratio * q + x.offset) if x.coordinate == joint else x for x in robot.joints]
     return rebuilt(robot, [robot.base, *robot.links], joints, list(robot.frames), **without_coordinates(robot, leader))
 
@@ -523,19 +525,23 @@ def subtree(robot: M, link: str | int) -> M:
     names = {robot.joints[i].name for i in kept}
     for joint in robot.joints:
         if (joint.name in names) != (joint.coordinate in names):
-            found = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
-            raise ModelError(found, where=robot.name, fix="fix it first: robot.fix(...)")
+            message = f"joint {joint.name!r} follows {joint.coordinate!r}, and one of them is not in the subtree"
+            raise ModelError(message, where=robot.name, fix="fix it first: robot.fix(...)")
     root = robot.joints[place.link].parent
     carriers = {root, *(robot.links[i].name for i in kept)}
     for i in sorted(kept):
         motor = robot.joints[i].motor
         if motor is not None and motor.carrier not in carriers:
-            found = f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
-            raise ModelError(found, where=robot.name, fix="remove it first: robot.without_motor(...)")
+            message = (
+                f"the motor of joint {robot.joints[i].name!r} is on {motor.carrier!r}, which is not in the subtree"
+            )
+            raise ModelError(message, where=robot.name, fix="remove it first: robot.without_motor(...)")
     links = [Link(root), *(robot.links[i] for i in sorted(kept))]
     frames = [frame for frame in robot.frames if frame.link in {robot.links[i].name for i in kept}]
     joints = [robot.joints[i] for i in sorted(kept)]
     places = {*carriers, *(frame.name for frame in frames)}
     parts = loops_of(robot, places - {root}, joints)
-    parts["allowed_collisions"] = tuple(each for each in robot.allowed_collisions if {*each[:2]} <= places)
+    parts["allowed_collisions"] = tuple(
+        allowed_collision for allowed_collision in robot.allowed_collisions if {*allowed_collision[:2]} <= places
+    )
     return rebuilt(robot, links, joints, frames, name=f"{robot.name}/{robot.links[place.link].name}", **parts)

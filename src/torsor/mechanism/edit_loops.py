@@ -69,15 +69,15 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
     if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL for axis in axes):
         return
     seen = [(turns[place.link + 1] @ place.pose[:3, :3]).T @ axes[0] for place in ends]
-    if all(np.linalg.norm(each[:2]) <= _PARALLEL for each in seen):
+    if all(np.linalg.norm(item[:2]) <= _PARALLEL for item in seen):
         return
     along = tuple((seen[0] * np.sign(seen[0][np.abs(seen[0]).argmax()])).round(6).tolist())
     names = listing([robot.joints[k].name for k in around], most=4)
-    found = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
+    message = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
     same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL
     fix = f"axis={along}" if same else "use frames whose z axes are along the hinges"
     where = f"{robot.name}: loop {loop.name!r}"
-    raise ModelError(found, where=where, allowed="z axes along the hinges, or axis=", fix=fix)
+    raise ModelError(message, where=where, allowed="z axes along the hinges, or axis=", fix=fix)
 
 
 def with_joint_ends(robot: M, loop: Loop, joints: Iterable[Joint]) -> tuple[M, Loop]:
@@ -126,9 +126,9 @@ def with_wheel(
     if all(end in robot.places for end in (link, ground or robot.base.name)):  # unknown names raise ModelError below
         on = robot.place(ground or robot.base.name).link
         if robot.place(link).link == on:
-            found = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
+            message = f"{link!r} and its ground are parts of one body, {carrier(robot, robot.place(link)).name!r}"
             fix = "name the link that rolls; joints, or a free base, must let it move on its ground"
-            raise ModelError(found, where=where, allowed="two bodies", fix=fix)
+            raise ModelError(message, where=where, allowed="two bodies", fix=fix)
     if axis is None and not centre.any():
         return replace(robot, loops=(*robot.loops, wheel))
     place, along = robot.place(link), np.array([0.0, 0.0, 1.0]) if axis is None else direction(axis, where, "axis")
@@ -164,7 +164,7 @@ def with_active(robot: M, names: Sequence[str]) -> M:
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise ModelError(f"active is {names!r}", value=names, where=robot.name, allowed="a list of coordinates")
     own = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
-    return replace(robot, active=tuple(each for name in names for each in own.get(name, (name,))))
+    return replace(robot, active=tuple(item for name in names for item in own.get(name, (name,))))
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:
 def coupling_of(robot: Mechanism, joint: Joint) -> str | None:
     """Return the name of a coupling of a coordinate of the joint, or None."""
     couplings = (loop for loop in robot.loops if isinstance(loop, Coupling))
-    return next((each.name for each in couplings if {*_names(joint)} & {*each.coefficients}), None)
+    return next((coupling.name for coupling in couplings if {*_names(joint)} & {*coupling.coefficients}), None)
 
 
 def loops_of(robot: M, places: Collection[str], joints: Sequence[Joint]) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Flexible(Part):
 
     def numbers(self) -> list[Array]:
         """Return all numbers, in order; equal numbers give equal functions."""
-        values = (getattr(self, each.name) for each in fields(self) if each.compare)  # type: ignore[arg-type]
+        values = (getattr(self, item.name) for item in fields(self) if item.compare)  # type: ignore[arg-type]
         return [np.asarray(value, dtype=float) for value in values]
 
     @property
@@ -73,7 +73,7 @@ def _displacement(first: Array, second: Array, q: Vector) -> Vector:
 def _form(second: Array, v: Vector) -> Vector:
     """Return v^T second v (3), with each pair of coordinates once."""
     pairs = [np.hstack([2 * second[:, k, :k], second[:, k, k : k + 1]]) for k in range(second.shape[2])]
-    return sum((numbers_like(v, each) @ v[: k + 1] * v[k] for k, each in enumerate(pairs)), start=0 * v[0])
+    return sum((numbers_like(v, pair) @ v[: k + 1] * v[k] for k, pair in enumerate(pairs)), start=0 * v[0])
 
 
 def _rows(angular: Matrix, linear: Matrix) -> Matrix:
@@ -245,9 +245,9 @@ class Modes(Flexible):
         masses = real_array(self.masses, where, "masses")
         shapes = real_array(self.shapes, where, "shapes")
         if masses.ndim != 1 or shapes.ndim != 3 or not masses.size or not shapes.shape[-1]:
-            found = f"have shape {masses.shape}, mode shapes {shapes.shape}"
+            message = f"have shape {masses.shape}, mode shapes {shapes.shape}"
             allowed = "(N,) and (N, 3, n): N nodes, n modes, at least one"
-            raise ModelError(found, argument="masses", where=where, allowed=allowed)
+            raise ModelError(message, argument="masses", where=where, allowed=allowed)
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
@@ -258,7 +258,7 @@ class Modes(Flexible):
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
         _check_pairs(self, where)
-        turns = tuple(bool(each) for each in self.turns) or (False,) * n
+        turns = tuple(bool(item) for item in self.turns) or (False,) * n
         if len(turns) != n:
             allowed = f"{n}, one for each mode"
             raise ModelError(f"has {len(turns)} entries", argument="turns", where=where, allowed=allowed)
@@ -266,9 +266,9 @@ class Modes(Flexible):
         M = self.mass_matrix
         scale = np.sqrt(np.abs(M.diagonal()))
         if not scale.all() or np.linalg.eigvalsh(M / np.outer(scale, scale)).min() < INDEPENDENT:
-            found = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes with mass"
+            message = f"{n} modes are not independent at the {np.count_nonzero(self.masses)} nodes with mass"
             allowed = "modes that move mass in different ways"
-            raise ModelError(found, where=where, allowed=allowed, fix="use fewer modes or more nodes")
+            raise ModelError(message, where=where, allowed=allowed, fix="use fewer modes or more nodes")
 
     @property
     def count(self) -> int:
@@ -359,8 +359,8 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     A = frozen_array(value, (n, n), where, what, most=LARGEST)
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
-        found = f"{what} {shortened(A)} has the smallest eigenvalue {least:.3g}"
-        raise ModelError(found, where=where, allowed="a symmetric matrix with positive eigenvalues")
+        message = f"{what} {shortened(A)} has the smallest eigenvalue {least:.3g}"
+        raise ModelError(message, where=where, allowed="a symmetric matrix with positive eigenvalues")
     return frozen_array((A + A.T) / 2, (n, n), where, what)
 
 
@@ -474,7 +474,7 @@ class RodSection(Flexible):
         turns = tuple(not name.startswith("s") for name in names)
         step = self.end - self.start
         s = self.start + (leggauss(3)[0] + 1) / 2 * step
-        basis = np.array([strain_basis(self.counts, self.length, each) for each in s.tolist()])
+        basis = np.array([strain_basis(self.counts, self.length, item) for item in s.tolist()])
         rest = np.broadcast_to(self.rest, (3, 6))
         return _Strain("flexible", tuple(names), turns, step=step, rest=rest, basis=basis)
 

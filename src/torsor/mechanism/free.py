@@ -59,7 +59,7 @@ class Numbers(NamedTuple):
     @property
     def move_loops(self) -> bool:
         """Whether some of them place joints or rotate axes, which affects loop closure."""
-        return any(number.field in _JOINT for each in self.free for number, _ in each.coefficients)
+        return any(number.field in _JOINT for parameter in self.free for number, _ in parameter.coefficients)
 
     @property
     def inputs(self) -> tuple[ArrayLike, ...]:
@@ -80,7 +80,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
     if isinstance(paths, str) or not isinstance(paths, (Sequence, Mapping)):
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
-    found: list[Free] = []
+    result: list[Free] = []
     given: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
@@ -91,7 +91,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             if len(dict(moved)) < max(len(moved), 1):
                 what = f"{item!r} changes {'one number by two paths' if moved else 'no number'}"
                 raise ModelError(what, value=item, where=mechanism.name, allowed=_ONCE)
-            found.append(Free(str(item), 0.0, moved))
+            result.append(Free(str(item), 0.0, moved))
         else:
             named = item if isinstance(paths, Mapping) else path
             for suffix, number in _numbers(mechanism, path):
@@ -99,23 +99,23 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
                 if given.setdefault(number, name) != name:
                     what = f"{given[number]!r} and {name!r} are the same number"
                     raise ModelError(what, where=mechanism.name, allowed=_ONCE)
-                found.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
-    double = next((name for name, count in Counter(each.name for each in found).items() if count > 1), None)
-    if double is not None or not found:
-        what = f"{double!r} is named twice" if found else "no number is named"
+                result.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
+    double = next((name for name, count in Counter(entry.name for entry in result).items() if count > 1), None)
+    if double is not None or not result:
+        what = f"{double!r} is named twice" if result else "no number is named"
         raise ModelError(what, where=mechanism.name, allowed=_ONCE)
-    return tuple(found)
+    return tuple(result)
 
 
 def paths_of(mechanism: Mechanism, free: Sequence[Free]) -> dict[str, str | dict[str, float]]:
     """Return the mapping from which ``free_numbers`` creates these parameters."""
-    found: dict[str, str | dict[str, float]] = {}
-    for each in free:
-        number, coefficient = each.coefficients[0]
-        direct = len(each.coefficients) == 1 and coefficient == 1 and each.value == read_number(mechanism, number)
-        coefficients = {_path(mechanism, number): c for number, c in each.coefficients}
-        found[each.name] = _path(mechanism, number) if direct else coefficients
-    return found
+    result: dict[str, str | dict[str, float]] = {}
+    for item in free:
+        number, coefficient = item.coefficients[0]
+        direct = len(item.coefficients) == 1 and coefficient == 1 and item.value == read_number(mechanism, number)
+        coefficients = {_path(mechanism, number): c for number, c in item.coefficients}
+        result[item.name] = _path(mechanism, number) if direct else coefficients
+    return result
 
 
 def _path(mechanism: Mechanism, number: Number) -> str:
@@ -147,7 +147,7 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         allowed = "links.LINK.FIELD, joints.JOINT.FIELD or gravity"
         raise ModelError(f"path {path!r} is not valid", value=path, where=mechanism.name, allowed=allowed)
     owners: Sequence[Link | Joint] = getattr(mechanism, part)
-    names = [each.name for each in owners]
+    names = [item.name for item in owners]
     # Names may contain dots: take the longest name that fits.
     fits = [name for name in names if rest.startswith(f"{name}.")]
     owner = max(fits, key=len) if fits else rest.partition(".")[0]
@@ -156,8 +156,8 @@ def _numbers(mechanism: Mechanism, path: Any) -> list[tuple[str, Number]]:
         allowed = ", ".join(map(repr, names[:12])) + f", or 0 to {len(owners) - 1}" if names else "there is none"
         place = mechanism.places.get(owner) if part == "links" else None
         merged = "" if place is None else f": {owner!r} is part of {carrier(mechanism, place).name!r}"
-        found = f"path {path!r}: no such {part[:-1]}{merged}"
-        raise ModelError(found, value=path, where=mechanism.name, allowed=allowed)
+        message = f"path {path!r}: no such {part[:-1]}{merged}"
+        raise ModelError(message, value=path, where=mechanism.name, allowed=allowed)
     fields = _fields(owners[index])
     field, _, component = rest[len(owner) + 1 :].partition(".")
     if field not in fields:
@@ -181,14 +181,14 @@ def _components(
     if not wanted:
         return [(f".{name}" if name else "", Number(*key, k)) for k, name in enumerate(names)]
     if wanted not in names:
-        found = f"path {path!r}: no component {wanted!r}"
-        raise ModelError(found, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
+        message = f"path {path!r}: no component {wanted!r}"
+        raise ModelError(message, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
     return [("", Number(*key, names.index(wanted)))]
 
 
 def _stiffness(joint: Joint) -> float | None:
     """Return the stiffness of a joint's linear spring, or of the one between it and its motor."""
-    laws = [each.stiffness for each in (joint.spring, joint.motor) if each is not None and each.stiffness is not None]
+    laws = [item.stiffness for item in (joint.spring, joint.motor) if item is not None and item.stiffness is not None]
     return laws[0] if len(laws) == 1 and isinstance(laws[0], float) else None
 
 

@@ -194,7 +194,7 @@ def _turn_chords(R: ca.SX) -> list[ca.SX]:
     degrees, and the largest of the others beyond, so that no divisor is below 1. At half a turn one of the two axes is
     chosen.
     """
-    wx, wy, wz = (2 * each for each in _turn(R))
+    wx, wy, wz = (2 * item for item in _turn(R))
     xy, yz, zx = R[0, 1] + R[1, 0], R[1, 2] + R[2, 1], R[2, 0] + R[0, 2]
     trace = ca.trace(R)
     squares = [1 + 2 * R[k, k] - trace for k in range(3)]  # 4 x^2, 4 y^2, 4 z^2
@@ -324,8 +324,8 @@ class Coupling(Part):
         name_of(name, "coupling", source)
         where = f"{source}: coupling {name!r}" if source else f"coupling {name!r}"
         if not isinstance(coefficients, Mapping) or not coefficients:
-            found, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
-            raise ModelError(found, argument="coefficients", value=coefficients, where=where, allowed=allowed)
+            message, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
+            raise ModelError(message, argument="coefficients", value=coefficients, where=where, allowed=allowed)
         checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in coefficients.items()}
         offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
         self._set(name=name, coefficients=checked, offset=offset, source=source)
@@ -359,7 +359,7 @@ def _coefficient(value: object, where: str, what: str) -> float | tuple[float, .
     """Return a number, or the factors of the powers of a coordinate as a tuple without trailing zeros."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
     given: Any = value if several else [value]
-    factors = [number(each, where, what, least=-LARGEST, most=LARGEST) + 0.0 for each in given]
+    factors = [number(item, where, what, least=-LARGEST, most=LARGEST) + 0.0 for item in given]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(f"has {len(factors)} factors", argument=what, where=where, allowed=f"1 to {HIGHEST_POWER}")
     while factors and factors[-1] == 0:

@@ -23,12 +23,12 @@ Allowed = tuple[str, str, str]
 
 def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
     """Return pairs of links or frames with their reasons, sorted and unique; the first reason of a pair is kept."""
-    found = dict[tuple[str, str], str]()
-    for each in given:
-        words = tuple(each) if isinstance(each, Iterable) and not isinstance(each, str) else ()
+    result = dict[tuple[str, str], str]()
+    for item in given:
+        words = tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else ()
         if len(words) != 3 or not all(isinstance(word, str) for word in words):
-            text = "(link, link, reason), three strings"
-            raise ModelError(f"the allowed collision {each!r} is not valid", value=each, where=where, allowed=text)
+            message = "(link, link, reason), three strings"
+            raise ModelError(f"the allowed collision {item!r} is not valid", value=item, where=where, allowed=message)
         a, b, reason = words
         for name in (a, b):
             if name not in places:
@@ -37,15 +37,15 @@ def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -
                 raise ModelError(found_here, value=name, where=where, allowed=allowed)
         if a == b:
             raise ModelError(f"allowed collision of {a!r} with itself", value=a, where=where, allowed="two links")
-        found.setdefault((min(a, b), max(a, b)), reason)
-    return tuple((a, b, reason) for (a, b), reason in sorted(found.items()))
+        result.setdefault((min(a, b), max(a, b)), reason)
+    return tuple((a, b, reason) for (a, b), reason in sorted(result.items()))
 
 
 HEAD = ("joint", "type", "link", "parent", "mass (kg)", "range", "effort limit")
 
 
 def _range(joint: Joint) -> str:
-    lower, upper = (np.unique(np.atleast_1d(each)) for each in (joint.lower, joint.upper))
+    lower, upper = (np.unique(np.atleast_1d(item)) for item in (joint.lower, joint.upper))
     if len(lower) != 1 or len(upper) != 1 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
         return ""
     unit = "rad" if joint.kind.turns[0] else "m"
@@ -95,19 +95,19 @@ def checked_postures(
     """Return postures with finite numbers and positions among ``names``; raise ModelError for other input."""
     turning = [(joint, joint.position_names[-4:]) for joint in joints if joint.nq > joint.nv and not joint.follows]
     known = set(names)
-    if not isinstance(table, Mapping) or not all(isinstance(each, Mapping) for each in table.values()):
+    if not isinstance(table, Mapping) or not all(isinstance(item, Mapping) for item in table.values()):
         raise ModelError("postures must be a table", where=where, allowed="{name: {position: number}}")
-    found = dict[str, dict[str, float]]()
+    result = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
         own = ((key, value) for key, value in positions.items() if key in known)
-        found[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
+        result[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
-            if not any((neutral | found[name])[key] for key in quaternion):
-                text = f"the quaternion of joint {joint.name!r} is 0"
-                raise ModelError(text, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
-    return found
+            if not any((neutral | result[name])[key] for key in quaternion):
+                message = f"the quaternion of joint {joint.name!r} is 0"
+                raise ModelError(message, value=joint.name, where=at, allowed="any other", fix="identity: 0 0 0 1")
+    return result
 
 
 _ORDER = (Loop, Wheel, Coupling)  # of closures, in any order
@@ -158,24 +158,24 @@ class Mechanism(Part):
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
-            found = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
-            raise ModelError(found, where=self.name)
+            message = f"{len(self.links)} moving links need as many joints, not {len(self.joints)}"
+            raise ModelError(message, where=self.name)
         clamps = {joint.parent for joint in self.joints if joint.flexible is not None}
         for link, joint in zip(self.links, self.joints, strict=True):
             merged = joint.is_fixed and not (joint.parent == self.base.name and joint.child in clamps)
             if joint.child != link.name or joint.parent not in seen or merged:
-                found, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
-                raise ModelError(found, value=joint.name, where=self.name, fix=fix)
+                message, fix = f"joint {joint.name!r} is out of order", "use torsor.build, which sorts the joints"
+                raise ModelError(message, value=joint.name, where=self.name, fix=fix)
             seen.add(link.name)
         for frame in self.frames:
             if frame.link not in seen:
-                found = f"frame {frame.name!r} is on the missing link {frame.link!r}"
-                raise ModelError(found, value=frame.link, where=self.name)
+                message = f"frame {frame.name!r} is on the missing link {frame.link!r}"
+                raise ModelError(message, value=frame.link, where=self.name)
         for joint in self.joints:
             if joint.motor is not None and joint.motor.carrier not in seen:
-                found = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
+                message = f"the motor of joint {joint.name!r} is on the missing link {joint.motor.carrier!r}"
                 allowed = listing(map(repr, seen), like=repr(joint.motor.carrier))
-                raise ModelError(found, where=self.name, allowed=allowed)
+                raise ModelError(message, where=self.name, allowed=allowed)
         self._check_loops()
         self._set(posture_table=checked_postures(self.posture_table, self.joints, self.position_names, self.name))
         self._set(allowed_collisions=checked_allowed(self.allowed_collisions, self.places, self.name))
@@ -188,23 +188,23 @@ class Mechanism(Part):
         for loop in self.loops:
             if isinstance(loop, Coupling):
                 for name in (name for name in loop.coefficients if name not in both):
-                    found = f"names {name!r}, which is not a coordinate with one position"
+                    message = f"names {name!r}, which is not a coordinate with one position"
                     fields: dict[str, Any] = {"argument": f"coupling {loop.name!r}", "value": name}
                     raise ModelError(
-                        found, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
+                        message, where=self.name, allowed=listing(map(repr, both), like=repr(name)), **fields
                     )
             else:
                 kind = "wheel" if isinstance(loop, Wheel) else "loop"
                 for end in ends_of(self, loop):
                     if end not in self.places:
-                        found = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
+                        message = f"{kind} {loop.name!r} ends at {end!r}, which does not exist"
                         allowed = listing(map(repr, self.places), like=repr(end))
-                        raise ModelError(found, where=self.name, allowed=allowed)
+                        raise ModelError(message, where=self.name, allowed=allowed)
         for name in self.active:
             if name not in self.coordinate_names:
-                found = f"names {name!r}, which is not a coordinate"
+                message = f"names {name!r}, which is not a coordinate"
                 allowed = listing(map(repr, self.coordinate_names), like=repr(name))
-                raise ModelError(found, value=name, argument="active", where=self.name, allowed=allowed)
+                raise ModelError(message, value=name, argument="active", where=self.name, allowed=allowed)
         if len(set(self.active)) < len(self.active):
             given, allowed = self.active, "each coordinate once"
             raise ModelError(f"is {given}", argument="active", value=given, where=self.name, allowed=allowed)
@@ -217,8 +217,8 @@ class Mechanism(Part):
         leaders = {joint.name for joint in self.joints if not joint.follows}
         for joint in self.joints:
             if joint.coordinate not in leaders:
-                found = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
-                raise ModelError(found, where=self.name, fix="use torsor.build, which resolves followers")
+                message = f"joint {joint.name!r} follows {joint.coordinate!r}, which is not a joint with a coordinate"
+                raise ModelError(message, where=self.name, fix="use torsor.build, which resolves followers")
 
     def __repr__(self) -> str:
         loops = f", {len(self.loops)} loops" if self.loops else ""
@@ -359,11 +359,11 @@ class Mechanism(Part):
     @cached_property
     def postures(self) -> Mapping[str, Array]:
         """Named configurations (nq,), such as the keyframes of MJCF; see ``with_posture``."""
-        names, found = self.position_names, dict[str, Array]()
+        names, result = self.position_names, dict[str, Array]()
         for name, positions in self.posture_table.items():
             q = np.array([positions.get(key, zero) for key, zero in zip(names, self.neutral(), strict=True)])
-            found[name] = frozen_array(q, (self.nq,), self.name, "q")
-        return Postures(found)
+            result[name] = frozen_array(q, (self.nq,), self.name, "q")
+        return Postures(result)
 
     @cached_property
     def places(self) -> Mapping[str, Place]:
@@ -411,11 +411,11 @@ def check_unique(names: Iterable[str], what: str, where: str) -> None:
 
 def lineage(mechanism: Mechanism, link: int) -> list[int]:
     """Return a link and the links that carry it, up to the base (excluded)."""
-    found = list[int]()
+    result = list[int]()
     while link >= 0:
-        found.append(link)
+        result.append(link)
         link = mechanism.parents[link]
-    return found
+    return result
 
 
 FORCES = {"rad": "N m", "m": "N"}

@@ -103,7 +103,7 @@ def _wrong_size(shape: str, size: tuple[float, ...]) -> str:
         return "" if all(size) else "a scale without 0; negative numbers mirror the mesh"
     if shape == "capsule":
         return "" if size[0] > 0 and size[1] >= 0 else "a positive radius and a length of 0 or more"
-    if all(each > 0 for each in size):
+    if all(item > 0 for item in size):
         return ""
     words = {"sphere": "a positive radius", "cylinder": "a positive radius and length", "box": "three positive edges"}
     return words.get(shape, "three positive semi-axes")
@@ -212,7 +212,7 @@ class Link(Part):
         inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=LARGEST)
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError("is not symmetric", argument="inertia", value=inertia, where=where)
-        shapes = tuple(instance_of(each, Shape, where, "one of its shapes") for each in self.shapes)
+        shapes = tuple(instance_of(shape, Shape, where, "one of its shapes") for shape in self.shapes)
         self._set(mass=mass, com=com, inertia=inertia, visuals=tuple(self.visuals), shapes=shapes)
         if flag(self.strict, where, "strict") and self.defect:
             refuse_or_warn(self.defect, strict=True)
@@ -323,12 +323,12 @@ class Joint(Part):
         for name, least in (("pitch", -LARGEST), ("ratio", -LARGEST), ("offset", -LARGEST), ("smooth", 0.0)):
             self._set(**{name: number(getattr(self, name), where, name, least=least, most=LARGEST)})
         if self.follows and self.nv != 1 and self.flexible is None:
-            found = f"a {self.type} joint cannot follow {self.coordinate!r}"
-            raise ModelError(found, value=self.coordinate, where=where, allowed="1-dof joints")
+            result = f"a {self.type} joint cannot follow {self.coordinate!r}"
+            raise ModelError(result, value=self.coordinate, where=where, allowed="1-dof joints")
         if (self.ratio, self.offset) != (1.0, 0.0) and not self.nq == self.nv == 1:
-            found = f"{self.offset} and ratio {self.ratio} are given for a {self.type} joint"
+            result = f"{self.offset} and ratio {self.ratio} are given for a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
-            raise ModelError(found, argument="offset", where=where, allowed=allowed)
+            raise ModelError(result, argument="offset", where=where, allowed=allowed)
         if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
             allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
             raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
@@ -341,26 +341,26 @@ class Joint(Part):
                 raise ModelError(argument=name, value=values, where=where, allowed="0 or more")
             self._set(**{name: values})
         for name, part in (("spring", Spring), ("motor", Motor)):
-            found = getattr(self, name)
-            if found is not None and not isinstance(found, part):
-                raise ModelError(argument=name, value=found, where=where, allowed=f"a {part.__name__} or None")
-            if found is not None and not self.nq == self.nv == 1:
+            result = getattr(self, name)
+            if result is not None and not isinstance(result, part):
+                raise ModelError(argument=name, value=result, where=where, allowed=f"a {part.__name__} or None")
+            if result is not None and not self.nq == self.nv == 1:
                 raise ModelError(f"a {self.type} joint cannot have a {name}", where=where, allowed="1-dof joints")
         if self.is_elastic and self.follows:
-            found = f"a joint that follows {self.coordinate!r} cannot have a motor behind a spring"
+            result = f"a joint that follows {self.coordinate!r} cannot have a motor behind a spring"
             allowed = "a rigid motor, because a spring acts between a motor and its own coordinate"
             fix = f"omit its stiffness, put it on {self.coordinate!r}, or couple two joints: robot.with_coupling"
-            raise ModelError(found, value=self.coordinate, where=where, allowed=allowed, fix=fix)
+            raise ModelError(result, value=self.coordinate, where=where, allowed=allowed, fix=fix)
 
     def _check_flexible(self, where: str) -> None:
         if (self.type == "flexible") != isinstance(self.flexible, Flexible):
-            found = f"a {self.type} joint has flexible = {self.flexible!r}"
+            message = f"a {self.type} joint has flexible = {self.flexible!r}"
             allowed = "modes on a flexible joint, None on all others"
             fix = "use torsor.mechanism.flexible_links.with_beam"
-            raise ModelError(found, value=self.flexible, where=where, allowed=allowed, fix=fix)
+            raise ModelError(message, value=self.flexible, where=where, allowed=allowed, fix=fix)
         if self.flexible is not None and (self.spring, self.motor, self.ratio, self.offset) != (None, None, 1.0, 0.0):
-            found = "a flexible joint cannot have a spring, motor, ratio or offset"
-            raise ModelError(found, where=where, fix="give stiffness and damping with its modes")
+            message = "a flexible joint cannot have a spring, motor, ratio or offset"
+            raise ModelError(message, where=where, fix="give stiffness and damping with its modes")
 
     def _expand(self, name: str, count: int, where: str) -> Array:
         """Return ``count`` numbers from one shared number or one per entry; only limits may be infinite."""

@@ -35,5 +35,5 @@ def summary_of(owner: type, algorithm: str) -> str:
 
 def method_of(robot: object, algorithm: str) -> Callable[..., Any]:
     """Return the method of a robot that evaluates an algorithm."""
-    found: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
-    return partial(found, coordinates="all") if algorithm in OF_ALL.values() else found
+    result: Callable[..., Any] = attrgetter(PATHS.get(algorithm, algorithm))(robot)
+    return partial(result, coordinates="all") if algorithm in OF_ALL.values() else result

@@ -68,13 +68,13 @@ class Loads(NamedTuple):
         one_of(self.fixed_in, ("link", "world"), robot.name, "fixed_in")
         if self.points is not None and (self.external is None or self.fixed_in == "link"):
             fix = "pass external, and fixed_in='world'"
-            found = "needs wrenches that are fixed in the world"
-            raise ModelError(found, argument="points", where=robot.name, fix=fix)
+            message = "needs wrenches that are fixed in the world"
+            raise ModelError(message, argument="points", where=robot.name, fix=fix)
         if self.external is None and self.external_rate is None:
             return "", []
         if ALGORITHMS[name].rates:
             still = np.zeros((len(robot.links), 6))
-            return "link", [still if each is None else each for each in (self.external, self.external_rate)]
+            return "link", [still if item is None else item for item in (self.external, self.external_rate)]
         if self.external is None:
             raise ModelError(f"{name} takes no external_rate", where=robot.name)
         if self.points is not None:
@@ -93,14 +93,14 @@ def rates(
 ) -> tuple[Array, ...]:
     """Return a result with its time derivatives: one for the last of ``values``, and one for each of ``higher``."""
     if type(higher) is tuple and not higher and external is None and external_rate is None:
-        found: Any = kernels.call(name, *values, out=out)
+        result: Any = kernels.call(name, *values, out=out)
     elif isinstance(higher, str) or not isinstance(higher, Iterable):
-        text, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
-        raise ModelError(text, argument="higher", value=higher, where=where, allowed=allowed)
+        message, where, allowed = f"of {name} is {higher!r}", kernels.mechanism.name, "a list of arrays (..., nv)"
+        raise ModelError(message, argument="higher", value=higher, where=where, allowed=allowed)
     else:
         more, loads = tuple(higher), Loads(external, external_rate=external_rate)
-        found = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
-    return tuple(found)
+        result = loaded(kernels, name, (*values, *more), loads, {"order": 1 + len(more)}, out)
+    return tuple(result)
 
 
 def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
@@ -110,12 +110,12 @@ def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, optio
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
-    found = []
+    result = []
     for k in range(function.n_out()):
         sparsity = function.sparsity_out(k)
-        rows, columns = (np.array(each, dtype=np.intp) for each in sparsity.get_triplet())
-        found.append((rows, columns, sparsity.shape))
-    return found
+        rows, columns = (np.array(item, dtype=np.intp) for item in sparsity.get_triplet())
+        result.append((rows, columns, sparsity.shape))
+    return result
 
 
 def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any], wanted: dict[str, Any]) -> None:
@@ -130,7 +130,7 @@ def check_numbers(mechanism: Mechanism, free: Sequence[Free], inputs: Sequence[A
     """Raise ModelError if p, the last input, does not have one entry per free parameter."""
     shape = np.shape(inputs[-1]) if isinstance(inputs, Sequence) and inputs else (0,)
     if shape[-1:] != (len(free),):
-        allowed = f"(..., {len(free)}), one for each of {listing((each.name for each in free), most=4)}"
+        allowed = f"(..., {len(free)}), one for each of {listing((parameter.name for parameter in free), most=4)}"
         raise ModelError(f"p has shape {shape}", where=mechanism.name, allowed=allowed)
 
 
@@ -268,8 +268,8 @@ class Derivatives:
             >>> dq[3].round(9).tolist(), dv[4].round(9).tolist()
             ([0.0, 0.4], [0.8, 0.4])
         """
-        found: Any = self._closure.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
-        return found[0], found[1]
+        result: Any = self._closure.kernels.at_place("velocity_derivatives", (q, v), place, axes, point, out)
+        return result[0], result[1]
 
     def acceleration(
         self,
@@ -289,8 +289,8 @@ class Derivatives:
             >>> dv[3].round(9).tolist()  # of the centripetal acceleration -0.4 v1^2 - 0.4 (v1 + v2)^2
             [-1.6, -0.8]
         """
-        found: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
-        return found[0], found[1], found[2]
+        result: Any = self._closure.kernels.at_place("acceleration_derivatives", (q, v, a), place, axes, point, out)
+        return result[0], result[1], result[2]
 
     def jerk(
         self,
@@ -311,8 +311,8 @@ class Derivatives:
             >>> bool(np.allclose(dj, robot.jacobian(still, "link1"))), da[3].round(9).tolist()
             (True, [-1.2, 0.0])
         """
-        found: Any = self._closure.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
-        return found[0], found[1], found[2], found[3]
+        result: Any = self._closure.kernels.at_place("jerk_derivatives", (q, v, a, j), place, axes, point, out)
+        return result[0], result[1], result[2], result[3]
 
     def hessian(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, weight: ArrayLike, external: Maybe = None, out: Out = None
@@ -358,10 +358,10 @@ class Derivatives:
         request, shapes = self._checked(name, inputs, form="jvp", components=components, **options)
         check_count(self._closure.mechanism, name, "tangents", tangents, shapes.tangents)
         pairs = zip(tangents, shapes.tangents.values(), strict=True)
-        given = [np.zeros(shape) if each is None else each for each, shape in pairs]
-        found = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
-        half = len(found) // 2
-        return _single_or_tuple(found[:half]), _single_or_tuple(found[half:])
+        given = [np.zeros(shape) if item is None else item for item, shape in pairs]
+        result = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
+        half = len(result) // 2
+        return _single_or_tuple(result[:half]), _single_or_tuple(result[half:])
 
     def vjp(
         self,
@@ -390,8 +390,8 @@ class Derivatives:
         count = len(results)
         weights: Any = [cotangents] if count == 1 else cotangents
         check_count(self._closure.mechanism, name, "cotangents", weights, results)
-        found = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
-        return _single_or_tuple(found[:count]), tuple(found[count:])
+        result = self._closure.kernels.compiled(request)(*inputs, *weights, out=out)
+        return _single_or_tuple(result[:count]), tuple(result[count:])
 
     def sparse(self, name: str, *inputs: ArrayLike, **options: Any) -> Sparse | tuple[Sparse, ...]:
         """Return the result of the algorithm ``name``, one or several matrices, without its structural zeros.
@@ -407,10 +407,10 @@ class Derivatives:
         """
         request, _ = self._checked(name, inputs, form="sparse", **options)
         kernels = self._closure.kernels
-        found = kernels.compiled(request)(*inputs)
-        values = found if isinstance(found, tuple) else (found,)
+        result = kernels.compiled(request)(*inputs)
+        values = result if isinstance(result, tuple) else (result,)
         patterns = kernels.once(("patterns", request), lambda: _patterns(kernels.traced(request.plain)))
-        parts = [Sparse(each, *pattern) for each, pattern in zip(values, patterns, strict=True)]
+        parts = [Sparse(value, *pattern) for value, pattern in zip(values, patterns, strict=True)]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def _three(
@@ -419,10 +419,10 @@ class Derivatives:
         """Return the three results of a derivative algorithm, with external wrenches."""
         kernels = self._closure.kernels
         if external is None and points is None and type(fixed_in) is str and fixed_in == "link" and not options:
-            found: Any = kernels.call(name, *values, out=out)
+            result: Any = kernels.call(name, *values, out=out)
         else:
-            found = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
-        return found[0], found[1], found[2]
+            result = loaded(kernels, name, values, Loads(external, fixed_in, points), options, out)
+        return result[0], result[1], result[2]
 
     def _checked(self, name: str, inputs: Sequence[ArrayLike], **options: Any) -> tuple[Request, RequestShapes]:
         """Return a request and its shapes; raise ModelError for a wrong number of inputs or an impossible state."""

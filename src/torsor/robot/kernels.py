@@ -75,8 +75,8 @@ class Kernels:
 
     def __reduce__(self) -> Any:
         """Raise PicklingError and say why."""
-        found = "the compiled functions of a model cannot be pickled, because they belong to one process"
-        raise pickle.PicklingError(f"{found}; fix: pickle the robot or the problem itself, or one Kernel")
+        message = "the compiled functions of a model cannot be pickled, because they belong to one process"
+        raise pickle.PicklingError(f"{message}; fix: pickle the robot or the problem itself, or one Kernel")
 
     @cached_property
     def identity(self) -> str:
@@ -107,8 +107,8 @@ class Kernels:
         CasADi's matrices. ``quick`` is for large functions that are called a few hundred times: see ``Kernel``.
         ``width`` is the number of states that are computed at a time; it must be part of the key.
         """
-        found = self._kernels.get(key)
-        if found is None:
+        result = self._kernels.get(key)
+        if result is None:
             name = self._file(repr(key) if label is None else label())
             stored = recall(name) if self.target.device != "casadi" else None
 
@@ -122,17 +122,17 @@ class Kernels:
                 return Kernel(source, inputs=inputs, outputs=outputs, **options)
 
             if stored is not None:
-                found = made(stored)
+                result = made(stored)
             else:
                 with Stoppable(), _told(key), cache.compiling(name) as waited:
                     stored = recall(name) if waited and self.target.device != "casadi" else None
-                    found = made(self.function(key, trace) if stored is None else stored)
-            self._kernels[key] = found
+                    result = made(self.function(key, trace) if stored is None else stored)
+            self._kernels[key] = result
             if len(self._kernels) > MAX_KEPT:
                 oldest = next(iter(self._kernels))
                 self._kernels.pop(oldest, None)  # another thread may have removed it
                 self._functions.pop(oldest, None)
-        return found
+        return result
 
     def patterns(self, label: str, make: Callable[[], Sequence[Indices]]) -> list[Indices]:
         """Return integer arrays of a function, such as sparsity patterns: from disk, or newly computed."""
@@ -141,17 +141,17 @@ class Kernels:
         if stored is not None:
             shapes = json.loads(stored[0])
             pairs = zip(stored[1:], shapes, strict=True)
-            return [np.frombuffer(each, dtype=np.int64).reshape(shape) for each, shape in pairs]
-        found = [np.ascontiguousarray(each, dtype=np.int64) for each in make()]
-        cache.store(name, [json.dumps([each.shape for each in found]).encode(), *(each.tobytes() for each in found)])
-        return found
+            return [np.frombuffer(item, dtype=np.int64).reshape(shape) for item, shape in pairs]
+        result = [np.ascontiguousarray(item, dtype=np.int64) for item in make()]
+        cache.store(name, [json.dumps([item.shape for item in result]).encode(), *(item.tobytes() for item in result)])
+        return result
 
     def _file(self, label: str) -> str:
         """Return the name of a file on disk: a hash of everything that its content depends on."""
         traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
         on_card = "cuda " if self.target.device == "cuda" else ""
-        text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
-        return hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+        message = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
+        return hashlib.sha256(compiler_fingerprint() + message.encode()).hexdigest()
 
 
 def _told(key: Hashable) -> AbstractContextManager[Any]:
@@ -211,8 +211,8 @@ class RobotKernels(Kernels):
         if external is not None:
             values = (*values, external)
         request = self.request(name, place, external is not None, loops=loops)
-        found: Array = self.compiled(request)(*values, out=out)
-        return found
+        result: Array = self.compiled(request)(*values, out=out)
+        return result
 
     def at_place(
         self,
@@ -228,8 +228,8 @@ class RobotKernels(Kernels):
         given = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]
-            found: Array = kernel.direct(*given) if out is None else kernel(*given, out=out)
-            return found
+            results: Array = kernel.direct(*given) if out is None else kernel(*given, out=out)
+            return results
         except (KeyError, TypeError, ValueError, OverflowError):
             pass  # the first call, or the kernel raises an error with the reason
         kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
@@ -256,15 +256,15 @@ class RobotKernels(Kernels):
         """Return data of a request that are computed once, such as its sparsity patterns."""
         if key not in self._once:
             self._once[key] = make()
-        found: T = self._once[key]
-        return found
+        result: T = self._once[key]
+        return result
 
     def shapes(self, request: Request) -> RequestShapes:
         """Return the shapes of a request's arrays."""
 
         def make() -> RequestShapes:
-            each = self.mechanism
-            return RequestShapes(request.arguments(each), request.tangents(each), request.results(each))
+            item = self.mechanism
+            return RequestShapes(request.arguments(item), request.tangents(item), request.results(item))
 
         return self.once(("shapes", request), make)
 
@@ -316,31 +316,31 @@ class RobotKernels(Kernels):
             allowed = algorithm_names(given)
             raise ModelError(f"no algorithm {given!r}", value=given, where=where, allowed=allowed, fix=fix)
         algorithm = ALGORITHMS[name]
-        unknown = options.keys() - {each.name for each in fields(Request)}
+        unknown = options.keys() - {field.name for field in fields(Request)}
         if unknown:
-            found = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
-            raise ModelError(found, where=where, allowed="place, axes, point, rows, external, forced, order, loops")
+            message = f"{name} takes no {', '.join(map(repr, sorted(unknown)))}"
+            raise ModelError(message, where=where, allowed="place, axes, point, rows, external, forced, order, loops")
         _check_loops(mechanism, name, loops)
         if not isinstance(external, (bool, str)):
-            found, fix = f"of {name} is of type {type(external).__name__}", "pass wrenches as the last input"
-            raise ModelError(found, argument="external", where=where, allowed="True or False", fix=fix)
+            message, fix = f"of {name} is of type {type(external).__name__}", "pass wrenches as the last input"
+            raise ModelError(message, argument="external", where=where, allowed="True or False", fix=fix)
         loads = ("link" if external else "") if isinstance(external, bool) else external
         if loads and not algorithm.external:
             raise ModelError(f"{name} takes no external wrenches", where=where)
         known = LOADS if algorithm.keeps else LOADS[:2]
         if loads not in known:
             allowed = ", ".join(map(repr, known[1:]))
-            found = f"wrenches of {name} are {loads!r}"
-            raise ModelError(found, argument="external", value=loads, where=where, allowed=allowed)
+            message = f"wrenches of {name} are {loads!r}"
+            raise ModelError(message, argument="external", value=loads, where=where, allowed=allowed)
         if algorithm.at_place != (place is not None):
-            found = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
+            message = f"{name} needs the name of a link or frame" if place is None else f"{name} takes no link or frame"
             fix = f"write '{name}:LINK', or pass place=" if place is None else f"omit the link: {name!r}"
-            raise ModelError(found, value=place, where=where, fix=fix)
+            raise ModelError(message, value=place, where=where, fix=fix)
         if place is not None and not isinstance(place, str):
             place = mechanism.links[mechanism.place(place).link].name
         if algorithm.hybrid != (forced is not None):
-            found = f"{name} needs names in forced" if forced is None else f"{name} takes no forced coordinates"
-            raise ModelError(found, where=where)
+            message = f"{name} needs names in forced" if forced is None else f"{name} takes no forced coordinates"
+            raise ModelError(message, where=where)
         if algorithm.closed and "choice" not in options:
             options = options | {"choice": self._choice(algorithm)}
         driven = None if forced is None else _coordinate_indices(mechanism, forced)
@@ -358,8 +358,8 @@ def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
     """Raise ModelError for tree dynamics if the mechanism has loops, unless ``loops`` is "open"."""
     algorithm, where = ALGORITHMS[name], mechanism.name
     if loops is not None and (not isinstance(loops, str) or loops != "open"):
-        found, allowed = f"of {name} is {loops!r}", "'open', or None"
-        raise ModelError(found, argument="loops", value=loops, where=where, allowed=allowed)
+        message, allowed = f"of {name} is {loops!r}", "'open', or None"
+        raise ModelError(message, argument="loops", value=loops, where=where, allowed=allowed)
     if loops == "open" and algorithm.closed:
         raise ModelError(f"{name} keeps the loops closed", where=where, fix="omit loops")
     if loops is None and mechanism.loops and algorithm.instead:
@@ -368,9 +368,9 @@ def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
         many = "s" if len(names) > 1 else ""
         rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
         kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
-        found = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
+        message = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
         own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
-        raise ModelError(found, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")
+        raise ModelError(message, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")
 
 
 def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
@@ -381,11 +381,11 @@ def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:
     if request.point and not algorithm.at_point:
         raise ModelError(f"{request.name} takes no point", where=where)
     if request.point and request.axes == "world":
-        found = (
+        message = (
             f"{request.name} takes no point with `axes='world'`: the twist at the base origin is the same "
             "for all points"
         )
-        raise ModelError(found, where=where, fix="omit the point, or use `axes='aligned'`")
+        raise ModelError(message, where=where, fix="omit the point, or use `axes='aligned'`")
 
 
 def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset[int]:
@@ -395,34 +395,34 @@ def _coordinate_indices(mechanism: Mechanism, names: Sequence[str]) -> frozenset
     if not isinstance(names, Iterable):
         raise ModelError(f"forced is {names!r}", value=names, where=mechanism.name, allowed="coordinate names")
     of_joints = {joint.name: slices.v for joint, slices in zip(mechanism.joints, mechanism.coordinates, strict=True)}
-    found, coordinates = set[int](), mechanism.coordinate_names
+    result, coordinates = set[int](), mechanism.coordinate_names
     for name in names:
         if not isinstance(name, str):
             raise ModelError(f"forced contains {name!r}", value=name, where=mechanism.name, allowed="coordinate names")
         if name in coordinates:
-            found.add(coordinates.index(name))
+            result.add(coordinates.index(name))
         elif name in of_joints:
-            found.update(range(of_joints[name].start, of_joints[name].stop))
+            result.update(range(of_joints[name].start, of_joints[name].stop))
         else:
             allowed = listing(coordinates, like=name)
             raise ModelError(f"no coordinate {name!r}", value=name, where=mechanism.name, allowed=allowed)
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _warn_of_condition(mechanism: Mechanism) -> None:
     """Warn if single-precision accelerations have fewer than two correct digits at the sampled positions."""
     function, (condition, worst, where) = trace(mechanism, Request("mass_matrix")), (0.0, 0, "")
     for k, q in enumerate(_tried_positions(mechanism)):
-        found, at = _condition(np.asarray(function(q).full()))
-        if found > condition:
-            condition, worst, where = found, at, " at some positions" if k else ""
+        result, at = _condition(np.asarray(function(q).full()))
+        if result > condition:
+            condition, worst, where = result, at, " at some positions" if k else ""
         if condition > CONDITION:
             break
     if condition > CONDITION:
-        text = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
-        text += f" (near {mechanism.coordinate_names[worst]!r}), which is too large for float32 accelerations"
+        message = f"the mass matrix, scaled to a unit diagonal, has the condition number {condition:.1e}{where}"
+        message += f" (near {mechanism.coordinate_names[worst]!r}), which is too large for float32 accelerations"
         fix = "use robot.to(dtype='float64'), or give light links their real inertia"
-        warn(text, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
+        warn(message, where=mechanism.name, allowed=f"{CONDITION:.1e}: two correct digits", fix=fix)
 
 
 def _tried_positions(mechanism: Mechanism) -> list[Array]:

@@ -94,8 +94,8 @@ def _of_library(name: str, base: str) -> Robot:
         fix = f"write {near[0]!r}" if near else "check the path, or see torsor.library for names"
         raise ModelError("no such file or robot", where=name, allowed=f"{KINDS}, or a library name", fix=fix)
     if base != "fixed":
-        found, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
-        raise ModelError(found, where=name, allowed="`base='fixed'`", fix=fix)
+        message, fix = "robots of the library have a fixed base", "save it as .toml and load that file"
+        raise ModelError(message, where=name, allowed="`base='fixed'`", fix=fix)
     found_robot = named_robot(name)
     if not isinstance(found_robot, Robot):
         fix = (

@@ -69,7 +69,7 @@ class Parametric(Generic[R]):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the parameters, in the order of p."""
-        return tuple(each.name for each in self._free)
+        return tuple(parameter.name for parameter in self._free)
 
     @property
     def paths(self) -> dict[str, str | dict[str, float]]:
@@ -79,7 +79,7 @@ class Parametric(Generic[R]):
     @property
     def values(self) -> Array:
         """Values (k,) of the parameters in the original robot."""
-        return np.array([each.value for each in self._free])
+        return np.array([parameter.value for parameter in self._free])
 
     def __repr__(self) -> str:
         return f"<Parametric {self.robot.name!r}: {len(self._free)} parameters, nq={self.robot.nq}, nv={self.robot.nv}>"
@@ -108,8 +108,8 @@ class Parametric(Generic[R]):
             numbers = Numbers(self._free, given[-1])
             return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
         check_inputs(self._closure, request, given)
-        found: Results = self._closure.kernels.compiled(request)(*given, out=out)
-        return found
+        result: Results = self._closure.kernels.compiled(request)(*given, out=out)
+        return result
 
     def _request(
         self, name: str, values: Sequence[ArrayLike], options: dict[str, Any], form: str
@@ -119,7 +119,7 @@ class Parametric(Generic[R]):
         higher = list(options.pop("higher", ()))
         if higher:
             options["order"] = 1 + len(higher)
-        arrays = {each: options.pop(each, None) for each in ("external", "external_rate", "points")}
+        arrays = {item: options.pop(item, None) for item in ("external", "external_rate", "points")}
         keeps, loads = Loads(fixed_in=options.pop("fixed_in", "link"), **arrays).given(self.robot, name)
         by, kernels = ("p",) if form == "jacobian" else (), self._closure.kernels
         share, inputs = list[ArrayLike](), ALGORITHMS[name].inputs if name in ALGORITHMS else ()
@@ -144,8 +144,8 @@ class Parametric(Generic[R]):
         """
         request, given = self._request(name, values, options, "jacobian")
         check_inputs(self._closure, request, given)
-        found: Results = self._closure.kernels.compiled(request)(*given)
-        return found
+        result: Results = self._closure.kernels.compiled(request)(*given)
+        return result
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
         """Return the CasADi function of a method, with p as its last input; arguments as in ``Robot.function``.
@@ -174,12 +174,12 @@ class Parametric(Generic[R]):
         """
         numbers = frozen_array(p, (len(self._free),), self.robot.name, "p")
         changed: dict[Number, float] = {}
-        for value, each in zip(numbers.tolist(), self._free, strict=True):
-            for number, coefficient in each.coefficients:
+        for value, item in zip(numbers.tolist(), self._free, strict=True):
+            for number, coefficient in item.coefficients:
                 before = changed.get(number, read_number(self.robot, number))
                 # A parameter with one path becomes its value exactly, without rounding.
-                alone = coefficient == 1 and each.value == before
-                changed[number] = value if alone else before + coefficient * (value - each.value)
+                alone = coefficient == 1 and item.value == before
+                changed[number] = value if alone else before + coefficient * (value - item.value)
         return replace(self.robot, **with_numbers(self.robot, changed))
 
 

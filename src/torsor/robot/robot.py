@@ -314,8 +314,8 @@ class Robot(Mechanism):
             True
         """
         options = {"forced": forced}
-        found = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
-        return found[0], found[1]
+        result = loaded(self.kernels, "hybrid_dynamics", (q, v, a, tau), Loads(external), options, out)
+        return result[0], result[1]
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: Maybe = None, loops: Loops = None, out: Out = None
@@ -508,22 +508,22 @@ class Robot(Mechanism):
         one_of(axes, AXES, f"{self.name}: wrench_at", "axes")
         at = self.place(place)
         if at.link < 0:
-            found = f"wrench_at cannot load {place!r}, because it is fixed to the base"
-            raise ModelError(found, value=place, where=self.name, allowed="a moving link or a frame on one")
+            message = f"wrench_at cannot load {place!r}, because it is fixed to the base"
+            raise ModelError(message, value=place, where=self.name, allowed="a moving link or a frame on one")
         if moment is None and force is None:
             raise ModelError(
                 "wrench_at needs a moment or a force", where=self.name, fix="pass moment=..., force=..., or both"
             )
         n, f, x = (
-            np.zeros(3) if each is None else vectors(each, 3, self.name, what)
-            for each, what in ((moment, "moment"), (force, "force"), (point, "point"))
+            np.zeros(3) if item is None else vectors(item, 3, self.name, what)
+            for item, what in ((moment, "moment"), (force, "force"), (point, "point"))
         )
         x = at.pose[:3, 3] + x @ at.pose[:3, :3].T
         link = self.kernels.at_place("pose", (q,), at.link)
         shapes = {"moment": n.shape[:-1], "force": f.shape[:-1], "point": x.shape[:-1], "q": link.shape[:-2]}
         batch = common_shape(f"{self.name}: wrench_at", **shapes)
         R = at.pose[:3, :3] if axes == "local" else np.swapaxes(link[..., :3, :3], -1, -2)  # to the link's axes
-        n, f = ((R @ each[..., None])[..., 0] for each in (n, f))
+        n, f = ((R @ item[..., None])[..., 0] for item in (n, f))
         wrench = np.concatenate(np.broadcast_arrays(n + np.cross(x, f), f), axis=-1)
         external = np.zeros((*batch, len(self.links), 6), dtype=link.dtype)
         external[..., at.link, :] = wrench

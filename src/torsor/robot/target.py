@@ -41,8 +41,11 @@ class Target:
         if place not in DEVICES:
             raise ModelError(argument="device", value=device, where=where, allowed=", ".join(DEVICES))
         if place == "cuda" and loops:
-            found, fix = "closed loops are evaluated on the host", "use robot.open_tree() for the tree, or device='cpu'"
-            raise ModelError(found, where=where, allowed="device cpu or casadi", fix=fix)
+            message, fix = (
+                "closed loops are evaluated on the host",
+                "use robot.open_tree() for the tree, or device='cpu'",
+            )
+            raise ModelError(message, where=where, allowed="device cpu or casadi", fix=fix)
         if device == "cuda":
             require_card()
         count = self.threads if threads is None else threads
@@ -60,4 +63,4 @@ class Target:
         """
         usual, threads = Target(), f"{self.threads} threads" if self.threads != AUTO else "threads by number of cores"
         words = {self.dtype: usual.dtype, self.device: usual.device, threads: f"{usual.threads} threads"}
-        return ", ".join(found for found, plain in words.items() if found != plain)
+        return ", ".join(result for result, plain in words.items() if result != plain)

@@ -261,6 +261,6 @@ def _rotations(T: Any, what: str, size: int) -> Matrix:
     if not (error <= ROTATION_TOLERANCE and np.all(np.linalg.det(R) > 0)):
         raise ModelError(argument=what, value=T, where="torsor.spatial", allowed=f"{allowed} with R^T R = 1, det R = 1")
     for row in last[~(np.abs(last - np.eye(size)[3:]) <= ROTATION_TOLERANCE).all(axis=1)]:
-        found, allowed = f"has the last row {shortened(row)}", "0, 0, 0, 1, as in every pose [[R, p], [0, 1]]"
-        raise ModelError(found, argument=what, where="torsor.spatial", allowed=allowed)
+        message, allowed = f"has the last row {shortened(row)}", "0, 0, 0, 1, as in every pose [[R, p], [0, 1]]"
+        raise ModelError(message, argument=what, where="torsor.spatial", allowed=allowed)
     return array

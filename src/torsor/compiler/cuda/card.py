@@ -29,13 +29,13 @@ class Card:
     def of(cls, capability: int, driver: int) -> "Card":
         """Return the model of a GPU with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
         if driver < _OLDEST:
-            found = f"the GPU driver is for CUDA {driver // 1000}.{driver % 1000 // 10}"
-            raise RuntimeError(f"{found}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
+            message = f"the GPU driver is for CUDA {driver // 1000}.{driver % 1000 // 10}"
+            raise RuntimeError(f"{message}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
         version = next(version for least, version in _VERSIONS if driver >= least)
-        known = [each for each, needs in _CAPABILITIES.items() if each <= capability and needs <= version]
+        known = [item for item, needs in _CAPABILITIES.items() if item <= capability and needs <= version]
         if not known:
-            found = f"the GPU has the compute capability {capability / 10}"
-            raise RuntimeError(f"{found}; allowed: 7.0 (Volta) or newer")
+            message = f"the GPU has the compute capability {capability / 10}"
+            raise RuntimeError(f"{message}; allowed: 7.0 (Volta) or newer")
         return cls(max(known), version)
 
     @property

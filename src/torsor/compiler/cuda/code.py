@@ -48,14 +48,14 @@ class CudaEmitter(Emitter):
 
 def angles_of(program: Program, most: int) -> dict[int, tuple[int | None, int | None]]:
     """Return up to ``most`` inputs whose sine or cosine is taken, with the values that hold these."""
-    found: dict[int, tuple[int | None, int | None]] = {}
+    result: dict[int, tuple[int | None, int | None]] = {}
     for index, operation in enumerate(program.operations):
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             angle = operation.arguments[0]
-            if program.operations[angle].code == ca.OP_INPUT and (angle in found or len(found) < most):
-                sin, cos = found.get(angle, (None, None))
-                found[angle] = (index, cos) if operation.code == ca.OP_SIN else (sin, index)
-    return found
+            if program.operations[angle].code == ca.OP_INPUT and (angle in result or len(result) < most):
+                sin, cos = result.get(angle, (None, None))
+                result[angle] = (index, cos) if operation.code == ca.OP_SIN else (sin, index)
+    return result
 
 
 def write_angles(
@@ -119,7 +119,7 @@ class Kernel(NamedTuple):
 
 def threads_of_block(shared: int) -> int:
     """Return the number of threads per block if each warp needs this many bytes of shared memory."""
-    return next(each for each in _THREADS if each == WARP or shared * each // WARP <= _BLOCK_SHARED)
+    return next(item for item in _THREADS if item == WARP or shared * item // WARP <= _BLOCK_SHARED)
 
 
 class _Kernel:
@@ -245,9 +245,9 @@ class _Kernel:
 
     def start_angles(self) -> None:
         """Write the first loads, and sine and cosine of the angles that are inputs."""
-        early = [each for each, slot in self.spills.loads.get(0, ()) if slot is None]
-        for each in early:  # their loads are in flight together
-            self.value(each)
+        early = [entry for entry, slot in self.spills.loads.get(0, ()) if slot is None]
+        for item in early:  # their loads are in flight together
+            self.value(item)
         if not self.angles:
             return
         values = [self.value(angle) for angle in self.angles]
@@ -299,17 +299,17 @@ class _Kernel:
                 self.store(value, self.pointer(self.inputs + k, entry))
 
         for index, operation in enumerate(self.program.operations):
-            for each, slot in spills.loads.get(index, ()):
-                self.fetch(each, slot)
+            for item, slot in spills.loads.get(index, ()):
+                self.fetch(item, slot)
             self.compute(index, operation)
             if index in wanted:
                 if index in spills.first:
                     self.fetch(index, spills.first[index])
                 give(self.value(index), wanted[index])
-            for each, slot in spills.stores.get(index, ()):
-                self.store(self.value(each), self.slot(slot))
-            for each in spills.dropped.get(index, ()):
-                self.drop(each)
+            for item, slot in spills.stores.get(index, ()):
+                self.store(self.value(item), self.slot(slot))
+            for item in spills.dropped.get(index, ()):
+                self.drop(item)
         give(self.emitter.constant(0.0), self.zeros)
 
     def function(self, name: str, phases: Sequence[str], attributes: Sequence[str] = ()) -> str:

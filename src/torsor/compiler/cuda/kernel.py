@@ -95,31 +95,31 @@ class CudaKernel(VirtualMachine):
             self.check_shape(k, array, value)
         batch = self.batch(arrays)
         given = self._checked_out(out, batch)
-        with device.of([*arrays, *(each for each in given if each is not None)]):
+        with device.of([*arrays, *(item for item in given if item is not None)]):
             if 0 in batch:
                 pairs = zip(given, self.outputs, strict=True)
-                empty = [self._empty(batch, core, True) if each is None else each for each, core in pairs]
+                empty = [self._empty(batch, core, True) if item is None else item for item, core in pairs]
                 return empty[0] if len(empty) == 1 else tuple(empty)
             placed = [self._placed(a, batch, shape) for a, shape in zip(arrays, self.inputs, strict=True)]
-            results = self._evaluate([each for each, _ in placed], [each for _, each in placed], given, batch)
+            results = self._evaluate([item for item, _ in placed], [item for _, item in placed], given, batch)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _evaluate(self, arrays: list[Any], places: list[Placed], given: list[Any], batch: Shape) -> list[Any]:
         """Return the results for checked inputs; ``arrays`` keeps copies of them alive."""
         states = math.prod(batch)
-        dense = [self._is_row_major(each) for each in places]
+        dense = [self._is_row_major(place) for place in places]
         wanted = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, given, batch)))
         results: list[Any] = []
         for k, (core, array) in enumerate(zip(self.outputs, given, strict=True), start=len(arrays)):
             written, share = array, self._device.xp.may_share_memory
-            overlaps = array is not None and any(share(array, each) for each in arrays)
+            overlaps = array is not None and any(share(array, item) for item in arrays)
             if array is None or overlaps or self._place(array, batch, core) is None:
                 written = self._empty(batch, core, wanted[k])
             places.append(self._place(written, batch, core) or Placed(0, 0, 0))
             results.append(written)
         # A row-major array of ``out`` that is not staged is written correctly, but slowly.
-        staged = choose_staged(self._entries, self._size, [self._is_row_major(each) for each in places])
-        arguments = [states, *(n for each in places for n in (each.pointer, each.state, each.entry))]
+        staged = choose_staged(self._entries, self._size, [self._is_row_major(place) for place in places])
+        arguments = [states, *(n for place in places for n in (place.pointer, place.state, place.entry))]
         for kernel in self._kernel(staged):
             kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, arguments)
         for k, array in enumerate(given):
@@ -130,13 +130,13 @@ class CudaKernel(VirtualMachine):
 
     def _rows_out(self, places: list[Placed], dense: list[bool], given: list[Any], batch: Shape) -> list[bool]:
         """Return which results are row-major: those of ``out`` that are; new ones follow the inputs."""
-        columns = any(each.state == self._size and each.entry != self._size and each.entry for each in places)
+        columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
-        found = []
+        result = []
         for array, core in zip(given, self.outputs, strict=True):
             place = None if array is None else self._place(array, batch, core)
-            found.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
-        return found
+            result.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
+        return result
 
     def _is_row_major(self, place: Placed) -> bool:
         return place.entry == self._size and place.state not in (0, self._size)
@@ -176,9 +176,9 @@ class CudaKernel(VirtualMachine):
             shape = (*batch, *core)
             if array is None or (isinstance(array, kind) and (array.shape, array.dtype) == (shape, self.dtype)):
                 continue
-            found = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
+            result = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
             allowed = f"a GPU array, {self.dtype} {shape}"
-            raise ModelError(f"is {found}", argument="out", where=name, allowed=allowed)
+            raise ModelError(f"is {result}", argument="out", where=name, allowed=allowed)
         return given
 
     def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:
@@ -198,8 +198,8 @@ class CudaKernel(VirtualMachine):
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
-        text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
-        name = hashlib.sha256(compiler_fingerprint() + text.encode()).hexdigest()
+        message = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
+        name = hashlib.sha256(compiler_fingerprint() + message.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:
             # A part without all entries of a result cannot write whole lines of it.

@@ -113,19 +113,19 @@ def plan_spills(
     for index, operation in enumerate(operations):
         if operation.code in FREE or index in first:
             continue
-        taken = dict.fromkeys(each for each in operation.arguments if operations[each].code != ca.OP_CONST)
-        for each in taken:
-            if each not in held:
-                far = operations[each].code == ca.OP_INPUT and not (near and near[operations[each].arguments[0]])
+        taken = dict.fromkeys(argument for argument in operation.arguments if operations[argument].code != ca.OP_CONST)
+        for item in taken:
+            if item not in held:
+                far = operations[item].code == ca.OP_INPUT and not (near and near[operations[item].arguments[0]])
                 early = index - (budget.ahead if far else _LOAD_LEAD)
-                loads[max(left.get(each, 0), early)].append((each, places.of.get(each)))
-                held[each] = None
-            while uses[each] and uses[each][-1] <= index:
-                uses[each].pop()
-        for each in taken:
-            if not uses[each]:
-                del held[each]
-                places.free(each)
+                loads[max(left.get(item, 0), early)].append((item, places.of.get(item)))
+                held[item] = None
+            while uses[item] and uses[item][-1] <= index:
+                uses[item].pop()
+        for item in taken:
+            if not uses[item]:
+                del held[item]
+                places.free(item)
         if uses[index]:
             held[index] = None
         while len(held) > budget.kept:
@@ -144,8 +144,8 @@ def _uses(program: Program) -> dict[int, list[int]]:
     """Return the operations that use each value, the next one last."""
     uses: dict[int, list[int]] = defaultdict(list)
     for index in reversed(range(len(program.operations))):
-        for each in dict.fromkeys(program.operations[index].taken):
-            uses[each].append(index)
+        for argument in dict.fromkeys(program.operations[index].taken):
+            uses[argument].append(index)
     return uses
 
 
@@ -176,7 +176,7 @@ def split(program: Program, size: int) -> list[Part]:
 
     A part is halved, along an order of the results in which neighbours have much in common, while that pays off.
     """
-    parts = [Part(each, ()) for each in _parts(program, size)]
+    parts = [Part(part, ()) for part in _parts(program, size)]
     parts[0] = Part(_with_free(program, parts[0].program), whole(program).zeros)
     return parts
 
@@ -233,8 +233,8 @@ def _chain(program: Program) -> list[int]:
     for k, value in enumerate(values):
         reached[value] |= 1 << k
     for index in reversed(range(len(reached))):
-        for each in program.operations[index].taken:
-            reached[each] |= reached[index]
+        for item in program.operations[index].taken:
+            reached[item] |= reached[index]
     length = -(-len(values) // 8)
     packed = np.frombuffer(b"".join(bits.to_bytes(length, "little") for bits in reached), np.uint8)
     needs: NDArray[np.float32] = np.unpackbits(

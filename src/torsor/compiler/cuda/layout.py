@@ -96,17 +96,17 @@ LARGEST_TILE = 28 * 1024
 
 def collapsed(lengths: Shape, strides: Shape) -> int | None:
     """Return the stride of several axes merged into one, row by row; None if they cannot be merged."""
-    found: int | None = None
+    result: int | None = None
     whole = 0  # the stride that the next axis outwards must have
     for length, stride in zip(reversed(lengths), reversed(strides), strict=True):
         if length == 1:
             continue
-        if found is None:
-            found = stride
+        if result is None:
+            result = stride
         elif stride != whole:
             return None
         whole = stride * length
-    return found or 0
+    return result or 0
 
 
 class Placed(NamedTuple):
@@ -140,14 +140,14 @@ class Tile(NamedTuple):
 
 def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[list[Tile | None], int]:
     """Return the tile of each staged array, and the bytes of all of them for one warp."""
-    found: list[Tile | None] = []
+    result: list[Tile | None] = []
     total = 0
     for count, stage in zip(entries, staged, strict=True):
         tile = Tile.of(count, size, total) if stage else None
-        found.append(tile)
+        result.append(tile)
         if tile is not None:
             total += -(-tile.size // 16) * 16
-    return found, total
+    return result, total
 
 
 def choose_staged(entries: Sequence[int], size: int, wanted: Sequence[bool]) -> tuple[bool, ...]:
@@ -183,27 +183,27 @@ def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bo
     if not arrays:
         return
     way = "in" if into_tile else "out"
-    for each in arrays:
-        k, row = each.number, each.entries * e.scalar.size
+    for array in arrays:
+        k, row = array.number, array.entries * e.scalar.size
         e.lines += [
             f"  %{way}.skip.{k} = mul i64 %first, %b.{k}",
             f"  %{way}.from.{k} = add i64 %p.{k}, %{way}.skip.{k}",
             f"  %{way}.chunk.{k} = inttoptr i64 %{way}.from.{k} to {form.memory}",
-            f"  %{way}.tile.{k} = getelementptr i8, {form.shared} %tile, i64 {each.tile.offset}",
+            f"  %{way}.tile.{k} = getelementptr i8, {form.shared} %tile, i64 {array.tile.offset}",
             f"  %{way}.dense.{k} = icmp eq i64 %b.{k}, {row}",
             f"  %{way}.rest.{k} = and i64 %p.{k}, {_VECTOR - 1}",
             f"  %{way}.even.{k} = icmp eq i64 %{way}.rest.{k}, 0",
         ]
     whole = e.put(f"icmp eq i64 %count, {WARP}")
-    for each in arrays:
+    for array in arrays:
         for condition in ("dense", "even"):
-            whole = e.put(f"and i1 {whole}, %{way}.{condition}.{each.number}")
+            whole = e.put(f"and i1 {whole}, %{way}.{condition}.{array.number}")
     e.lines += [f"  br i1 {whole}, label %{way}.lines, label %{way}.single", f"{way}.lines:"]
     _write_lines(e, form, arrays, way)
     e.lines += [f"  br label %{way}.done", f"{way}.single:"]
     e.block = f"{way}.single"
-    for each in arrays:
-        _write_single(e, form, each, way)
+    for array in arrays:
+        _write_single(e, form, array, way)
     e.lines += [f"  br label %{way}.done", f"{way}.done:"]
     e.block = f"{way}.done"
 
@@ -211,8 +211,8 @@ def write_copies(e: Emitter, form: Form, arrays: Sequence[Staged], into_tile: bo
 def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> None:
     """Write copies of 16 bytes: first all loads, so that they are in flight together, then all stores."""
     moves = []
-    for each in arrays:
-        row = each.entries * e.scalar.size
+    for array in arrays:
+        row = array.entries * e.scalar.size
         vectors = WARP * row // _VECTOR
         for first in range(0, vectors, WARP):
             index = "%lane" if first == 0 else e.put(f"add i64 %lane, {first}")
@@ -221,12 +221,12 @@ def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> 
                 index = e.put(f"select i1 {inside}, i64 {index}, i64 {vectors - 1}")
             there = e.put(f"mul i64 {index}, {_VECTOR}")
             here = there
-            if each.tile.pitch != row:
+            if array.tile.pitch != row:
                 rows = e.put(f"udiv i64 {index}, {row // _VECTOR}")
-                padding = e.put(f"mul i64 {rows}, {each.tile.pitch - row}")
+                padding = e.put(f"mul i64 {rows}, {array.tile.pitch - row}")
                 here = e.put(f"add i64 {there}, {padding}")
-            outer = e.put(f"getelementptr i8, {form.memory} %{way}.chunk.{each.number}, i64 {there}")
-            inner = e.put(f"getelementptr i8, {form.shared} %{way}.tile.{each.number}, i64 {here}")
+            outer = e.put(f"getelementptr i8, {form.memory} %{way}.chunk.{array.number}, i64 {there}")
+            inner = e.put(f"getelementptr i8, {form.shared} %{way}.tile.{array.number}, i64 {here}")
             pair = (form.memory, outer), (form.shared, inner)
             (kind, source), (other, goal) = pair if way == "in" else reversed(pair)
             moves.append((e.put(f"load {_LOAD}, {kind} {source}, align {_VECTOR}"), f"{other} {goal}"))

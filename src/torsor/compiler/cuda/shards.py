@@ -25,22 +25,22 @@ def on_cards(
     """
     xp: Any = device.current().xp
     numbers = range(int(xp.cuda.runtime.getDeviceCount())) if cards is None else cards
-    batches = [each.shape[: each.ndim - core] for each, core in zip(inputs, cores, strict=True)]
+    batches = [input_.shape[: input_.ndim - core] for input_, core in zip(inputs, cores, strict=True)]
     rank = max(map(len, batches), default=0)
     length = max((batch[0] for batch in batches if len(batch) == rank and batch), default=1)
     bounds = np.linspace(0, length, len(numbers) + 1).astype(int)
-    found = []
+    result = []
     for k, number in enumerate(numbers):
         if rank and bounds[k] == bounds[k + 1]:
             continue  # fewer states than GPUs
         cut = slice(bounds[k], bounds[k + 1])
         parts = [
-            each[cut] if len(batch) == rank and rank and batch[0] == length > 1 else each
-            for each, batch in zip(inputs, batches, strict=True)
+            input_[cut] if len(batch) == rank and rank and batch[0] == length > 1 else input_
+            for input_, batch in zip(inputs, batches, strict=True)
         ]
         with xp.cuda.Device(number):
-            found.append(call(*(_moved(xp, each) for each in parts)))
-    return found
+            result.append(call(*(_moved(xp, part) for part in parts)))
+    return result
 
 
 def _moved(xp: Any, array: Any) -> Any:

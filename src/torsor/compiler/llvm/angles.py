@@ -237,7 +237,7 @@ def passes(angles: int, registers: int) -> list[Passes]:
     most = 5 if registers >= 32 else 3
     count = -(-angles // most)
     least, more = divmod(angles, count)
-    return [each for each in (Passes(least + 1, more), Passes(least, count - more)) if each.times]
+    return [item for item in (Passes(least + 1, more), Passes(least, count - more)) if item.times]
 
 
 def loops_called(module: str) -> tuple[int, ...]:
@@ -289,8 +289,8 @@ def _write_loop(scalar: Scalar, width: int, constants: Constants, together: int)
         for name, value in zip(("sin", "cos"), e.sin_cos(x), strict=True):
             e.store(value, f"%{name}{k or ''}")
         fast.append(e)
-    lines = [line for each in zip(*(each.lines for each in fast), strict=True) for line in each]
-    return f"""{"".join(each.numbers() for each in fast)}
+    lines = [line for item in zip(*(item.lines for item in fast), strict=True) for line in item]
+    return f"""{"".join(item.numbers() for item in fast)}
 define i1 @angles.{together}(ptr %from, ptr %to, ptr %start, ptr %last) {{
 entry:
   br label %body

@@ -58,8 +58,8 @@ def write_llvm(
         if operation.code == ca.OP_INPUT
     }
     entries = ((index, [ends[k] + entry for k, entry in places]) for index, places in program.targets.items())
-    wanted = {_ZERO if index is None else index: found for index, found in entries}
-    stores = {index: [("%out", entry) for entry in found] for index, found in wanted.items()}
+    wanted = {_ZERO if index is None else index: result for index, result in entries}
+    stores = {index: [("%out", entry) for entry in result] for index, result in wanted.items()}
     for index in slots:
         stores.setdefault(index, []).append(memory[index])
     angles: list[int] = []  # their places
@@ -142,7 +142,7 @@ def _slots(program: Program, parts: list[Stage]) -> tuple[dict[int, int], int]:
         for length, place in ending.pop(number, []):
             free.setdefault(length, []).append(place)
         if part.trigonometric:
-            pairs = [pair for each in _pairs(program, part.indices).values() for pair in each]
+            pairs = [pair for item in _pairs(program, part.indices).values() for pair in item]
             ranges: list[list[int | None]] = [[index for _, *both in pairs for index in both]]
         else:
             ranges = [[index] for index in part.indices if index in last]
@@ -167,11 +167,11 @@ def _pairs(program: Program, indices: list[int]) -> dict[str, list[Pair]]:
     for index in indices:
         operation = program.operations[index]
         by_angle.setdefault(operation.arguments[0], ([], []))[operation.code == ca.OP_COS].append(index)
-    found: dict[str, list[Pair]] = {}
+    result: dict[str, list[Pair]] = {}
     for angle, both in by_angle.items():
         memory = "%in" if program.operations[angle].code == ca.OP_INPUT else "%scratch"
-        found.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
-    return found
+        result.setdefault(memory, []).extend((angle, sin, cos) for sin, cos in zip_longest(*both))
+    return result
 
 
 def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
@@ -181,18 +181,18 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
 
 def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
     """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
-    found: dict[int, float] = {}
+    result: dict[int, float] = {}
     for index, entries in wanted.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
-            found |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
-    return found
+            result |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
+    return result
 
 
 def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
     """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
     copied = (ca.OP_INPUT, *TRIGONOMETRIC)
-    found = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
-    return [(index, entry) for index in found for entry in wanted[index]]
+    result = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in result for entry in wanted[index]]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

@@ -39,8 +39,8 @@ def call(function: Callable[..., Number], *arguments: Number) -> Number:
 def _definition(e: Emitter, name: str, function: Callable[..., Number], count: int) -> str:
     body = Emitter(e.scalar, e.width, e.constants, f"{name}.numbers")
     names = [f"%x{k}" for k in range(count)]
-    result = function(*(Number(body, each) for each in names))
-    arguments = ", ".join(f"{e.vector} {each}" for each in names)
+    result = function(*(Number(body, item) for item in names))
+    arguments = ", ".join(f"{e.vector} {item}" for item in names)
     head = f"define internal {e.vector} {name}({arguments}) {{\nentry:"
     e.functions |= body.functions
     return "\n".join([body.numbers(), head, *body.lines, f"  ret {e.vector} {result.name}", "}"])
@@ -648,7 +648,7 @@ FUNCTIONS: dict[int, Callable[..., Number]] = {
 
 
 def _called(function: Callable[..., Number]) -> Rule:
-    return lambda e, *arguments: call(function, *(Number(e, each) for each in arguments)).name
+    return lambda e, *arguments: call(function, *(Number(e, argument) for argument in arguments)).name
 
 
 ELEMENTARY: dict[int, Rule] = {code: _called(function) for code, function in FUNCTIONS.items()}

@@ -83,14 +83,14 @@ def _users(program: Program) -> list[int]:
 
 def with_reciprocals(program: Program) -> Program:
     """Return a program in which numbers that divide several others are inverted once."""
-    divisors = Counter(each.arguments[1] for each in program.operations if each.code == ca.OP_DIV)
+    divisors = Counter(item.arguments[1] for item in program.operations if item.code == ca.OP_DIV)
     # If a result is discontinuous, the last place matters: floor(49 / 49) is 1.
-    exact = {argument for each in program.operations if each.code in _JUMPS for argument in each.arguments}
+    exact = {argument for item in program.operations if item.code in _JUMPS for argument in item.arguments}
     operations: list[Operation] = []
     place: list[int] = []
     inverse: dict[int, int] = {}
     for index, operation in enumerate(program.operations):
-        arguments = tuple(place[each] for each in operation.taken) or operation.arguments
+        arguments = tuple(place[item] for item in operation.taken) or operation.arguments
         if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST and index not in exact:
             x, d = arguments
             if d not in inverse:
@@ -101,5 +101,5 @@ def with_reciprocals(program: Program) -> Program:
             operation = Operation(operation.code, arguments, operation.number)
         place.append(len(operations))
         operations.append(operation)
-    results = tuple(tuple(None if each is None else place[each] for each in result) for result in program.results)
+    results = tuple(tuple(None if item is None else place[item] for item in result) for result in program.results)
     return replace(program, operations=tuple(operations), results=results)

@@ -92,23 +92,23 @@ class Transposer:
 
     def _stage(self, vectors: list[_Vector], distance: int, unit: int, gather: bool = False) -> list[_Vector]:
         """Interleave pairs of vectors whose numbers in the list differ by ``distance``."""
-        found = list(vectors)
+        result = list(vectors)
         for k in range(len(vectors)):
             if not k & distance:
-                found[k], found[k + distance] = self._interleaved(vectors[k], vectors[k + distance], unit, gather)
-        return found
+                result[k], result[k + distance] = self._interleaved(vectors[k], vectors[k + distance], unit, gather)
+        return result
 
     def _interleaved(self, a: _Vector, b: _Vector, unit: int, gather: bool) -> tuple[_Vector, _Vector]:
         """Return the even and the odd units of two vectors: unit by unit from both, or those of the first first."""
-        length, found = self._width, []
+        length, result = self._width, []
         for odd in (0, 1):
             starts = range(odd * unit, length, 2 * unit)
             sources = [0, length]
             pairs = product(sources, starts) if gather else product(starts, sources)
             picks = [first + second + k for first, second in pairs for k in range(unit)]
             both = a.labels + b.labels
-            found.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
-        return found[0], found[1]
+            result.append(_Vector(self._shuffle(a.name, b.name, length, picks), tuple(both[k] for k in picks)))
+        return result[0], result[1]
 
     def _side_by_side(self, parts: list[str], length: int) -> str:
         while len(parts) > 1:
@@ -156,14 +156,14 @@ class Transposer:
 
 def _parts(count: int, longest: int) -> list[tuple[int, int]]:
     """Return first entry and length of parts, powers of 2; a single last entry is moved with the one before it."""
-    found, first = [], 0
+    result, first = [], 0
     while first < count:
         length = 1 << (min(longest, count - first).bit_length() - 1)
         if length == 1 and first:
             first, length = first - 1, 2
-        found.append((first, length))
+        result.append((first, length))
         first += length
-    return found
+    return result
 
 
 TILE = 4  # minimum number of entries that are transposed at a time
@@ -297,9 +297,9 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
-    found, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
+    result, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
     return f"""{text}  %dense.row.{k} = icmp eq i64 %row.{k}, {scalar.size * columns}
-  %dense.column.{k} = icmp eq i64 {found}, {wanted}
+  %dense.column.{k} = icmp eq i64 {result}, {wanted}
   %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}
 """
 

@@ -46,7 +46,7 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
-    length = sum(len(text) for text in modules if not text.startswith(target.ENCODED))
+    length = sum(len(module) for module in modules if not module.startswith(target.ENCODED))
     level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
     if length < LARGE or workers < 2 or python is None:
         return _objects(modules, level)
@@ -86,8 +86,8 @@ class _Helpers:
         """Stop all of them, including those that would start later."""
         with self._lock:
             self._stopped = True
-            for each in self._running:
-                each.kill()
+            for item in self._running:
+                item.kill()
 
     def emit(self, modules: list[str], level: int) -> list[bytes]:
         """Compile in another process, or in this one if that fails for any reason but a stop signal."""
@@ -101,10 +101,10 @@ class _Helpers:
                     return []
                 helper = subprocess.Popen(command, **pipes, creationflags=flags, start_new_session=True)
                 self._running.append(helper)
-            found, _ = helper.communicate(pickle.dumps((modules, level)))
+            result, _ = helper.communicate(pickle.dumps((modules, level)))
             if helper.returncode in (-signal.SIGINT, -signal.SIGTERM):
                 raise KeyboardInterrupt
-            objects: list[bytes] = pickle.loads(found) if helper.returncode == 0 else []
+            objects: list[bytes] = pickle.loads(result) if helper.returncode == 0 else []
         except (OSError, subprocess.SubprocessError, pickle.PickleError, EOFError):
             objects = []
         if objects or self._stopped:
@@ -154,22 +154,22 @@ def _c_library() -> dict[str, int]:
 
 def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
     """Return the addresses of C library functions that this platform has."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
     wanted = {*names, *(("__chkstk",) if windows else ())}
     # The last one starts a process to find its library, and is rarely needed.
     libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
-    for library in (ctypes.CDLL(ctypes.util.find_library(each) if each == "m" else each) for each in libraries):
-        for name in wanted - found.keys():
+    for library in (ctypes.CDLL(ctypes.util.find_library(item) if item == "m" else item) for item in libraries):
+        for name in wanted - result.keys():
             # Some functions are older on Windows than their standard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
-            function = next((getattr(library, each) for each in known if hasattr(library, each)), None)
+            function = next((getattr(library, item) for item in known if hasattr(library, item)), None)
             if function is not None:
-                found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-        if wanted <= found.keys():
+                result[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+        if wanted <= result.keys():
             break
-    return found
+    return result
 
 
 def _locks() -> list[Any]:

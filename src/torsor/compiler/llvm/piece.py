@@ -48,7 +48,7 @@ class Plan(ABC, Generic[Name]):
         for index, uses in zip(indices, self._uses(indices), strict=True):
             code, arguments, number = operations[index]
             is_product = code in PRODUCTS
-            names = [held[each] if each in held else self.value(each, is_product) for each in arguments]
+            names = [held[item] if item in held else self.value(item, is_product) for item in arguments]
             value = self.compute(code, number, names, len(uses) > 1 and uses[-2] == NEVER)
             if index in stores:
                 for place in stores[index]:
@@ -93,14 +93,14 @@ class Plan(ABC, Generic[Name]):
         """Return for each operation when its arguments are used next, and at the end when its value is used first."""
         operations = self.program.operations
         following: dict[int, int] = {}
-        found: list[list[int]] = []
+        result: list[list[int]] = []
         for position in range(len(indices) - 1, -1, -1):
             index = indices[position]
             arguments: tuple[int, ...] = operations[index].arguments
-            found.append([following.get(value, NEVER) for value in (*arguments, index)])
+            result.append([following.get(value, NEVER) for value in (*arguments, index)])
             for argument in arguments:
                 following[argument] = position
-        return found[::-1]
+        return result[::-1]
 
     def _evict(self) -> None:
         """Free the registers whose values are used last."""

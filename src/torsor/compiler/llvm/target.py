@@ -74,12 +74,12 @@ class Target:
     def objects(self, modules: Sequence[str], level: int = 2) -> list[bytes]:
         """Return the object code of each LLVM module."""
         machine = self._machines(level)
-        return [bytes(machine(text).emit_object(self._parse(text))) for text in modules]
+        return [bytes(machine(module).emit_object(self._parse(module))) for module in modules]
 
     def assembly(self, modules: Sequence[str], level: int = 2) -> str:
         """Return the assembly text of LLVM modules."""
         machine = self._machines(level)
-        return "\n".join(str(machine(text).emit_assembly(self._parse(text))) for text in modules)
+        return "\n".join(str(machine(module).emit_assembly(self._parse(module))) for module in modules)
 
     def _machines(self, level: int) -> Callable[[str], llvm.TargetMachine]:
         """Return a function that returns the code generator of a module.
@@ -88,7 +88,7 @@ class Target:
         instructions in a tenth of the time. On x86-64 it would not use memory operands, and would copy registers.
         """
         made = cache(self.machine)
-        return lambda text: made(0 if self.is_arm and text.startswith(PLANNED) else level)
+        return lambda item: made(0 if self.is_arm and item.startswith(PLANNED) else level)
 
     def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)

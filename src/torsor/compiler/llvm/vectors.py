@@ -195,7 +195,7 @@ class Number(_Value):
 def where(mask: Mask, a: Number | float, b: Number | float) -> Number:
     """Return a where the mask is set, and b elsewhere."""
     e = mask.emitter
-    names = (each.name if isinstance(each, Number) else e.constant(each) for each in (a, b))
+    names = (item.name if isinstance(item, Number) else e.constant(item) for item in (a, b))
     return Number(e, e.select(mask.name, *names))
 
 
@@ -253,14 +253,14 @@ def each_lane(function: str, results: Sequence[str], *arguments: Number) -> list
     """
     e = arguments[0].emitter
     kind = results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
-    found = ["poison"] * len(results)
+    result = ["poison"] * len(results)
     for lane in range(e.width):
         passed = []
         for argument in arguments:
             number = e.put(f"extractelement {e.vector} {argument.name}, i64 {lane}")
             passed.append(number if e.scalar.name == "double" else e.put(f"fpext float {number} to double"))
-        value = e.put(f"call {kind} {function}({', '.join(f'double {each}' for each in passed)})")
-        for k, each in enumerate(results):
+        value = e.put(f"call {kind} {function}({', '.join(f'double {entry}' for entry in passed)})")
+        for k, item in enumerate(results):
             part = value if len(results) == 1 else e.put(f"extractvalue {kind} {value}, {k}")
-            found[k] = e.put(f"insertelement <{e.width} x {each}> {found[k]}, {each} {part}, i64 {lane}")
-    return found
+            result[k] = e.put(f"insertelement <{e.width} x {item}> {result[k]}, {item} {part}, i64 {lane}")
+    return result

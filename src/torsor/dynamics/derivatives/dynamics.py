@@ -54,21 +54,21 @@ Three = tuple[ca.SX, ...]  # derivatives with respect to q, v and a (or tau)
 def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads") -> Three:
     """Return the derivatives of a rule with respect to q (along ``integrate``), v and a."""
     given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
-    at = {name: ca.SX.sym(name, *each.shape) for name, each in given.items() if each is not None}
+    at = {name: ca.SX.sym(name, *value.shape) for name, value in given.items() if value is not None}
     start, external = ca.SX.sym("start", tree.nq), at.get("external")
     if external is not None and loads.in_world:
         external = _turned(tree, start, at["q"], external, at.get("points"))
     result = rule(tree, at["q"], at["v"], at["a"], external)
     result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
-    found = [ca.substitute(each, start, at["q"]) for each in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
+    found = [ca.substitute(item, start, at["q"]) for item in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
     results: Any = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
     return tuple(results)
 
 
 def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX | None) -> ca.SX:
     """Return wrenches (L x 6) in link axes at q that are constant in the world, given at ``start``."""
-    before, after = (world_poses(tree, moves(tree, each)) for each in (start, q))
+    before, after = (world_poses(tree, moves(tree, item)) for item in (start, q))
     rows = [ca.SX(0, 6)]
     for i, body in enumerate(tree.bodies):
         own = sx(body.link[:3, :3])
@@ -223,8 +223,8 @@ class Setting:
         bodies, count = self.tree.bodies, len(joint(0)) if self.tree.bodies else 0
         arrived = [_Propagated([], (ca.SX(6, 0),) * count) for _ in bodies]
         for k in reversed(range(len(bodies))):
-            for each in bodies[k].rotors:
-                arrived[k] = arrived[k].beside(_Propagated(coordinates(each), rotor(k, each)))
+            for item in bodies[k].rotors:
+                arrived[k] = arrived[k].beside(_Propagated(coordinates(item), rotor(k, item)))
             parent = bodies[k].parent
             if parent >= 0:
                 own = _Propagated(coordinates(bodies[k]), joint(k))
@@ -246,24 +246,24 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
         none, by_v, by_a = at.rotor_columns(k, rotor)
         return none, by_v, by_a, by_v, none  # its angle and the loads have no effect on it
 
-    found = Entries(tree), Entries(tree), Entries(tree)
+    result = Entries(tree), Entries(tree), Entries(tree)
     for k, (body, below) in enumerate(zip(tree.bodies, at.below(of_joint, of_rotor), strict=True)):
-        S, each, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
+        S, item, carried, (n, f) = at.moved[k].S, at.change[k], at.carried[k], at.wrench[k]
         by_q, by_v, u, b, e = below.kinds
         # Derivatives of the joint's force with respect to the coordinates below, and of their forces with respect to
         # the joint's coordinates.
         force = S.T @ by_q, S.T @ by_v, S.T @ u
-        given = u.T @ each.P2 + b.T @ each.P1 + e.T @ S, u.T @ each.P3 + b.T @ S, u.T @ S
-        by_q, by_v, by_a = (S.T @ wrench for wrench in each.wrenches(carried))
+        given = u.T @ item.P2 + b.T @ item.P1 + e.T @ S, u.T @ item.P3 + b.T @ S, u.T @ S
+        by_q, by_v, by_a = (S.T @ wrench for wrench in item.wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
         own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
         here, others = coordinates(body), below.coordinates
-        for entries, above, beneath, block in zip(found, force, given, own, strict=True):
+        for entries, above, beneath, block in zip(result, force, given, own, strict=True):
             entries.add_block(here, here, block)
             entries.add_block(here, others, above)
             entries.add_block(others, here, beneath)
-    dq, dv, da = found
+    dq, dv, da = result
     for (i, j), (K, D) in passive_jacobians(tree, q, v).items():
         for row, column in {(i, j), (j, i)}:
             dq.add_at(row, column, K)

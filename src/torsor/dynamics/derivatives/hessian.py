@@ -84,26 +84,26 @@ def inverse_dynamics_hessian(
     qq, qv, qa, vv = (Entries(tree) for _ in range(4))
     for k, body in enumerate(bodies):
         for j, (W_by_q, V_by_q, A_by_q, W_by_v, V_by_v, W_by_a) in virtual.climb(k, virtual.covectors(k)):
-            other, each, W = bodies[j], at.change[j], virtual.change[j]
-            twice = W_by_q @ W + V_by_q @ each.P1 + A_by_q @ each.P2
-            qv.add(other, body, (W_by_v @ W + V_by_v @ each.P1).T)
+            other, item, W = bodies[j], at.change[j], virtual.change[j]
+            twice = W_by_q @ W + V_by_q @ item.P1 + A_by_q @ item.P2
+            qv.add(other, body, (W_by_v @ W + V_by_v @ item.P1).T)
             qa.add(other, body, (W_by_a @ W).T)
             if j == k:
                 qq.add(body, body, _symmetric(twice))
-                vv.add(body, body, _symmetric(V_by_v @ each.S))
+                vv.add(body, body, _symmetric(V_by_v @ item.S))
             else:
                 qq.add_both(body, other, twice)
-                vv.add_both(body, other, V_by_v @ each.S)
-                qv.add(body, other, V_by_q @ each.S + A_by_q @ each.P3)
-                qa.add(body, other, A_by_q @ each.S)
+                vv.add_both(body, other, V_by_v @ item.S)
+                qv.add(body, other, V_by_q @ item.S + A_by_q @ item.P3)
+                qa.add(body, other, A_by_q @ item.S)
     for k, rotor in rotors(at.moved):
         _, by_v, by_a = at.rotor_columns(k, rotor)
         turned = ca.vertcat(cross(sx(rotor.h), virtual.twist[k][:3]), ca.SX.zeros(3, 1))
         for j, (W_by_v, V_by_v, W_by_a) in virtual.climb(k, (by_v, turned, by_a)):
-            each, W = at.change[j], virtual.change[j]
-            qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ each.P1).T)
+            item, W = at.change[j], virtual.change[j]
+            qv.add(bodies[j], rotor, (W_by_v @ W + V_by_v @ item.P1).T)
             qa.add(bodies[j], rotor, (W_by_a @ W).T)
-            vv.add_both(rotor, bodies[j], V_by_v @ each.S)
+            vv.add_both(rotor, bodies[j], V_by_v @ item.S)
     for (i, j), (spring, friction) in passive_hessians(tree, q, v, weight):
         qq.add_at(i, j, spring)
         vv.add_at(i, j, friction)
@@ -113,8 +113,8 @@ def inverse_dynamics_hessian(
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
     """Return the same Hessian by CasADi, for flexible links."""
-    given = [each for each in (q, v, a, weight, external) if each is not None]
-    at = [ca.SX.sym(f"x{k}", *each.shape) for k, each in enumerate(given)]
+    given = [item for item in (q, v, a, weight, external) if item is not None]
+    at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(given)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
     forces = inverse_dynamics(tree, integrate(tree, x, step), v, a, *load)
     H = ca.hessian(ca.dot(weight, forces), ca.vertcat(step, v, a))[0]

@@ -53,8 +53,8 @@ def _changes(
             P1, by_q, by_v = P1 + S_v, by_q + S_av + ad(both) @ S_v, by_v + S_vv
             A = A + move.bias(rate)
         V = V + S @ rate
-        for kind, each in zip(kinds, (S, P1, by_q, by_v), strict=True):
-            kind.append(joint.seen(each))
+        for kind, item in zip(kinds, (S, P1, by_q, by_v), strict=True):
+            kind.append(joint.seen(item))
         columns += coordinates(joint.body)
     gather = onto_coordinates(columns, tree.nv)
     J, P1, by_q, by_v = (ca.horzcat(*kind) @ gather for kind in kinds)
@@ -76,7 +76,7 @@ def _in_base_axes(
     R, x = body[0] @ R_place, body[1] + body[0] @ p
     turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
     turned = R + R @ skew(turn)
-    w, linear = [turned @ each[:3] for each in own], [turned @ each[3:] for each in own]
+    w, linear = [turned @ entry[:3] for entry in own], [turned @ entry[3:] for entry in own]
     result = ca.vertcat(w[-1], linear[-1]) if axes == "aligned" else spatial_rate(w, [x + R @ shift, *linear])
     symbols = ca.vertcat(turn, shift, *own)
     derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
@@ -115,5 +115,5 @@ def jerk_derivatives(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return the derivatives of ``jerk`` of a place with respect to q, v, a and j, each 6 x nv, by CasADi."""
     jerk = rates.jerk(tree, q, v, a, j, place, axes, point)
-    by_q, by_v, by_a, by_j = (ca.jacobian(jerk, each) for each in (q, v, a, j))
+    by_q, by_v, by_a, by_j = (ca.jacobian(jerk, item) for item in (q, v, a, j))
     return by_q @ steps(tree, q), by_v, by_a, by_j

@@ -288,7 +288,7 @@ def loop_loads(tree: Tree, q: ca.SX, multipliers: ca.SX) -> ca.SX:
 
 def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]:
     """Yield the two places of each cut joint, and the chain between them."""
-    cuts = (each for each in tree.closures if isinstance(each, Cut))
+    cuts = (closure for closure in tree.closures if isinstance(closure, Cut))
     for cut, chain in zip(cuts, closures.chains, strict=True):
         yield cut.a, cut.b, chain
 

@@ -40,7 +40,10 @@ class MotionDerivatives:
 
     @cached_property
     def _rate_derivatives(self) -> list[ca.SX]:
-        return [each[self.linkage.rows, :] for each in self.linkage.closures.rate_derivatives(self.v, self.a)]
+        return [
+            rate_derivative[self.linkage.rows, :]
+            for rate_derivative in self.linkage.closures.rate_derivatives(self.v, self.a)
+        ]
 
     @cached_property
     def v_by_q(self) -> ca.SX:
@@ -102,8 +105,8 @@ class Balance:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ each for each in changes)))
-            changes = tuple(each - drive for each, drive in zip(changes, given, strict=True))
+            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ change for change in changes)))
+            changes = tuple(change - drive for change, drive in zip(changes, given, strict=True))
         return tuple(map(linkage.multipliers, changes))
 
 
@@ -145,7 +148,7 @@ def constrained_forward_dynamics_derivatives(
     passed = linkage.multipliers(tau - linkage.driven(tau_active))
     by_q, by_v, _ = Balance(motion, tau, passed, **loads).projected()
     factors, active = Squares(constrained.projected_mass(linkage, M)), linkage.active
-    x_by_q, x_by_v, x_by_tau = (factors.solve(each) for each in (-by_q, -by_v, linkage.G_active.T))
+    x_by_q, x_by_v, x_by_tau = (factors.solve(item) for item in (-by_q, -by_v, linkage.G_active.T))
     return (
         linkage.by_active(linkage.G_active @ x_by_q + motion.a_by_q[active, :]),
         linkage.by_active(linkage.G_active @ x_by_v + motion.a_by_v[active, :]),
@@ -159,7 +162,7 @@ def loop_force_derivatives(
     """Return dq, dv and da of the multipliers with respect to the active coordinates and their rates (c x N each)."""
     balance = Balance.of_motion(tree, q, v_active, a_active, share, choice, **loads)
     linkage = balance.linkage
-    return tuple(linkage.all_rows(linkage.by_active(each)) for each in balance.passed_changes(share))
+    return tuple(linkage.all_rows(linkage.by_active(passed_change)) for passed_change in balance.passed_changes(share))
 
 
 # Derivatives of the wrenches in cut joints, and in the joints of the tree with closed loops.
@@ -175,10 +178,10 @@ class _Wrenches:
         self.linkage, self.closures = balance.linkage, balance.linkage.closures
         forces = self.linkage.all_rows(balance.passed)
         self.found = self.closures.wrenches(forces)
-        changes = [self.linkage.all_rows(each) for each in balance.passed_changes(share)]
+        changes = [self.linkage.all_rows(passed_change) for passed_change in balance.passed_changes(share)]
         none = ca.SX(*self.linkage.G.shape)
         self.dq = self.linkage.G, none, none  # positions depend on the coordinates alone
-        self.changes = [self.closures.wrench_changes(forces, *each) for each in zip(self.dq, changes, strict=True)]
+        self.changes = [self.closures.wrench_changes(forces, *item) for item in zip(self.dq, changes, strict=True)]
 
     def on_bodies(self, kind: int) -> list[ca.SX | None]:
         """Return the derivatives (6 x m) of the loads on each link, at its origin in its axes; None without loads."""
@@ -211,13 +214,13 @@ def constrained_joint_wrench_derivatives(
     total = constrained.loads(tree, linkage.closures, wrenches.found, external)
     dq, dv, da = joint_wrench_derivatives(tree, q, motion.v, motion.a, external=total)
     G = linkage.G
-    found = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
+    result = [dq @ G + dv @ motion.v_by_q + da @ motion.a_by_q, dv @ G + da @ motion.a_by_v, da @ G]
     moved = moves(tree, q)
-    for kind, rows in enumerate(found):
+    for kind, rows in enumerate(result):
         parts = ca.vertsplit(rows, 6) if tree.bodies else []
         for k, load in enumerate(wrenches.on_bodies(kind)):
             if load is not None:
                 for j, seen in climb(tree, moved, k, *to_body(tree.bodies[k], load)):
                     parts[j] = parts[j] - to_link(tree.bodies[j], seen[:3, :], seen[3:, :])
-        found[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
-    return tuple(found)
+        result[kind] = linkage.by_active(ca.vertcat(ca.SX(0, rows.size2()), *parts))
+    return tuple(result)

@@ -56,11 +56,11 @@ class Columns:
 def reflected(A: ca.SX, b: ca.SX) -> tuple[ca.SX, ca.SX]:
     """Return A^-1 b (n x 1) by Householder reflections, and the independence of A's columns times sign(det A)."""
     n, side = A.size1(), ca.SX(1)
-    columns = [ca.vertsplit(each) for each in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
+    columns = [ca.vertsplit(item) for item in ca.horzsplit(ca.densify(ca.horzcat(A, b)))] if n else []
     R = ca.SX(n, n)
     for j in range(n):
         x = columns[j][j:]
-        length, toward = ca.sqrt(sum(each**2 for each in x)), ca.if_else(x[0] >= 0, 1, -1)
+        length, toward = ca.sqrt(sum(item**2 for item in x)), ca.if_else(x[0] >= 0, 1, -1)
         mirror = [x[0] + toward * length, *x[1:]]
         scale = length * (length + toward * x[0])
         for column in columns[j + 1 :]:

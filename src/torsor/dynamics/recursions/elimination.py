@@ -39,12 +39,12 @@ class Articulated:
     def of(cls, body: Body, condensed: tuple[Shape, ...] = ()) -> "Articulated":
         """Return the inertia of a body, the modes of some of its flexible links being eliminated."""
         rigid = replace(body, shapes=tuple(shape for shape in body.shapes if shape not in condensed))
-        found = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
+        result = cls(rigid.J, sx(skew(rigid.ms)), sx(body.mass * ca.SX.eye(3)))
         for shape in condensed:
-            whole = ca.vertcat(ca.horzcat(found.A, found.B), ca.horzcat(found.B.T, found.C))
+            whole = ca.vertcat(ca.horzcat(result.A, result.B), ca.horzcat(result.B.T, result.C))
             left = shape.condensed(whole)
-            found = cls(mirror(left[:3, :3]), left[:3, 3:], mirror(left[3:, 3:]))
-        return found
+            result = cls(mirror(left[:3, :3]), left[:3, 3:], mirror(left[3:, 3:]))
+        return result
 
     def times(self, S: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) of an acceleration."""
@@ -251,11 +251,11 @@ class Elimination:
         body, move = self.tree.bodies[j], self.moved[j]
         if body.parent >= 0 and body.parent not in self.columns:
             self.columns[body.parent] = self._columns(body.parent, set(_own(self.tree.bodies[body.parent])))
-        found = {k: move.down_twist(Z) for k, Z in self.columns.get(body.parent, {}).items()}
+        result = {k: move.down_twist(Z) for k, Z in self.columns.get(body.parent, {}).items()}
         for index, k in enumerate(_own(body)):
             if k in own:
-                found[k] = found.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
-        return found
+                result[k] = result.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
+        return result
 
     def _pass_up(self, j: int, parent: int, later: set[int]) -> None:
         body, move = self.tree.bodies[j], self.moved[j]
@@ -274,13 +274,13 @@ class Elimination:
 
     def _outward(self) -> tuple[dict[int, ca.SX], ca.SX]:
         """Return the unknown accelerations, and the forces of all coordinates due to them, root to tips."""
-        found: dict[int, ca.SX] = {}
+        result: dict[int, ca.SX] = {}
 
         def solve(pivot: _Pivot, A: ca.SX) -> None:
             rest = pivot.u - ca.dot(pivot.U, A)
             for m, c in pivot.c.items():
-                rest = rest - c * found[m]
-            found[pivot.k] = rest * pivot.inverse
+                rest = rest - c * result[m]
+            result[pivot.k] = rest * pivot.inverse
 
         for pivot in reversed(self.last):
             solve(pivot, ca.SX.zeros(6, 1))
@@ -290,13 +290,13 @@ class Elimination:
             above = acceleration[body.parent] if body.parent >= 0 else ca.SX.zeros(6, 1)
             A = ca.vertcat(move.down(above[:3]), move.down(above[3:] - skew(move.p) @ above[:3]))
             for step in self.late[j]:
-                A = A + step.S * found[step.k]
+                A = A + step.S * result[step.k]
             if j in self.motions:
-                A = sum((Z * found[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
+                A = sum((Z * result[k] for k, Z in self.motions[j].items()), start=ca.SX.zeros(6, 1))
             # With the joint's own unknowns eliminated, this is the wrench through the joint.
             wrench = self.inertia[j].times(A) + self.force[j]
             for k, U in self.pending[j].items():
-                wrench = wrench + U * found[k]
+                wrench = wrench + U * result[k]
             for index, k in enumerate(_own(body)):
                 if k not in self.ends:
                     forces.append((k, body.joint.ratio * ca.dot(move.S[:, index], wrench)))
@@ -305,15 +305,15 @@ class Elimination:
                     solve(act, A)
                 elif isinstance(act, _Shape):
                     x = act.y - act.inverse @ (act.U.T @ A)
-                    found |= {k: x[index] for index, k in enumerate(act.modes)}
+                    result |= {k: x[index] for index, k in enumerate(act.modes)}
                 else:
-                    A = A + act.S * found[act.k]
+                    A = A + act.S * result[act.k]
             others = (rotor for rotor in move.body.rotors if rotor.v not in self.ends)
             forces += [(rotor.v, ca.dot(ca.vertcat(*rotor.momentum), A)) for rotor in others]
             acceleration.append(A)
         for i, j, m in self.tree.coupled:
-            forces += [(to, m * found[of]) for to, of in ((i, j), (j, i)) if of in found and to not in found]
-        return found, gather(self.tree.nv, forces)
+            forces += [(to, m * result[of]) for to, of in ((i, j), (j, i)) if of in result and to not in result]
+        return result, gather(self.tree.nv, forces)
 
 
 def _own(part: Body | Modal) -> range:
@@ -327,7 +327,7 @@ def _weightless(tree: Tree) -> set[int]:
     for j in reversed(range(len(heavy))):
         if heavy[j] and tree.bodies[j].parent >= 0:
             heavy[tree.bodies[j].parent] = True
-    return {j for j, each in enumerate(heavy) if not each}
+    return {j for j, item in enumerate(heavy) if not item}
 
 
 def _ends(bodies: list[Body], unknown: Set[int], stiffness: Stiffness) -> dict[int, int]:

@@ -33,8 +33,8 @@ def hybrid_dynamics(
     known = ca.vertcat(ca.SX.zeros(0, 1), *(ca.SX(0) if k in forced else a[k] for k in range(tree.nv)))
     elimination = Elimination(tree, moves(tree, q), forced, {})
     tau0, wrenches = inverse_dynamics_with_cuts(tree, q, v, known, external, elimination.few)
-    found, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
-    all_a = [found[k] if k in forced else a[k] for k in range(tree.nv)]
+    result, extra = elimination.solve({k: tau[k] - tau0[k] for k in forced}, wrenches)
+    all_a = [result[k] if k in forced else a[k] for k in range(tree.nv)]
     all_tau = [tau[k] if k in forced else tau0[k] + extra[k] for k in range(tree.nv)]
     return ca.vertcat(ca.SX.zeros(0, 1), *all_a), ca.vertcat(ca.SX.zeros(0, 1), *all_tau)
 

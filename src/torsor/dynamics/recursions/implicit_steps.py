@@ -66,7 +66,7 @@ def midpoint_step(
     L = kinetic_energy(tree, moved, v_s) - gravity_energy(tree, moved)
     L_by_q = ca.substitute(ca.gradient(L, s), s, ca.SX.zeros(tree.nv, 1))
     lagrangian_force = ca.Function("lagrangian_force", [q_s, v_s], [L_by_q])
-    with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
+    with_friction = {k for passive in tree.passives if passive.coulomb for k in passive.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     outer = outer_jacobians(tree, near, v, forces)
     # Friction is concave in the speed: Newton's method converges from rest, and may overshoot from higher speeds.
@@ -150,11 +150,11 @@ def outer_jacobians(tree: Tree, q: ca.SX, v: ca.SX, forces: Forces) -> tuple[ca.
     moved = chart(tree, here, s)
     tau, external = forces(moved, x)
     F = tau if external is None else tau + load_force(tree, moved, external)
-    found = ca.jacobian(F, s), ca.jacobian(F, x)
-    if not any(each.nnz() for each in found):
+    result = ca.jacobian(F, s), ca.jacobian(F, x)
+    if not any(item.nnz() for item in result):
         return None
     at = ca.vertcat(here, s, x), ca.vertcat(q, ca.SX.zeros(tree.nv, 1), v)
-    K, D = (ca.substitute(-ca.densify(each), *at) for each in found)
+    K, D = (ca.substitute(-ca.densify(item), *at) for item in result)
     return K, D
 
 
@@ -163,7 +163,7 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
     u, rate, x = (ca.SX.sym(name, tree.nv) for name in ("u", "rate", "x"))
     velocity, turned, carried = chart_velocity(tree, u, rate), chart_rate(tree, u, x), chart_carry(tree, u, x)
     by_rate, by_u = ca.jacobian(velocity, rate), ca.jacobian(velocity, u)
-    v_w, v_u = (ca.substitute(each, ca.vertcat(u, rate), ca.vertcat(h / 2 * w, w)) for each in (by_rate, by_u))
+    v_w, v_u = (ca.substitute(item, ca.vertcat(u, rate), ca.vertcat(h / 2 * w, w)) for item in (by_rate, by_u))
     B, C = ca.jacobian(turned, x), ca.jacobian(carried, x)
     e = v_w.T @ (mu + h / 2 * Q) + h / 2 * (v_u.T @ mu)
     mu1 = ca.substitute(B, u, h * w).T @ e
@@ -173,8 +173,8 @@ def _ends(tree: Tree, w: ca.SX, h: ca.SX, mu: ca.SX, Q: ca.SX) -> tuple[ca.SX, c
 def _solve(tree: Tree, q: ca.SX, residual: ca.SX, stiffness: Stiffness) -> ca.SX:
     """Return x with (M + stiffness) x = residual, in O(n); ``stiffness`` has entries (i, j), i <= j."""
     rows = dict(enumerate(ca.vertsplit(residual)))
-    found, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
-    return ca.vertcat(*(found[k] for k in range(tree.nv)))
+    result, _ = Elimination(tree, moves(tree, q), rows.keys(), stiffness).solve(rows, {})
+    return ca.vertcat(*(result[k] for k in range(tree.nv)))
 
 
 # One step of a diagonally implicit Runge-Kutta method of order 2 that is L-stable: stiff motion is damped.
@@ -217,7 +217,7 @@ def _stage(
 ) -> tuple[ca.SX, ca.SX, ca.SX, ca.SX]:
     """Return u, u' and v' of a stage that begins at (u0, v0), and whether its equations are solved."""
     (u0, v0), g = begin, GAMMA * h
-    with_friction = {k for each in tree.passives if each.coulomb for k in each.v}
+    with_friction = {k for item in tree.passives if item.coulomb for k in item.v}
     evaluations = EVALUATIONS_WITH_FRICTION if with_friction else EVALUATIONS
     near = chart(tree, q, u0)
     outer = outer_jacobians(tree, near, v0, forces)

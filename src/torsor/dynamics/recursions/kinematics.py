@@ -79,9 +79,9 @@ class Move:
         """Return dq of S v, dq of S a + S' v and dv of S' v (6 x nv each)."""
         q, rate = ca.SX.sym("q", self._kind.nq), ca.SX.sym("rate", self._kind.nv)
         S, S_rate = self._kind.subspace(q, self._pitch), sx(self._kind.subspace_rate(q, rate, self._pitch))
-        found = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
+        result = ca.jacobian(S @ rate, q), ca.jacobian(S @ a + S_rate @ rate, q), ca.jacobian(S_rate @ rate, rate)
         here = ca.vertcat(q, rate), ca.vertcat(self._position, v)
-        by_q, rate_by_q, rate_by_v = (ca.substitute(each, *here) for each in found)
+        by_q, rate_by_q, rate_by_v = (ca.substitute(item, *here) for item in result)
         return by_q, rate_by_q, rate_by_v
 
     def S_rates(self, rates: list[ca.SX]) -> list[ca.SX]:
@@ -89,11 +89,11 @@ class Move:
         if not self.varies:
             return [self.S]
         q, x = ca.SX.sym("q", self._kind.nq), [ca.SX.sym(f"x{k}", self._kind.nv) for k in range(len(rates))]
-        found = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
+        result = [ca.vec(sx(self._kind.subspace(q, self._pitch)))]
         for _ in rates[1:]:  # if S varies, the velocities are the rates of the positions
-            found.append(ca.jtimes(found[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
+            result.append(ca.jtimes(result[-1], ca.vertcat(q, *x[:-1]), ca.vertcat(*x)))
         here = ca.vertcat(q, *x), ca.vertcat(self._position, *rates)
-        return [ca.reshape(ca.substitute(each, *here), self.S.shape) for each in found]
+        return [ca.reshape(ca.substitute(item, *here), self.S.shape) for item in result]
 
     def turning(self, wrench: ca.SX) -> ca.SX:
         """Return the derivative of S^T wrench with respect to the positions (nv x nv), for a constant wrench."""

@@ -73,11 +73,11 @@ class _Turning:
 
     def _rates_in_parent(self, jet: Jet) -> Jet:
         """Return x, x' + w_J x x, ...: the rates relative to the parent, in the child's axes."""
-        found, rates = jet[:1], jet
+        result, rates = jet[:1], jet
         while len(rates) > 1:
             rates = [rates[m + 1] + _product(cross, self.w, rates, m) for m in range(len(rates) - 1)]
-            found = [*found, rates[0]]
-        return found
+            result = [*result, rates[0]]
+        return result
 
     def up(self, jet: Jet) -> Jet:
         """Return components in the parent's axes."""
@@ -90,12 +90,12 @@ class _Turning:
         for level in range(1, len(jet)):
             levels.append([])
             for total in range(level, len(jet)):  # one more rate relative to the child, x' - w_J x x
-                found = levels[0][total]
+                result = levels[0][total]
                 for k in range(total):  # vectors are summed before the cross product
                     below = range(min(level, total - k))
                     first, *rest = (comb(total - 1 - i, k) * levels[i][total - 1 - i - k] for i in below)
-                    found = found + cross(sum(rest, start=first), self._seen[k])
-                levels[level].append(found)
+                    result = result + cross(sum(rest, start=first), self._seen[k])
+                levels[level].append(result)
         return [rates[0] for rates in levels]
 
 
@@ -115,10 +115,10 @@ class _Recursion:
             self._outward(body, move, *((self.w[k], self.a[k], self.U[k]) if k >= 0 else still))
 
     def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: list[_U]) -> None:
-        own = [body.rate(each) for each in self.rates]
+        own = [body.rate(rate) for rate in self.rates]
         S = move.S_rates(own)
         twist = [_product(lambda S, x: S @ x, S, own, m) if move.varies else S[0] @ own[m] for m in range(len(own))]
-        wJ, vJ = [each[:3] for each in twist], [each[3:] for each in twist]
+        wJ, vJ = [item[:3] for item in twist], [item[3:] for item in twist]
         joint = _Turning(move, wJ)
         p = [move.p, *joint.up(vJ)[: len(self.orders) - 1]]
         carried = joint.down(w_above)
@@ -164,7 +164,7 @@ class _Recursion:
 
     def forces(self, wrench: list[tuple[Jet, Jet]]) -> list[ca.SX]:
         """Return the jet of the forces of the motion of the bodies, each nv x 1."""
-        found = []
+        result = []
         for m in self.orders:
             forces: list[tuple[int, ca.SX]] = []
             for i, body in enumerate(self.tree.bodies):
@@ -173,21 +173,21 @@ class _Recursion:
                 force = _product(lambda S, x: S.T @ x, S, both, m) if varies else S[0].T @ both[m]
                 forces += enumerate(ca.vertsplit(body.joint.ratio * force), body.v.start)
                 forces += [(rotor.v, ca.dot(sx(rotor.h), self.w[i][m + 1])) for rotor in body.rotors]
-            found.append(gather(self.tree.nv, forces))
-        return found
+            result.append(gather(self.tree.nv, forces))
+        return result
 
 
 def _passive_rates(tree: Tree, q: ca.SX, rates: Sequence[ca.SX]) -> list[ca.SX]:
     """Return the jet of the forces of springs, dampers and friction."""
-    springs = (each for each in tree.passives if each.q)
-    places = {k: v for each in springs for k, v in zip(each.q, each.v, strict=True)}
+    springs = (passive for passive in tree.passives if passive.q)
+    places = {k: v for spring in springs for k, v in zip(spring.q, spring.v, strict=True)}
     x, y = ca.SX.sym("x", tree.nq), [ca.SX.sym(f"y{k}", tree.nv) for k in range(len(rates))]
     x_rate = ca.vertcat(ca.SX.zeros(0, 1), *(y[0][places[k]] if k in places else 0 for k in range(tree.nq)))
-    found = [passive_force(tree, x, y[0])]
+    result = [passive_force(tree, x, y[0])]
     for _ in rates[2:]:
-        found.append(ca.jtimes(found[-1], ca.vertcat(x, *y[:-1]), ca.vertcat(x_rate, *y[1:])))
+        result.append(ca.jtimes(result[-1], ca.vertcat(x, *y[:-1]), ca.vertcat(x_rate, *y[1:])))
     here = ca.vertcat(x, *y), ca.vertcat(q, *rates)
-    return [ca.substitute(each, *here) for each in found]
+    return [ca.substitute(item, *here) for item in result]
 
 
 def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> list[ca.SX]:
@@ -202,14 +202,14 @@ def _traced(
     tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
     """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` are loads and their rates."""
-    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *each.shape) for each in external]
+    x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *item.shape) for item in external]
     y = [ca.SX.sym("rate", tree.nv) for _ in given]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
     change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
-    found = [rule(tree, x, y[0], y[1], load[0] if load else None)]
+    result = [rule(tree, x, y[0], y[1], load[0] if load else None)]
     for _ in given[2:]:
-        found.append(ca.reshape(ca.jtimes(ca.vec(found[-1]), state, change), found[-1].shape))
-    results: Any = ca.Function("rates", [x, *y, *load], found)(q, *given, *external)
+        result.append(ca.reshape(ca.jtimes(ca.vec(result[-1]), state, change), result[-1].shape))
+    results: Any = ca.Function("rates", [x, *y, *load], result)(q, *given, *external)
     return tuple(results)
 
 

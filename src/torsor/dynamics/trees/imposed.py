@@ -27,7 +27,7 @@ _POSES = ("origin", "turn", "point")
 
 def touched(mechanism: Mechanism, free: Sequence[Free]) -> SymbolicFrames:
     """Return the bodies whose poses or joint frames depend on free parameters."""
-    numbers = [number for each in free for number, _ in each.coefficients if number.part == "joints"]
+    numbers = [number for parameter in free for number, _ in parameter.coefficients if number.part == "joints"]
     frames = {number.index for number in numbers if number.field == "point"}
     poses = {number.index for number in numbers if number.field in _POSES}
     poses |= {i for i, parent in enumerate(mechanism.parents) if parent in frames}
@@ -40,11 +40,11 @@ class _Values:
     def __init__(self, mechanism: Mechanism, free: Sequence[Free], p: ca.SX):
         self.mechanism = mechanism
         self.given: dict[Number, ca.SX] = {}
-        for k, each in enumerate(free):
-            for number, coefficient in each.coefficients:
+        for k, item in enumerate(free):
+            for number, coefficient in item.coefficients:
                 # For a number with one coefficient of 1 this is exactly p[k].
                 before = self.given.get(number, ca.SX(read_number(mechanism, number)))
-                self.given[number] = (before - coefficient * each.value) + coefficient * p[k]
+                self.given[number] = (before - coefficient * item.value) + coefficient * p[k]
 
     def has(self, part: str, index: int, *fields: str) -> bool:
         """Return whether any of these fields depends on a free parameter."""
@@ -66,8 +66,8 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
     for i in symbolic.frames:
         if bodies[i].modal:
             name = bodies[i].joint.name
-            found = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
-            raise ModelError(found, where=mechanism.name, fix="choose other parameters as inputs")
+            message = f"the point of joint {name!r} is an input, but a flexible link is clamped to its link"
+            raise ModelError(message, where=mechanism.name, fix="choose other parameters as inputs")
         R = sx(mechanism.joints[i].frame[:3, :3])
         bodies[i] = replace(bodies[i], link=_pose(R.T, -R.T @ values.vector("joints", i, "point", 3)))
     for i in range(len(bodies)):
@@ -85,7 +85,7 @@ def impose(tree: Tree, mechanism: Mechanism, free: Sequence[Free], p: ca.SX, pla
 
 
 def _pseudo_inertia(values: _Values, i: int) -> ca.SX:
-    m, c, six = (values.vector("links", i, *each) for each in (("mass", 1), ("com", 3), ("inertia", 6)))
+    m, c, six = (values.vector("links", i, *item) for item in (("mass", 1), ("com", 3), ("inertia", 6)))
     inertia = ca.SX(3, 3)
     for k, (row, column) in enumerate(PAIRS):
         inertia[row, column] = inertia[column, row] = six[k]

@@ -98,7 +98,7 @@ def _align(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
 
 def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
     """Root to tips: for each body that rotates only about its z axis, redistribute the sum of its second moments."""
-    z, found = np.array([0.0, 0.0, 1.0]), list(bodies)
+    z, result = np.array([0.0, 0.0, 1.0]), list(bodies)
     axes: list[Array | None] = []  # about which each body turns: zero if it does not turn, None if there are several
     for i, body in enumerate(bodies):
         above = axes[body.parent] if body.parent >= 0 else np.zeros(3)
@@ -116,8 +116,8 @@ def _planar(bodies: list[Body], symbolic: SymbolicFrames) -> list[Body]:
             # Equal halves are the same in all frames rotated about z; if no parent takes it over, there is one term
             # less.
             P[0, 0], P[1, 1] = (whole, 0.0) if body.parent < 0 or body.modal else (whole / 2, whole / 2)
-            found[i] = replace(body, P=P, modal=tuple(each.planar() for each in body.modal))
-    return found
+            result[i] = replace(body, P=P, modal=tuple(item.planar() for item in body.modal))
+    return result
 
 
 def _rotate_frame(family: list[Body], angle: float) -> list[Body]:

@@ -35,7 +35,7 @@ class Rotor:
     @property
     def momentum(self) -> tuple[ca.SX, ca.SX]:
         """(angular, linear) momentum (3 x 1 each) for a unit rate."""
-        h, b = (ca.densify(ca.SX(np.zeros(3) if each is None else each)) for each in (self.h, self.b))
+        h, b = (ca.densify(ca.SX(np.zeros(3) if item is None else item)) for item in (self.h, self.b))
         return h, b
 
 
@@ -88,10 +88,10 @@ class Body:
         """Return the body with the inertia that it has at the positions q: that of flexible links changes."""
         if not self.modal:
             return self
-        shapes = tuple(each.at(q[each.q]) for each in self.modal)
+        shapes = tuple(item.at(q[item.q]) for item in self.modal)
         modes = (
-            Rotor(each.v.start + k, *momenta)
-            for each, shape in zip(self.modal, shapes, strict=True)
+            Rotor(item.v.start + k, *momenta)
+            for item, shape in zip(self.modal, shapes, strict=True)
             for k, momenta in enumerate(zip(shape.h, shape.b, strict=True))
         )
         return replace(self, rotors=(*self.rotors, *modes), shapes=shapes)
@@ -288,7 +288,7 @@ def _elasticity(joint: Joint, at: Coordinate) -> Iterator[Passive]:
         strengths: dict[tuple[int, ...], float] = {(k,): float(rest[k]) for k in np.flatnonzero(rest).tolist()}
         strengths |= {(i, j): float(matrix[i, j]) for i, j in np.argwhere(np.triu(matrix, 1)).tolist()}
         for used, strength in strengths.items():
-            q, v = (tuple(each.start + k for k in used) for each in (at.q, at.v))
+            q, v = (tuple(item.start + k for k in used) for item in (at.q, at.v))
             force: Any = {name: strength}
             yield Passive(q if name == "stiffness" else (), v, (1.0,) * len(used), **force)
 

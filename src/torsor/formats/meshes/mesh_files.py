@@ -43,12 +43,12 @@ def read_vtp(path: Path) -> Triangles:
 def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[np.float64]:
     """Return the numbers of an array of a group, or of the first one without a name; none if it is missing."""
     arrays = piece.findall(f"{group}/DataArray")
-    found = next((each for each in arrays if name in (None, each.get("Name"))), None)
-    if found is None:
+    result = next((array for array in arrays if name in (None, array.get("Name"))), None)
+    if result is None:
         return np.zeros(0)
-    if found.get("format") != "ascii":
-        raise ValueError(f"{group} as {found.get('format')}; save it as ASCII")
-    return np.array((found.text or "").split(), dtype=float)
+    if result.get("format") != "ascii":
+        raise ValueError(f"{group} as {result.get('format')}; save it as ASCII")
+    return np.array((result.text or "").split(), dtype=float)
 
 
 _LEAST = 4  # vertices: MuJoCo rejects fewer
@@ -96,15 +96,15 @@ class Materials:
 
 def plain_materials(text: str) -> str:
     """Return the names and diffuse colours of materials (text of an .mtl file), with the opacity as fourth number."""
-    found = dict[str, dict[str, list[str]]]()
+    result = dict[str, dict[str, list[str]]]()
     own = dict[str, list[str]]()
     for line in text.splitlines():
         key, *rest = line.split() or [""]
         if key == "newmtl":
-            own = found.setdefault(" ".join(rest), {})
+            own = result.setdefault(" ".join(rest), {})
         elif key in ("Kd", "d"):
             own[key] = rest
-    painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in found.items() if "Kd" in own}
+    painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in result.items() if "Kd" in own}
     return "\n".join(f"newmtl {name}\nKd {' '.join(color)}" for name, color in painted.items())
 
 
@@ -115,7 +115,7 @@ def without_textures(data: bytes) -> bytes:
     for name in ("images", "textures", "samplers"):
         header.pop(name, None)
     key, looks = "baseColorFactor", "pbrMetallicRoughness"
-    colors = [each.get(looks, {}).get(key, [1, 1, 1, 1]) for each in header.get("materials", [])]
+    colors = [item.get(looks, {}).get(key, [1, 1, 1, 1]) for item in header.get("materials", [])]
     header["materials"] = [{looks: {key: color}} for color in colors]
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 4)
@@ -135,12 +135,12 @@ def painted(surface: Triangles, look: Any) -> list[Painted]:
 def by_color(surface: Triangles, colors: Array) -> list[Painted]:
     """Return a surface with face ``colors`` (m, 4) in parts of one colour each."""
     shades, own = _few(colors)
-    found = []
+    result = []
     for number, shade in enumerate(shades):
         used, indices = np.unique(surface.faces[own == number], return_inverse=True)
         red, green, blue, opacity = shade.tolist()
-        found.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
-    return found
+        result.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
+    return result
 
 
 def _material_color(look: Any) -> Color | None:
@@ -202,7 +202,7 @@ def is_package(folder: Path) -> bool:
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
     """Return whether a file is in one of the folders, or in one that the user allows; links are resolved first."""
     listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
-    allowed, real = (each for names in listed for each in names if each), path.resolve()
+    allowed, real = (name for names in listed for name in names if name), path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
 
 
@@ -221,8 +221,8 @@ def import_usd(where: str) -> Any:
         import pxr
         from pxr import Ar, Gf, Sdf, Usd, UsdGeom, UsdPhysics, UsdShade, Vt  # noqa: F401  # pxr.Usd and so on
     except ImportError:
-        found = "USD files need the package usd-core, which is not installed"
-        raise missing(found, "usd", where=where) from None
+        message = "USD files need the package usd-core, which is not installed"
+        raise missing(message, "usd", where=where) from None
     return pxr
 
 
@@ -279,18 +279,18 @@ def _line(error: object) -> str:
 def _check_files(pxr: Any, layer: Any, folders: tuple[str, ...], seen: set[str], path: Path) -> None:
     """Raise ModelError if a layer is composed with anything but files in these folders; ``seen`` ends cycles."""
     for asset in filter(None, layer.GetCompositionAssetDependencies()):  # an empty one is the layer itself
-        found = layer.ComputeAbsolutePath(asset)
-        found = str(pxr.Ar.GetResolver().Resolve(found)) or found
-        file = Path(found.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
+        result = layer.ComputeAbsolutePath(asset)
+        result = str(pxr.Ar.GetResolver().Resolve(result)) or result
+        file = Path(result.split("[")[0])  # of a file in an archive: robot.usdz[arm.usdc]
         fix = "pass its folder, `search=FOLDER`, or flatten it: pxr.Usd.Stage.Open(FILE).Export(NEW_FILE)"
         if "://" in asset or not is_inside(file, folders):
             allowed = "files in its own folder, in search folders or in TORSOR_MESHES"
             raise ModelError(f"it refers to {asset!r}", value=asset, where=path.name, allowed=allowed, fix=fix)
         if not file.is_file():
             raise ModelError(f"it refers to {asset!r}, which is missing", value=asset, where=path.name, fix=fix)
-        if found not in seen:
-            seen.add(found)
-            _check_files(pxr, _layer(pxr, found, path), folders, seen, path)
+        if result not in seen:
+            seen.add(result)
+            _check_files(pxr, _layer(pxr, result, path), folders, seen, path)
 
 
 def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[Painted]:
@@ -302,11 +302,11 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[P
     where = f"mesh {path.name}#{prim}"
     if not path.is_file():
         raise ModelError("no such file", where=where, fix="check the path in the robot description")
-    found = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
-    if not found or found.GetTypeName() != "Mesh":
+    result = _stage(path, path.stat().st_mtime_ns, folders).GetPrimAtPath(prim)
+    if not result or result.GetTypeName() != "Mesh":
         raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a Mesh prim")
-    surface, counts = triangles_of(found, where)
-    count, shown = len(counts), import_usd(where).UsdGeom.Gprim(found)
+    surface, counts = triangles_of(result, where)
+    count, shown = len(counts), import_usd(where).UsdGeom.Gprim(result)
     given = shown.GetDisplayColorPrimvar()
     colors, opacities = given.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
     by_face = given.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
@@ -327,7 +327,7 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
     """Return the surface of a Mesh prim, and the number of corners of each face."""
     given = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
-    points, counts, corners = (np.array([] if each is None else each) for each in given)
+    points, counts, corners = (np.array([] if value is None else value) for value in given)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
     try:
         if not np.isfinite(points).all():
@@ -356,9 +356,9 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
     """
     real, prim = split_prim(Path(path))
     if folders is not None and not is_inside(real, folders):
-        found = f"the file is outside the folder of the description: {real}"
+        message = f"the file is outside the folder of the description: {real}"
         fix = f"if you trust it, set {ALLOWED} to its folder, or copy it next to the description"
-        raise ModelError(found, where=f"mesh {real.name!r}", fix=fix)
+        raise ModelError(message, where=f"mesh {real.name!r}", fix=fix)
     if prim:
         return tuple(read_surface(real, prim, folders or ()))
     return _read(real, _stamp(real))
@@ -366,16 +366,16 @@ def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tu
 
 def read_mesh(path: str | Path, folders: tuple[str, ...] | None = None) -> Triangles:
     """Return the triangles of a mesh file as one surface; see ``read_painted``."""
-    return joined([each.surface for each in read_painted(path, folders)])
+    return joined([item.surface for item in read_painted(path, folders)])
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     """Return the time and size of a file, by which changes are detected; None if there is no file."""
     try:
-        found = path.stat()
+        result = path.stat()
     except (OSError, ValueError):
         return None
-    return (found.st_mtime_ns, found.st_size) if path.is_file() else None
+    return (result.st_mtime_ns, result.st_size) if path.is_file() else None
 
 
 @lru_cache(maxsize=256)
@@ -409,13 +409,13 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
                 source = BytesIO(without_textures(file.read())) if kind == "glb" else file
                 others = {"resolver": Materials(path.parent)} if kind == "obj" else {"skip_materials": kind != "glb"}
                 meshes = trimesh.load_scene(source, file_type=kind, **others).dump()
-            for each in (mesh for mesh in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)):
-                vertices, faces = np.asarray(each.vertices, dtype=float), np.asarray(each.faces, dtype=np.int64)
-                looks.append((Triangles(vertices, faces), each.visual))
+            for item in (mesh for mesh in meshes if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)):
+                vertices, faces = np.asarray(item.vertices, dtype=float), np.asarray(item.faces, dtype=np.int64)
+                looks.append((Triangles(vertices, faces), item.visual))
         finite = all(np.isfinite(surface.vertices).all() for surface, _ in looks)
         count = sum(len(surface.faces) for surface, _ in looks)
         right = finite and 0 < count <= MANY
-        found = [part for each in looks for part in painted(*each)] if right else []
+        result = [part for look in looks for part in painted(*look)] if right else []
     except ModelError:
         raise
     except Exception as error:  # trimesh readers raise errors of any kind
@@ -423,4 +423,4 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"
         raise ModelError(what, where=where, allowed=f"1 to {MANY} triangles with finite corners")
-    return tuple(found)
+    return tuple(result)

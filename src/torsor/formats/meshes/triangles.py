@@ -39,9 +39,9 @@ class Triangles(NamedTuple):
 
 def joined(surfaces: list[Triangles]) -> Triangles:
     """Return several surfaces as one."""
-    starts = np.cumsum([0, *(len(each.vertices) for each in surfaces)])
-    faces = [each.faces + start for each, start in zip(surfaces, starts, strict=False)]
-    return Triangles(np.concatenate([each.vertices for each in surfaces]), np.concatenate(faces))
+    starts = np.cumsum([0, *(len(surface.vertices) for surface in surfaces)])
+    faces = [surface.faces + start for surface, start in zip(surfaces, starts, strict=False)]
+    return Triangles(np.concatenate([surface.vertices for surface in surfaces]), np.concatenate(faces))
 
 
 def fans(corners: NDArray[np.int64], counts: NDArray[np.int64], points: int) -> NDArray[np.int64]:

@@ -96,13 +96,13 @@ def _write_coupling(equality: ET.Element, coupling: Coupling, source: str) -> No
     """Add y = c0 + c1 x + ... + c4 x^4; y is the first coordinate without higher powers."""
     single = [name for name, c in coupling.coefficients.items() if isinstance(c, float)]
     if len(coupling.coefficients) > 2 or not single:
-        found = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
-        found += "" if single else ", all with higher powers"
+        result = f"coupling {coupling.name!r} has {len(coupling.coefficients)} coordinates"
+        result += "" if single else ", all with higher powers"
         allowed = "1 or 2 in MJCF, one of them without higher powers"
-        raise ModelError(found, where=source, allowed=allowed, fix="save as .toml")
+        raise ModelError(result, where=source, allowed=allowed, fix="save as .toml")
     y, polynomials = single[0], dict(coupling.polynomials)
     (c,) = polynomials.pop(y)
     x, powers = next(iter(polynomials.items()), (None, ()))
-    polynomial = [coupling.offset / c, *(-each / c for each in powers)]
+    polynomial = [coupling.offset / c, *(-power / c for power in powers)]
     polynomial += [0.0] * (POWERS - len(polynomial))
     add_element(equality, "joint", name=coupling.name, joint1=y, joint2=x, polycoef=polynomial)

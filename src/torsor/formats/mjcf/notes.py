@@ -61,8 +61,8 @@ def read_note(data: str, path: Path) -> Note:
     try:
         content = json.loads(data)
         for entry in content.get("meshes", ()):
-            found = finder.find(str(entry["mesh"]))
-            file = str(found) if found is not None and found.is_file() else None
+            result = finder.find(str(entry["mesh"]))
+            file = str(result) if result is not None and result.is_file() else None
             settings: dict[str, Any] = {"mesh": str(entry["mesh"]), "path": file, "folders": finder.folders}
             settings |= {"pose": np.vstack([entry["pose"], _LAST_ROW]), "name": str(entry.get("name", ""))}
             body, size = str(entry["body"]), tuple(entry["size"])
@@ -70,7 +70,7 @@ def read_note(data: str, path: Path) -> Note:
                 masks = entry["contype"], entry["conaffinity"]
                 shapes.append((body, Shape("mesh", size, **settings, contype=masks[0], conaffinity=masks[1])))
             else:
-                color = tuple(float(each) for each in entry["color"]) if "color" in entry else None
+                color = tuple(float(item) for item in entry["color"]) if "color" in entry else None
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))
         links = dict[str, tuple[str, Array]]()
         for joint, entry in content.get("links", {}).items():

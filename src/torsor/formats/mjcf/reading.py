@@ -63,8 +63,8 @@ def compile_mjcf(path: Path) -> tuple[Any, Any, Mapping[str, str]]:
     try:
         import mujoco
     except ImportError:
-        found = "reading MJCF needs the package mujoco, which is not installed"
-        raise missing(found, "mjcf", where=path.name) from None
+        message = "reading MJCF needs the package mujoco, which is not installed"
+        raise missing(message, "mjcf", where=path.name) from None
     file = str(path.absolute())  # MuJoCo's mesh paths begin with the folder as it is given
     with _warnings_of(mujoco, path):
         try:
@@ -100,8 +100,8 @@ def _warnings_of(mujoco: Any, path: Path) -> Iterator[None]:
             yield
     finally:
         mujoco.set_mju_user_warning(before)
-    said += [str(each.message) for each in caught]
-    for message in dict.fromkeys(each for each in said if "Time =" not in each and not each.startswith("flex ")):
+    said += [str(item.message) for item in caught]
+    for message in dict.fromkeys(item for item in said if "Time =" not in item and not item.startswith("flex ")):
         warn(f"MuJoCo warns: {' '.join(message.split())}", where=path.name)
 
 
@@ -191,7 +191,7 @@ def read_mjcf(
     root = parse_xml(path, strict) if root is None else root
     if root.tag != "mujoco":
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed="<mujoco>")
-    if any(not each.get("anchor", "0").strip() for each in root.iter("connect")):
+    if any(not element.get("anchor", "0").strip() for element in root.iter("connect")):
         # MuJoCo 4.0 may hang afterwards when it reads another file.
         raise ModelError("<connect>: anchor is empty", where=path.name, allowed="three numbers")
     try:
@@ -245,8 +245,8 @@ class _Reader:
         try:
             given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
         except UnicodeDecodeError as error:
-            found = f"the name of a {what} cannot be read ({error})"
-            raise ModelError(found, where=self.path.name, fix="save it as UTF-8") from None
+            message = f"the name of a {what} cannot be read ({error})"
+            raise ModelError(message, where=self.path.name, fix="save it as UTF-8") from None
         taken = {name for name in given if name}
         return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
 
@@ -314,15 +314,15 @@ class _Reader:
 
     def keyframes(self) -> dict[str, dict[str, float]]:
         """Return the positions of each keyframe, by name; quaternions are (w, x, y, z) in MuJoCo."""
-        m, found = self.model, dict[str, dict[str, float]]()
+        m, result = self.model, dict[str, dict[str, float]]()
         for name, qpos in zip(self._names("key", m.nkey), m.key_qpos, strict=True):
-            found[name] = {}
+            result[name] = {}
             for joint, kind, start in zip(self.joints, m.jnt_type, m.jnt_qposadr, strict=True):
                 many = {_FREE: (7, _XYZ + _WXYZ), _BALL: (4, _WXYZ)}.get(int(kind))
                 count, suffixes = many or (1, ("",))
                 keys = (f"{joint}/{suffix}" if suffix else joint for suffix in suffixes)
-                found[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
-        return found
+                result[name] |= dict(zip(keys, qpos[start : start + count].tolist(), strict=True))
+        return result
 
     def omissions(self, equalities: NDArray[np.bool_]) -> ModelError | None:
         """Return an error that names what acts on bodies in MuJoCo but not here, or None."""
@@ -332,7 +332,7 @@ class _Reader:
         resisted, nonlinear = (np.isin(np.arange(m.njnt), m.dof_jntid[dofs]) for dofs in (resisted, nonlinear))
         tendons = nonzero(*(f"tendon_{name}" for name in ("stiffness", "damping", "frictionloss", "armature")))
         indirect = nonzero("actuator_armature", "actuator_damping") & ~np.isin(m.actuator_trntype, _ON_JOINT)
-        found = {
+        result = {
             "equality constraints of tendons, flexible bodies and geoms": ("equality", equalities),
             "tendons": ("tendon", tendons | nonzero("tendon_stiffnesspoly", "tendon_dampingpoly", "tendon_limited")),
             "nonlinear springs": ("joint", nonzero("jnt_stiffnesspoly") & springs),
@@ -348,9 +348,9 @@ class _Reader:
             "plugins of bodies": ("body", m.body_plugin >= 0),
         }
         lines: dict[str, list[str]] = {}
-        for what, (kind, mask) in found.items():
+        for what, (kind, mask) in result.items():
             if mask.any():
-                lines[what] = [each for each, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
+                lines[what] = [name for name, named in zip(self._names(kind, len(mask)), mask, strict=True) if named]
         lines |= {"fluid forces": []} if m.opt.density or m.opt.viscosity else {}
         return left_out_error(lines, self.path.name, self.strict) if lines else None
 
@@ -394,12 +394,12 @@ class _Reader:
         if len(on_world) == 1 and not m.body_jntnum[on_world[0]]:
             return on_world[0]
         bodies = ", ".join(f"{self.bodies[body]!r} ({m.body_jntnum[body]} joints)" for body in on_world) or "nothing"
-        found, allowed = (
+        message, allowed = (
             f"the base cannot float, because the bodies on the world are {bodies}",
             "one body without joints",
         )
         raise ModelError(
-            found, where=self.path.name, allowed=allowed, fix="use `base='fixed'`, which keeps free joints"
+            message, where=self.path.name, allowed=allowed, fix="use `base='fixed'`, which keeps free joints"
         )
 
     def _link(self, body: int) -> Link:
@@ -419,7 +419,7 @@ class _Reader:
         """Add a geom to the visuals if it is visible, and to the shapes if it can collide."""
         m, shape = self.model, _SHAPES.get(int(self.model.geom_type[g]))
         material, masks = m.geom_matid[g], (int(m.geom_contype[g]), int(m.geom_conaffinity[g]))
-        rgba = tuple(float(str(each)) for each in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
+        rgba = tuple(float(str(item)) for item in (m.geom_rgba[g] if material < 0 else m.mat_rgba[material]))
         collides = any(masks) or g in self.paired
         # What is transparent and cannot collide is still a visual; otherwise it would be lost.
         visible = shape in VISUAL_SIZES and m.geom_group[g] in _VISIBLE_GROUPS and (rgba[3] != 0 or not collides)
@@ -427,26 +427,26 @@ class _Reader:
             return
         pose, (a, b, c) = pose_of(m.geom_pos[g], m.geom_quat[g]), m.geom_size[g].tolist()
         sizes = {"sphere": (a,), "box": (2 * a, 2 * b, 2 * c), "ellipsoid": (a, b, c), "plane": ()}
-        found: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
+        result: dict[str, Any] = {"shape": shape, "size": sizes.get(shape, (a, 2 * b)), "pose": pose}
         if shape == "mesh":
             mesh = int(m.geom_dataid[g])
             start = int(m.mesh_pathadr[mesh])
             own = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
             file = self.unread.get(m.mesh(mesh).name, own)
             moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
-            found |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
-            found |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
-            found["folders"] = own_folders(self.path) if file else None
-        found["name"] = m.geom(g).name
+            result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
+            result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}
+            result["folders"] = own_folders(self.path) if file else None
+        result["name"] = m.geom(g).name
         if visible:
             uncolored = material < 0 and rgba == _NO_COLOR
-            visuals.append(Visual(**found, color=None if uncolored else rgba))
+            visuals.append(Visual(**result, color=None if uncolored else rgba))
         if collides:
-            shapes.append(Shape(**found, contype=masks[0], conaffinity=masks[1]))
+            shapes.append(Shape(**result, contype=masks[0], conaffinity=masks[1]))
 
     def excluded(self) -> list[tuple[str, str, str]]:
         """Return the pairs of bodies in <exclude>; the high bits of its signature are the first body."""
-        numbers = (divmod(int(each), 2**16) for each in self.model.exclude_signature)
+        numbers = (divmod(int(item), 2**16) for item in self.model.exclude_signature)
         return [(self.bodies[a], self.bodies[b], "excluded") for a, b in numbers if a != b]
 
     def frames(self, taken: set[str]) -> list[Frame]:

@@ -62,16 +62,16 @@ def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
     by_color: dict[Color | None, list[Triangles]] = {}
     for surface, color in painted:
         by_color.setdefault(color if isinstance(given, Visual) and given.color is None else None, []).append(surface)
-    found = [(joined(surfaces), color) for color, surfaces in by_color.items()]
-    found = [each for each in found if each[0].scaled(given.size).area > _LEAST_AREA]
-    if not found:
+    result = [(joined(surfaces), color) for color, surfaces in by_color.items()]
+    result = [item for item in result if item[0].scaled(given.size).area > _LEAST_AREA]
+    if not result:
         raise ModelError("its surface has no area", where=where)
     if isinstance(given, Shape):
-        points = found[0][0].scaled(given.size).vertices
+        points = result[0][0].scaled(given.size).vertices
         spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
             raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
-    return found
+    return result
 
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
@@ -330,7 +330,7 @@ class _Writer:
             if a not in self.bodies or b not in self.bodies:
                 self.omissions.note("allowed collisions of welded links without shapes", f"{a} and {b}")
             else:
-                names = (self.bodies[each].get("name", _WORLD) for each in (a, b))
+                names = (self.bodies[item].get("name", _WORLD) for item in (a, b))
                 add_element(contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
         if not len(contact):
             self.root.remove(contact)
@@ -354,14 +354,14 @@ class _Writer:
 
     def _limits(self, joint: Joint) -> dict[str, Any]:
         lower, upper = float(np.ravel(joint.lower)[0]), float(np.ravel(joint.upper)[0])
-        effort, found = float(np.ravel(joint.effort_limit)[0]), dict[str, Any]()
+        effort, result = float(np.ravel(joint.effort_limit)[0]), dict[str, Any]()
         if np.isfinite([lower, upper]).any():
             self.omissions.note("equal lower and upper limits", joint.name, lower == upper)
-            found |= {"range": [lower, upper]} if lower < upper else {}
+            result |= {"range": [lower, upper]} if lower < upper else {}
         if np.isfinite(effort):
             self.omissions.note("effort limits of 0", joint.name, effort == 0)
-            found |= {"actuatorfrcrange": [-effort, effort]} if effort else {}
-        return found
+            result |= {"actuatorfrcrange": [-effort, effort]} if effort else {}
+        return result
 
     def _passive(self, joint: Joint) -> dict[str, Any]:
         """Return armature, friction and spring; MuJoCo has one number for all velocities of a joint."""
@@ -372,16 +372,18 @@ class _Writer:
             moved = motor.carrier != self.mechanism.base.name and motor.inertia * motor.ratio
             what = "gyroscopic moments of rotors in moving links (their armature is written)"
             self.omissions.note(what, joint.name, moved)
-        found = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
-        found |= {"damping": viscous} if viscous else {}
+        result = {"stiffness": spring["stiffness"], "springref": spring["rest"]} if spring else {}
+        result |= {"damping": viscous} if viscous else {}
         if joint.type == "free":
             self.omissions.note("coulomb of free joints", joint.name, coulomb)
             self.omissions.note("rotor_inertia of free joints", joint.name, armature)
-            return found
-        return found | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
+            return result
+        return result | {key: x for key, x in (("frictionloss", coulomb), ("armature", armature)) if x}
 
     def _actuators(self) -> None:
-        single = {each.get("name") for each in self.root.iter("joint") if each.get("type") in ("hinge", "slide")}
+        single = {
+            element.get("name") for element in self.root.iter("joint") if element.get("type") in ("hinge", "slide")
+        }
         actuator = add_element(self.root, "actuator") if single & {*self.mechanism.active} else self.root
         for name in self.mechanism.active:
             self.omissions.note("motors of joints with several velocities", name, name not in single)

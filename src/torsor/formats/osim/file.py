@@ -65,7 +65,7 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
     if not text and missing is not None:
         return np.array(missing)
     try:
-        values = [number_in(each) for each in text.replace(",", " ").split()]
+        values = [number_in(word) for word in text.replace(",", " ").split()]
     except ValueError as error:
         raise _error(f"<{key}>: {error}", element, allowed="numbers") from None
     if not values or (count is not None and len(values) != count):
@@ -98,10 +98,10 @@ class Frames:
         self.offsets: dict[str, ET.Element] = {}
         self._add(model, "")
         for name in _SETS:
-            for each in model.iterfind(f"{name}/objects/*"):
-                self._add(each, f"/{name.lower()}/{each.get('name', '')}")
-        for each in model.iterfind("Ground"):
-            self._add(each, f"/{GROUND}")
+            for item in model.iterfind(f"{name}/objects/*"):
+                self._add(item, f"/{name.lower()}/{item.get('name', '')}")
+        for item in model.iterfind("Ground"):
+            self._add(item, f"/{GROUND}")
 
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
         if depth > _DEEPEST:
@@ -109,8 +109,8 @@ class Frames:
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
-        for each in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
-            self._add(each, f"{path}/{each.get('name', '')}", depth + 1)
+        for item in (*element.iterfind("components/*"), *element.iterfind("frames/*")):
+            self._add(item, f"{path}/{item.get('name', '')}", depth + 1)
 
     def of(self, owner: ET.Element) -> tuple[str, Array]:
         """Return the body of a frame, and its place (6,) on that body: for a body, the ground or a frame on them."""
@@ -126,8 +126,8 @@ class Frames:
         """Follow sockets from frame to frame until they lead to a body."""
         while len(places) < _DEEPEST:
             named = text_of(owner, key)
-            found = self._offset(owner, named)
-            if found is None:
+            result = self._offset(owner, named)
+            if result is None:
                 body = (named if named != ".." else self.paths[owner].rpartition("/")[0]).rpartition("/")[2]
                 self.check(element, body)
                 if len(places) < 2:
@@ -136,8 +136,8 @@ class Frames:
                 for place in reversed(places):
                     pose = pose @ pose_of(place)
                 return body, np.concatenate([pose[:3, 3], -to_rpy(pose[:3, :3].T)])
-            places.append(place_in(found, *_PLACE))
-            owner, key = found, "socket_parent"
+            places.append(place_in(result, *_PLACE))
+            owner, key = result, "socket_parent"
         raise _error("its frames form a cycle", element)
 
     def _offset(self, owner: ET.Element, named: str) -> ET.Element | None:
@@ -146,7 +146,7 @@ class Frames:
         last = named.rpartition("/")[2]
         if path in self.offsets or last in self.bodies or last in ("..", GROUND):
             return self.offsets.get(path)
-        alike = [each for key, each in self.offsets.items() if key.rpartition("/")[2] == last]
+        alike = [offset for key, offset in self.offsets.items() if key.rpartition("/")[2] == last]
         return alike[0] if len(alike) == 1 else None
 
     def check(self, element: ET.Element, body: str) -> None:
@@ -175,15 +175,15 @@ def shapes_of(path: Path, model: ET.Element, frames: Frames) -> Iterator[OsimSha
     for owner in frames.paths:
         if owner.find("attached_geometry") is not None:
             body, place = frames.of(owner)
-            for each in owner.iterfind("attached_geometry/*"):
-                if not flag_is(each, "Appearance/visible", default=True):
+            for item in owner.iterfind("attached_geometry/*"):
+                if not flag_is(item, "Appearance/visible", default=True):
                     continue
-                numbers = [numbers_in(each, key, count) for key, count in _SIZES.get(each.tag, ())]
-                size, file = np.concatenate(numbers) if numbers else np.ones(3), text_of(each, "mesh_file")
-                scale, looks = numbers_in(each, "scale_factors", 3, (1.0,) * 3), each.find("Appearance")
+                numbers = [numbers_in(item, key, count) for key, count in _SIZES.get(item.tag, ())]
+                size, file = np.concatenate(numbers) if numbers else np.ones(3), text_of(item, "mesh_file")
+                scale, looks = numbers_in(item, "scale_factors", 3, (1.0,) * 3), item.find("Appearance")
                 color = None if looks is None else _color(looks)
-                surface = each.tag, size, scale, place, color, file, _found(path, file)
-                yield OsimShape(each.get("name", ""), body, *surface)
+                surface = item.tag, size, scale, place, color, file, _found(path, file)
+                yield OsimShape(item.get("name", ""), body, *surface)
     for owner in model.iterfind("BodySet/objects/Body"):
         for visible in owner.iterfind("VisibleObject"):
             yield from _displayed(path, visible, owner.get("name", GROUND))
@@ -194,13 +194,13 @@ def _displayed(path: Path, visible: ET.Element, body: str) -> Iterator[OsimShape
     outer = numbers_in(visible, "scale_factors", 3, (1.0,) * 3)
     for file in text_of(visible, "geometry_files").split():
         yield OsimShape(Path(file).stem, body, "Mesh", np.ones(3), outer, np.zeros(6), None, file, _found(path, file))
-    for each in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
-        if text_of(each, "display_preference") == "0":
+    for item in visible.iterfind("GeometrySet/objects/DisplayGeometry"):
+        if text_of(item, "display_preference") == "0":
             continue
-        place = np.roll(place_in(each, "transform", count=6), 3)  # angles come first there
-        scale, file = outer * numbers_in(each, "scale_factors", 3, (1.0,) * 3), text_of(each, "geometry_file")
-        surface = "Mesh", np.ones(3), scale, place, _color(each), file, _found(path, file)
-        yield OsimShape(each.get("name", "") or Path(file).stem, body, *surface)
+        place = np.roll(place_in(item, "transform", count=6), 3)  # angles come first there
+        scale, file = outer * numbers_in(item, "scale_factors", 3, (1.0,) * 3), text_of(item, "geometry_file")
+        surface = "Mesh", np.ones(3), scale, place, _color(item), file, _found(path, file)
+        yield OsimShape(item.get("name", "") or Path(file).stem, body, *surface)
 
 
 def _color(element: ET.Element) -> tuple[float, ...]:
@@ -253,31 +253,31 @@ def read_osim(path: str | Path) -> OsimModel:
     if not path.is_file():
         raise ModelError("no such file", where=str(path), allowed=KIND)
     model = _model(path, parse_xml(path))
-    described = [each for each in model.iterfind("BodySet/objects/*") if each.get("name") != GROUND]
+    described = [item for item in model.iterfind("BodySet/objects/*") if item.get("name") != GROUND]
     check_unique(map(name_of, described), "bodies", path.name)
-    bodies = {each.get("name", ""): _body(each) for each in described}
+    bodies = {item.get("name", ""): _body(item) for item in described}
     if not bodies:
         raise ModelError("it has no body", where=path.name, allowed=KIND)
     frames = Frames(model, bodies)
-    made = [_joint(each, frames) for each in model.iterfind("JointSet/objects/*")]
-    made += [_joint(joint, frames, each) for each in described for joint in each.iterfind("Joint/*")]
+    made = [_joint(item, frames) for item in model.iterfind("JointSet/objects/*")]
+    made += [_joint(joint, frames, item) for item in described for joint in item.iterfind("Joint/*")]
     joints = _by_name(made, path, "joints")
     owners = dict[str, str]()  # of coordinates, which functions and couplers name
     for joint in made:
-        for name in (each.name for each in joint.coordinates):
+        for name in (coordinate.name for coordinate in joint.coordinates):
             if name in owners:
-                text = f"{owners[name]!r} and {joint.name!r} both have a coordinate {name!r}"
-                raise ModelError(text, argument="joints", where=path.name, fix="rename one")
+                message = f"{owners[name]!r} and {joint.name!r} both have a coordinate {name!r}"
+                raise ModelError(message, argument="joints", where=path.name, fix="rename one")
             owners[name] = joint.name
-    markers = _by_name([_marker(each, frames) for each in model.iterfind("MarkerSet/objects/*")], path, "markers")
+    markers = _by_name([_marker(item, frames) for item in model.iterfind("MarkerSet/objects/*")], path, "markers")
     gravity = numbers_in(model, "gravity", 3, (0.0, -9.80665, 0.0))
     constraints = [
-        each
-        for each in model.iterfind("ConstraintSet/objects/*")
-        if flag_is(each, "isEnforced", default=True) and not flag_is(each, "isDisabled")
+        item
+        for item in model.iterfind("ConstraintSet/objects/*")
+        if flag_is(item, "isEnforced", default=True) and not flag_is(item, "isDisabled")
     ]
-    couplings = tuple(_coupling(each) for each in constraints if each.tag == _COUPLER)
-    loops = tuple(_loop(each, frames) for each in constraints if each.tag in _LOOPS)
+    couplings = tuple(_coupling(constraint) for constraint in constraints if constraint.tag == _COUPLER)
+    loops = tuple(_loop(constraint, frames) for constraint in constraints if constraint.tag in _LOOPS)
     name, left_out = model.get("name") or path.stem, _left_out(model, constraints)
     shapes, folders = tuple(shapes_of(path, model, frames)), (*own_folders(path), *map(str, given_folders()))
     return OsimModel(name, bodies, joints, markers, gravity, path.name, couplings, loops, left_out, shapes, folders)
@@ -286,33 +286,33 @@ def read_osim(path: str | Path) -> OsimModel:
 def _model(path: Path, root: Element) -> ET.Element:
     version = root.get("Version", "")
     if root.tag != "OpenSimDocument" or not (version.isascii() and version.isdigit() and len(version) < 9):
-        text = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
-        raise ModelError(text, where=path.name, allowed=KIND)
+        message = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
+        raise ModelError(message, where=path.name, allowed=KIND)
     if int(version) < OLDEST:
         fix = "open it in OpenSim and save it"
         raise ModelError(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix)
     model = root.find("Model")
     if model is None:
-        found = f"<{root[0].tag}>" if len(root) else "nothing"
-        raise ModelError(f"{found} instead of <Model>", where=path.name, allowed=KIND)
+        result = f"<{root[0].tag}>" if len(root) else "nothing"
+        raise ModelError(f"{result} instead of <Model>", where=path.name, allowed=KIND)
     length = text_of(model, "length_units")
     if length.lower() not in ("", "m", "meter", "meters"):
-        found = f"is {length[:20]!r}, but its numbers are read as m, as in OpenSim"
-        warn(found, argument="length_units", where=path.name)
+        result = f"is {length[:20]!r}, but its numbers are read as m, as in OpenSim"
+        warn(result, argument="length_units", where=path.name)
     return model
 
 
 def _left_out(model: ET.Element, constraints: list[ET.Element]) -> dict[str, list[str]]:
     """Return the names of muscles, contact surfaces and other parts that act in OpenSim, by kind."""
-    found: dict[str, list[str]] = {}
-    others = [each for each in constraints if each.tag not in (_COUPLER, *_LOOPS)]
+    result: dict[str, list[str]] = {}
+    others = [constraint for constraint in constraints if constraint.tag not in (_COUPLER, *_LOOPS)]
     parts = [part for name in _OTHER_SETS for part in model.iterfind(f"{name}/objects/*")]
     parts += [part for owner in model.iter("components") for part in owner]
-    for each in (*others, *(part for part in parts if part.tag != OFFSET)):
-        found.setdefault(each.tag, []).append(each.get("name", ""))
-    wraps = [each.get("name", "") for each in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
-    prescribed = [each.get("name", "") for each in model.iter("Coordinate") if flag_is(each, "prescribed")]
-    return found | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
+    for item in (*others, *(part for part in parts if part.tag != OFFSET)):
+        result.setdefault(item.tag, []).append(item.get("name", ""))
+    wraps = [entry.get("name", "") for entry in model.iterfind("BodySet/objects/Body//WrapObjectSet/objects/*")]
+    prescribed = [element.get("name", "") for element in model.iter("Coordinate") if flag_is(element, "prescribed")]
+    return result | {what: names for what, names in ((_WRAPS, wraps), ("prescribed motions", prescribed)) if names}
 
 
 def _body(element: ET.Element) -> OsimBody:
@@ -344,8 +344,8 @@ def _joint(element: ET.Element, frames: Frames, body: ET.Element | None = None) 
         ends = [(on, place_in(element, "location_in_parent", "orientation_in_parent"))]
         ends.append((name_of(body), place_in(element, "location", "orientation")))
     (parent, before), (child, after) = ends
-    found = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
-    parts = tuple(map(_coordinate, found)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
+    result = element.iterfind("coordinates/Coordinate" if body is None else "CoordinateSet/objects/Coordinate")
+    parts = tuple(map(_coordinate, result)), tuple(map(_axis, element.iterfind("SpatialTransform/TransformAxis")))
     return OsimJoint(name_of(element), element.tag, parent, child, before, after, *parts)
 
 
@@ -371,7 +371,7 @@ def _coordinate(element: ET.Element) -> OsimCoordinate:
 
 
 def _axis(element: ET.Element) -> OsimAxis:
-    named = (each for each in element if each.tag not in ("coordinates", "axis", "function"))
+    named = (item for item in element if item.tag not in ("coordinates", "axis", "function"))
     own = next(named, element.find("function/*"))  # in version 3 within <function>
     axis = numbers_in(element, "axis", 3)
     coordinates = tuple(text_of(element, "coordinates").split())
@@ -400,8 +400,8 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return "Constant", np.zeros(1), scale
     kind = _OLD_NAMES.get(function.tag, function.tag)
     if kind not in _FUNCTIONS:
-        text = f"{element.get('name', 'it')!r} has a {kind}"
-        raise _error(text, element, allowed=", ".join(_FUNCTIONS))
+        message = f"{element.get('name', 'it')!r} has a {kind}"
+        raise _error(message, element, allowed=", ".join(_FUNCTIONS))
     if kind == "Constant":
         return kind, numbers_in(function, "value", 1, (0.0,)), scale
     if kind in ("LinearFunction", "PolynomialFunction"):
@@ -409,8 +409,8 @@ def _function(element: ET.Element, function: ET.Element | None) -> tuple[str, Ar
         return kind, numbers_in(function, "coefficients", count, default), scale
     x, y = (numbers_in(function, key, None) for key in "xy")
     if len(x) != len(y):
-        text = f"a {kind} has {len(x)} x and {len(y)} y"
-        raise _error(text, function, allowed="as many x as y")
+        message = f"a {kind} has {len(x)} x and {len(y)} y"
+        raise _error(message, function, allowed="as many x as y")
     return kind, np.stack([x, y], axis=1).ravel(), scale
 
 
@@ -429,11 +429,11 @@ def _marker(element: ET.Element, frames: Frames) -> OsimMarker:
 
 def _by_name(parts: list[Part], path: Path, what: str) -> dict[str, Part]:
     """Return parts by name; duplicates are renamed as in OpenSim, "back" to "back_0"."""
-    found: dict[str, Part] = {}
+    result: dict[str, Part] = {}
     for part in parts:
         numbers = (f"{part.name}_{k}" for k in count())
-        name = part.name if part.name not in found else next(each for each in numbers if each not in found)
+        name = part.name if part.name not in result else next(number for number in numbers if number not in result)
         if name != part.name:
             warn(f"two {what} are named {part.name!r}; the later one is now {name!r}", where=path.name)
-        found[name] = part._replace(name=name)
-    return found
+        result[name] = part._replace(name=name)
+    return result

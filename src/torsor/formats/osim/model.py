@@ -148,7 +148,7 @@ class OsimModel:
     @property
     def coordinates(self) -> dict[str, OsimCoordinate]:
         """Coordinates of all joints, by name."""
-        return {each.name: each for joint in self.joints.values() for each in joint.coordinates}
+        return {coordinate.name: coordinate for joint in self.joints.values() for coordinate in joint.coordinates}
 
 
 # OpenSim joints as a sequence of translations and rotations, each a function of a coordinate.
@@ -191,45 +191,47 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
     if joint.kind in _KINDS:
         steps = _KINDS[joint.kind]
         if len(joint.coordinates) != len(steps):
-            text = f"a {joint.kind} has {len(joint.coordinates)} coordinates"
-            raise ModelError(text, where=where, allowed=str(len(steps)))
+            message = f"a {joint.kind} has {len(joint.coordinates)} coordinates"
+            raise ModelError(message, where=where, allowed=str(len(steps)))
         return [Step(kind, np.eye(3)[axis], joint.coordinates[k].name, IDENTITY) for kind, axis, k in steps]
     if joint.kind != CUSTOM:
         raise ModelError(f"a {joint.kind}", where=where, allowed=", ".join([CUSTOM, WELD, *_KINDS]))
-    found = []
+    result = []
     own = joint.coordinates[0].name if joint.coordinates else ""
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
             if len(axis.coordinates) > 1:
-                text = f"{axis.name} depends on {', '.join(axis.coordinates)}"
-                raise ModelError(text, where=where, allowed="one coordinate")
+                message = f"{axis.name} depends on {', '.join(axis.coordinates)}"
+                raise ModelError(message, where=where, allowed="one coordinate")
             function = curve_of(axis)
             if not axis.coordinates:
                 function = Curve((float(function(np.zeros(1))[0][0]),))
                 if not function.polynomial[0]:
                     continue
-            found.append(Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else own, function))
-    return found
+            result.append(Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else own, function))
+    return result
 
 
 def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[str, Curve]]:
     """Return the coordinates among ``names`` that follow others, each with its leader and function."""
     direct = dict[str, OsimCoupling]()
-    for each in model.couplings:
-        if each.dependent not in names or each.dependent in direct:
-            why = "has another coupler" if each.dependent in direct else "is missing"
-            text = f"a coupler refers to {each.dependent!r}, which {why}"
-            raise ModelError(text, value=each.dependent, where=model.source, allowed=f"one of each of {listing(names)}")
-        direct[each.dependent] = each
-    found: dict[str, tuple[str, Curve]] = {}
+    for item in model.couplings:
+        if item.dependent not in names or item.dependent in direct:
+            why = "has another coupler" if item.dependent in direct else "is missing"
+            message = f"a coupler refers to {item.dependent!r}, which {why}"
+            raise ModelError(
+                message, value=item.dependent, where=model.source, allowed=f"one of each of {listing(names)}"
+            )
+        direct[item.dependent] = item
+    result: dict[str, tuple[str, Curve]] = {}
     for name, coupling in direct.items():
         where = f"{model.source}: coordinate {name!r}"
         if coupling.independent not in names or coupling.independent in direct:
-            text = f"it follows {coupling.independent!r}"
+            message = f"it follows {coupling.independent!r}"
             allowed = "a coordinate that follows no other"
-            raise ModelError(text, value=coupling.independent, where=where, allowed=allowed)
-        found[name] = coupling.independent, curve_of(coupling)
-    return found
+            raise ModelError(message, value=coupling.independent, where=where, allowed=allowed)
+        result[name] = coupling.independent, curve_of(coupling)
+    return result
 
 
 def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
@@ -240,6 +242,6 @@ def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
     x, y = numbers[::2], given.scale * numbers[1::2]
     if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
         name = given.name if isinstance(given, OsimAxis) else given.dependent
-        text = f"the points x of {name} are {x[:8].tolist()}"
-        raise ModelError(text, where=given.function, allowed="two or more, in increasing order")
+        message = f"the points x of {name} are {x[:8].tolist()}"
+        raise ModelError(message, where=given.function, allowed="two or more, in increasing order")
     return broken_line(x, y) if given.function == "PiecewiseLinearFunction" else cubic_spline(x, y)

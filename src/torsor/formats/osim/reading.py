@@ -111,13 +111,13 @@ class _Builder:
             joints += self._joint(name, joint)
         marked, loops = model.markers.items(), list[Loop]()
         frames = [Frame(claim_name(name, self.taken), at.body, make_pose(p=at.location)) for name, at in marked]
-        for each in model.loops:
-            ends = [claim_name(f"{each.name}/{letter}", self.taken) for letter in "ab"]
-            places = zip(ends, each.bodies, each.places, strict=True)
+        for item in model.loops:
+            ends = [claim_name(f"{item.name}/{letter}", self.taken) for letter in "ab"]
+            places = zip(ends, item.bodies, item.places, strict=True)
             frames += [Frame(end, body, pose_of(place)) for end, body, place in places]
-            loops.append(Loop(each.name, ends[0], ends[1], each.kind, source=model.source))
+            loops.append(Loop(item.name, ends[0], ends[1], item.kind, source=model.source))
         moving = {joint.name for joint in joints if not joint.follows and not joint.is_fixed}
-        defaults = {name: each.default for name, each in self.coordinates.items() if name in moving}
+        defaults = {name: coordinate.default for name, coordinate in self.coordinates.items() if name in moving}
         posture = {DEFAULTS: defaults} if defaults else None
         parts = self.links, joints, frames, model.gravity, model.source, base, loops
         return build(model.name, *parts, posture_table=posture, snap=snap)
@@ -127,7 +127,7 @@ class _Builder:
 
         Steps of constant functions and of locked coordinates do not move: their coordinate is "".
         """
-        found = []
+        result = []
         for step in steps_of(self.model, joint):
             leader, inner = self.couplings.get(step.coordinate, (step.coordinate, IDENTITY))
             if leader not in self.coordinates and not _is_constant(step.function):
@@ -136,8 +136,8 @@ class _Builder:
             value = self._held(step.coordinate, leader, inner)
             if value is not None:
                 step = step._replace(function=Curve((float(step.function(np.array(value))[0]),)))
-            found.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
-        return found
+            result.append((step._replace(coordinate="" if _is_constant(step.function) else leader), inner))
+        return result
 
     def _held(self, coordinate: str, leader: str, inner: Curve) -> float | None:
         """Return the value of a coordinate that is locked or follows a locked one; None if it moves."""
@@ -149,14 +149,14 @@ class _Builder:
 
     def _leaders(self) -> dict[str, tuple[str, int]]:
         """Return the step, by joint and number, that owns each coordinate: a linear one, if possible."""
-        found = dict[str, tuple[str, int]]()
+        result = dict[str, tuple[str, int]]()
         for straight in (True, False):
             for name, steps in self.steps.items():
                 for k, (step, inner) in enumerate(steps):
                     is_line = _line(step.function, inner) is not None
                     if step.coordinate and is_line == straight:
-                        found.setdefault(step.coordinate, (name, k))
-        return found
+                        result.setdefault(step.coordinate, (name, k))
+        return result
 
     def _joint(self, name: str, joint: OsimJoint) -> list[Joint]:
         """Return the joints of a joint: one per step that moves."""
@@ -169,13 +169,13 @@ class _Builder:
                 continue
             by = float(step.function(np.zeros(1))[0][0]) * direction(step.axis, f"{model}: joint {name!r}", "axis")
             steps.append(make_pose(p=by) if step.kind == "prismatic" else make_pose(exp_so3(by)))
-        still = [each for each in steps if not isinstance(each, Joint)]
+        still = [item for item in steps if not isinstance(item, Joint)]
         if len(still) == len(steps):
             for pose in still:
                 before = before @ pose
             return [Joint(name, "fixed", joint.parent, joint.child, before @ inverse_pose(after))]
         ends = joint.parent, joint.child, before, after
-        links, moving = joint_chain(steps, *ends, lambda wanted: claim_name(wanted, self.taken))
+        links, moving = joint_chain(steps, *ends, lambda item: claim_name(item, self.taken))
         self.links += links
         return moving
 
@@ -199,9 +199,9 @@ class _Builder:
         """Return the range of a coordinate as limits; ignore a reversed one, with a warning."""
         if given.lower <= given.upper:
             return {"lower": given.lower, "upper": given.upper}
-        found = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
+        message = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
         where, fix = f"{self.model.source}: coordinate {given.name!r}", "exchange the numbers of <range>"
-        refuse_or_warn(ModelError(found, where=where, fix=fix), self.strict, "read as no limit")
+        refuse_or_warn(ModelError(message, where=where, fix=fix), self.strict, "read as no limit")
         return {}
 
 

@@ -114,8 +114,8 @@ class SdfFrame:
             way[id(at)] = at
             at = at.base
         pose = IDENTITY if at._world is None else at._world
-        for each in reversed(way.values()):
-            pose = each._world = _product(pose, each.pose)
+        for item in reversed(way.values()):
+            pose = item._world = _product(pose, item.pose)
         return pose
 
     def carrier(self) -> "SdfFrame":
@@ -146,8 +146,8 @@ class Scope:
         """Add a frame by its name in this scope. Before version 1.7, a joint may have the name of a link."""
         other = self.names.get(name)
         if other is not None and (self.version >= (1, 7) or other.kind == frame.kind):
-            found = f"a {frame.kind} and a {other.kind} are both named {name!r}"
-            raise ModelError(found, value=name, where=where_is(element), allowed="names that differ")
+            message = f"a {frame.kind} and a {other.kind} are both named {name!r}"
+            raise ModelError(message, value=name, where=where_is(element), allowed="names that differ")
         if other is None or frame.kind == "link":
             self.names[name] = frame
 
@@ -174,7 +174,7 @@ class Scope:
         waiting = [self]
         while waiting:
             scope = waiting.pop()
-            first = next((each for each in scope.names.values() if each.kind == "link"), None)
+            first = next((name for name in scope.names.values() if name.kind == "link"), None)
             if first is not None:
                 return first
             waiting.extend(reversed(scope.nested.values()))
@@ -202,8 +202,8 @@ def _pose_below(frame: SdfFrame, model: SdfFrame) -> Array:
     pose, at, seen = IDENTITY, frame, set[int]()
     while at is not model:
         if id(at) in seen or at.kind == WORLD:
-            found = f"the placement frame {frame.name!r} has no pose in its model"
-            raise ModelError(found, value=frame.name, where=model.where, allowed="a frame inside the model")
+            message = f"the placement frame {frame.name!r} has no pose in its model"
+            raise ModelError(message, value=frame.name, where=model.where, allowed="a frame inside the model")
         seen.add(id(at))
         pose, at = _product(at.pose, pose), at.base
     return pose
@@ -258,24 +258,26 @@ class Model:
 def read_model(path: Path, root: Element, wanted: str = "") -> Model:
     """Return the parts of the ``wanted`` model, or of the first that is not static, with a warning about the others."""
     version = _version(root)
-    candidates: list[tuple[Any, Any]] = [(None, each) for each in root if each.tag in ("model", "include")]
-    candidates += [(world, each) for world in root.findall(WORLD) for each in world if each.tag in ("model", "include")]
+    candidates: list[tuple[Any, Any]] = [(None, entry) for entry in root if entry.tag in ("model", "include")]
+    candidates += [
+        (world, entry) for world in root.findall(WORLD) for entry in world if entry.tag in ("model", "include")
+    ]
     names = []
-    for _, each in candidates:  # for an <include> without a name, the last part of its address
-        named = each.get("name") if each.tag == "model" else text_of(each, "name")
-        names.append((named or text_of(each, "uri").rstrip("/").rpartition("/")[2]).strip())
+    for _, item in candidates:  # for an <include> without a name, the last part of its address
+        named = item.get("name") if item.tag == "model" else text_of(item, "name")
+        names.append((named or text_of(item, "uri").rstrip("/").rpartition("/")[2]).strip())
     if not candidates:
         raise ModelError("it has no model", where=path.name, allowed="<model> in <sdf> or in <world>")
     if wanted:
         known_name(wanted, names, path.name, "model")
     collector = _Collector(path, version)
     # A world has ground, walls and lights besides robots.
-    moving = (k for k, (_, each) in enumerate(candidates) if collector.may_move(each))
+    moving = (k for k, (_, entry) in enumerate(candidates) if collector.may_move(entry))
     chosen = names.index(wanted) if wanted else next(moving, 0)
     if len(candidates) > 1 and not wanted:
         others = [repr(name) for k, name in enumerate(names) if k != chosen]
-        found = f"it has {len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
-        warn(found, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
+        message = f"it has {len(names)} models; {names[chosen]!r} is read, not {listing(others, most=6)}"
+        warn(message, where=path.name, fix=f"name one: {path.name}#{names[chosen]}")
     return collector.read(*candidates[chosen], root)
 
 
@@ -285,7 +287,7 @@ def _version(root: Element) -> tuple[int, int]:
         raise ModelError(f"the root element is <{root.tag}>", where=source, allowed="<sdf>")
     text = root.get("version", "")
     numbers = text.strip().split(".")
-    if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) < 5 for each in numbers):
+    if len(numbers) != 2 or not all(number.isascii() and number.isdigit() and len(number) < 5 for number in numbers):
         raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
     if version < OLDEST or version[0] > 1:
@@ -309,15 +311,15 @@ class _Collector:
                 given = self._included(element, Finder(self.path))[0]
             except ModelError:
                 return False
-        return not any(FLAGS.get(text_of(each, "static").lower(), False) for each in (element, given))
+        return not any(FLAGS.get(text_of(item, "static").lower(), False) for item in (element, given))
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
         outside, gravity = Scope(THE_WORLD, self.version), _EARTH
         if world is not None:
-            found = world.find("gravity")
-            gravity = _GRAVITY if found is None else numbers_of(found, 3, "world")
-            for each in world.findall("frame"):
-                self._added(each, outside)
+            result = world.find("gravity")
+            gravity = _GRAVITY if result is None else numbers_of(result, 3, "world")
+            for item in world.findall("frame"):
+                self._added(item, outside)
         self.model = Model("", outside, gravity, static=False)
         self.model.roots = [root] if world is None else [root, world]
         self._nested(element, outside, Finder(self.path), 0)
@@ -333,7 +335,7 @@ class _Collector:
         if element.tag == "include":
             given, version, finder = self._included(element, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-        if any(flag_of(each, "static", "model") for each in (element, given)):
+        if any(flag_of(item, "static", "model") for item in (element, given)):
             self.model.resting += [element] if depth else []
             self.model.static = self.model.static or not depth
         name = (text_of(element, "name") if element.tag == "include" else "") or _name(given)
@@ -356,11 +358,11 @@ class _Collector:
     def _parts(self, element: Any, scope: Scope, finder: Finder, depth: int) -> None:
         m = self.model
         kinds = {"link": m.links, "joint": m.joints, "frame": m.frames}
-        for each in element:
-            if each.tag in ("model", "include"):
-                self._nested(each, scope, finder, depth + 1)
-            elif each.tag in kinds:
-                kinds[each.tag].append(Part(each, self._added(each, scope), scope, finder))
+        for item in element:
+            if item.tag in ("model", "include"):
+                self._nested(item, scope, finder, depth + 1)
+            elif item.tag in kinds:
+                kinds[item.tag].append(Part(item, self._added(item, scope), scope, finder))
                 if sum(map(len, kinds.values())) > MAX_PARTS:
                     allowed = f"{MAX_PARTS} links, joints and frames"
                     raise ModelError("it has too many parts", where=self.path.name, allowed=allowed)
@@ -386,10 +388,10 @@ class _Collector:
             raise ModelError("it has too many <include> elements", where=where, allowed=f"{MAX_INCLUDES} in all")
         if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
             raise ModelError(f"<include> of {uri[:200]!r}", where=where, allowed="files on this machine")
-        found = finder.find(uri) if uri else None
-        if found is None:
+        result = finder.find(uri) if uri else None
+        if result is None:
             raise ModelError(f"<include> of {uri[:200]!r}, which was not found", where=where, fix=SEARCH_FIX)
-        file = _model_file(found, where) if found.is_dir() else found
+        file = _model_file(result, where) if result.is_dir() else result
         if not is_inside(file, finder.folders):
             raise ModelError(f"<include> of {uri[:200]!r}, which is outside its folders", where=where, fix=SEARCH_FIX)
         file = file.resolve()
@@ -404,8 +406,8 @@ class _Collector:
 def _name(element: Any) -> str:
     name = (element.get("name") or "").strip()
     if not name or (element.tag == "link" and name in (WORLD, MODEL)):
-        found = f"<{element.tag} name={name!r}>"
-        raise ModelError(found, value=name, where=where_is(element), allowed="a unique name")
+        message = f"<{element.tag} name={name!r}>"
+        raise ModelError(message, value=name, where=where_is(element), allowed="a unique name")
     return name
 
 
@@ -414,10 +416,10 @@ def _model_file(folder: Path, where: str) -> Path:
     config = folder / "model.config"
     if not config.is_file():
         raise ModelError(f"{folder.name} is a folder without model.config", where=where)
-    listed = [each for each in parse_xml(config).iter("sdf") if (each.text or "").strip()]
+    listed = [element for element in parse_xml(config).iter("sdf") if (element.text or "").strip()]
     if not listed:
         raise ModelError(f"model.config of {folder.name} names no <sdf>", where=where)
-    versions = [tuple(map(int, re.findall("[0-9]{1,4}", each.get("version", "")))) for each in listed]
+    versions = [tuple(map(int, re.findall("[0-9]{1,4}", item.get("version", "")))) for item in listed]
     best = max(range(len(listed)), key=lambda k: versions[k])
     file = folder / (listed[best].text or "").strip()
     if not file.is_file():

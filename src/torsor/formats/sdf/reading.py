@@ -149,11 +149,11 @@ class _LinkReader:
             self.unread.note("links without <inertial>, 1 kg and 1 kg m^2", self.part.element, "assumed")
             return 1.0, np.zeros(3), np.eye(3)
         if inertial.get("auto", "false").strip().lower() in ("true", "1"):
-            found, fix = (
+            message, fix = (
                 "the inertia has to be computed from shapes",
                 "expand it: gz sdf --print --expand-auto-inertials",
             )
-            raise ModelError(found, where=where_is(inertial, self.part.owner), fix=fix)
+            raise ModelError(message, where=where_is(inertial, self.part.owner), fix=fix)
         matrix = inertial.find("inertia")
         if matrix is None or inertial.find("mass") is None:
             self.unread.note("<inertial> without <mass> or <inertia>, 1 kg or 1 kg m^2", inertial, "assumed")
@@ -167,12 +167,12 @@ class _LinkReader:
         """Yield the visuals or the collision shapes; unusable ones are omitted, with a warning."""
         for element in self.part.element.findall(tag):
             try:
-                found = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
-                if found is not None and tag == "visual":
-                    yield Visual(**found, color=self._color(element))
-                elif found is not None:
+                result = self._geometry(element, VISUAL_SIZES if tag == "visual" else SHAPE_SIZES)
+                if result is not None and tag == "visual":
+                    yield Visual(**result, color=self._color(element))
+                elif result is not None:
                     mask = self._mask(element) if masked else 1
-                    yield Shape(**found, link=self._frame_of(element), contype=mask, conaffinity=mask)
+                    yield Shape(**result, link=self._frame_of(element), contype=mask, conaffinity=mask)
             except ModelError as error:
                 what = "visual" if tag == "visual" else "shape"
                 refuse_or_warn(error, self.strict, f"this {what} is omitted")
@@ -185,8 +185,8 @@ class _LinkReader:
         except ValueError:
             mask = -1
         if not 0 <= mask < 2**32:
-            found, where = f"collide_bitmask is {text[:40]!r}", where_is(element, self.part.owner)
-            raise ModelError(found, where=where, allowed="a whole number of 32 bits")
+            message, where = f"collide_bitmask is {text[:40]!r}", where_is(element, self.part.owner)
+            raise ModelError(message, where=where, allowed="a whole number of 32 bits")
         return mask - 2**32 if mask >= 2**31 else mask
 
     def _geometry(self, element: Any, kinds: dict[str, int]) -> dict[str, Any] | None:
@@ -225,7 +225,7 @@ class _LinkReader:
     def _color(self, element: Any) -> tuple[float, ...] | None:
         """Return red, green, blue and opacity of a visual, or None if its material has no colour."""
         kinds = (element.find(f"material/{kind}") for kind in ("diffuse", "ambient"))
-        color = next((each for each in kinds if each is not None), None)
+        color = next((kind for kind in kinds if kind is not None), None)
         if color is None:
             return None
         count = 3 if len((color.text or "").split()) == 3 else 4  # the opacity may be left out
@@ -275,8 +275,8 @@ class _JointReader:
         if child.kind == WORLD:
             raise ModelError("the child is the world", where=where, fix="make the world the parent")
         if parent is child:
-            found = f"both ends are parts of {child.name!r}"
-            raise ModelError(found, value=child.name, where=where, allowed="two links")
+            message = f"both ends are parts of {child.name!r}"
+            raise ModelError(message, value=child.name, where=where, allowed="two links")
         closing = child.name in self.children
         if self._rotor(part) and (closing or kind in (*_TWO_AXES, "fixed", "ball")):
             self.unread.note(f"<{ROTOR}> of a joint that closes a loop or does not have one axis", part.element)
@@ -344,33 +344,33 @@ class _JointReader:
 
     def _rotor(self, part: Part) -> float:
         """Return the rotor inertia after the gear, as in Drake: without the gyroscopic moments of the rotor."""
-        found = (each for each in part.element if each.tag in (ROTOR, GEAR))
-        given = {each.tag: float(numbers_of(each, 1, part.owner)[0]) for each in found}
+        result = (item for item in part.element if item.tag in (ROTOR, GEAR))
+        given = {item.tag: float(numbers_of(item, 1, part.owner)[0]) for item in result}
         ratio = given.get(GEAR, 1.0)
         return given.get(ROTOR, 0.0) * ratio * ratio  # ** raises its own error on overflow
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""
         axis, owner = part.element.find(tag), part.owner
-        found: dict[str, Any] = {"source": part.element.source}
+        result: dict[str, Any] = {"source": part.element.source}
         limit, dynamics = (None if axis is None else axis.find(key) for key in ("limit", "dynamics"))
         for key in ("effort", "velocity"):
             most = number_of(limit, key, -1.0, owner, most=math.inf)
-            found[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
+            result[f"{key}_limit"] = most if 0 <= most < sys.float_info.max else math.inf  # below 0: no limit
         defaults = {"lower": -_NO_LIMIT, "upper": _NO_LIMIT}
         ends = [number_of(limit, key, default, owner, most=math.inf) for key, default in defaults.items()]
         if ends[0] > ends[1]:
-            text = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
-            refuse_or_warn(ModelError(text, where=part.frame.where), self.strict, "read as no limit")
+            message = f"lower limit {ends[0]:g} is above upper limit {ends[1]:g}"
+            refuse_or_warn(ModelError(message, where=part.frame.where), self.strict, "read as no limit")
             ends = [-math.inf, math.inf]
-        found["lower"], found["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
+        result["lower"], result["upper"] = (x if abs(x) < _NO_LIMIT else math.copysign(math.inf, x) for x in ends)
         for key, name in (("viscous", "damping"), ("coulomb", "friction")):
-            found[key] = number_of(dynamics, name, 0.0, owner)
+            result[key] = number_of(dynamics, name, 0.0, owner)
         stiffness = number_of(dynamics, "spring_stiffness", 0.0, owner)
         if stiffness:
             rest = number_of(dynamics, "spring_reference", 0.0, owner)
-            found["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
-        return found | self._mimic(part, axis)
+            result["spring"] = Spring(stiffness, rest=rest, source=part.frame.where)
+        return result | self._mimic(part, axis)
 
     def _mimic(self, part: Part, axis: Any) -> dict[str, Any]:
         """Return the leader of an axis: position = multiplier (position of the leader - reference) + offset."""
@@ -391,8 +391,8 @@ class _JointReader:
         """Add a cut joint between a link and one that already has a parent; its frames have the axes along z."""
         name, where = part.frame.name, part.frame.where
         if kind not in _CUTS:
-            found = f"a {kind} joint closes a loop at {child.name!r}, which already has a parent joint"
-            raise ModelError(found, value=child.name, where=where, allowed=", ".join(_CUTS))
+            message = f"a {kind} joint closes a loop at {child.name!r}, which already has a parent joint"
+            raise ModelError(message, value=child.name, where=where, allowed=", ".join(_CUTS))
         turns = [np.eye(3)] * 2
         if kind not in ("ball", "fixed"):
             turns = [axis_frame(self._axis(part, "axis", part.frame))] * 2
@@ -420,13 +420,13 @@ class _JointReader:
             link = self._end(part, role).carrier()
             hinge = self.hinges.get(frozenset((reference.name, link.name)))
             if hinge is None:
-                found = f"there is no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
-                raise ModelError(found, where=where, fix="add a revolute joint between these links")
+                message = f"there is no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
+                raise ModelError(message, where=where, fix="add a revolute joint between these links")
             joint, axis = hinge
             own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
             if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
-                found = f"<{tag}> is not along the axis of joint {joint.name!r}"
-                raise ModelError(found, value=joint.name, where=where)
+                message = f"<{tag}> is not along the axis of joint {joint.name!r}"
+                raise ModelError(message, value=joint.name, where=where)
             sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
         self.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
@@ -452,26 +452,26 @@ def read_sdf(
     ``ModelWarning`` names what is not read.
     """
     root = parse_xml(path, strict) if root is None else root
-    found, unread = read_model(path, root, model), Unread(path.name, strict)
+    result, unread = read_model(path, root, model), Unread(path.name, strict)
     mask = "collision/surface/contact/collide_bitmask"
-    masked = any(part.element.find(mask) is not None for part in found.links)
-    links = [_LinkReader(part, strict, unread).read(masked) for part in found.links]
-    taken = {link.name for link in links} | {part.frame.name for part in found.frames} | {WORLD}
-    carried = [(part.frame, part.frame.carrier()) for part in found.frames]
+    masked = any(part.element.find(mask) is not None for part in result.links)
+    links = [_LinkReader(part, strict, unread).read(masked) for part in result.links]
+    taken = {link.name for link in links} | {part.frame.name for part in result.frames} | {WORLD}
+    carried = [(part.frame, part.frame.carrier()) for part in result.frames]
     frames = [Frame(at.name, carrier.name, relative_pose(carrier, at)) for at, carrier in carried]
-    made = _JointReader([] if found.static else found.joints, strict, unread, taken)
-    if found.static:
-        names = {part.frame.name for part in found.joints}
-        for part in found.links:
+    made = _JointReader([] if result.static else result.joints, strict, unread, taken)
+    if result.static:
+        names = {part.frame.name for part in result.joints}
+        for part in result.links:
             name = claim_name(f"{part.frame.name}/fixed", names)
             made.joints.append(Joint(name, "fixed", WORLD, part.frame.name, part.frame.in_world()))
-    for each in () if found.static else found.resting:
-        unread.note("<static> of a nested model", each)
-    unread.children(found.roots)
+    for item in () if result.static else result.resting:
+        unread.note("<static> of a nested model", item)
+    unread.children(result.roots)
     unread.report()
     links, joints, frames = [*links, *made.links], made.joints, [*frames, *made.frames]
-    links, joints = _on_world(found, links, joints, frames, base)
-    return build(found.name, links, joints, frames, found.gravity, path.name, base, made.loops, snap=snap)
+    links, joints = _on_world(result, links, joints, frames, base)
+    return build(result.name, links, joints, frames, result.gravity, path.name, base, made.loops, snap=snap)
 
 
 def _on_world(
@@ -484,8 +484,8 @@ def _on_world(
     roots = [part for part in model.links if part.frame.name not in children]
     if len(roots) > 1 or on_world or (held and not (len(held) == 1 and held[0].is_fixed)):
         if base == "floating" and (held or on_world):
-            found = f"the base cannot float, because {len(held)} joints attach the model to the world"
-            raise ModelError(found, where=model.roots[0].source, allowed="one fixed joint, or none")
+            message = f"the base cannot float, because {len(held)} joints attach the model to the world"
+            raise ModelError(message, where=model.roots[0].source, allowed="one fixed joint, or none")
         return ([Link(WORLD), *links] if held or on_world else links), joints
     at = relative_pose(THE_WORLD, roots[0].frame) if roots else np.eye(4)
     if base == "floating" or np.array_equal(at, np.eye(4)):  # the weld of the root link adds nothing to ``base``

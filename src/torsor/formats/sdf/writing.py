@@ -245,11 +245,11 @@ class _Writer:
 
     def _dynamics(self, axis: ET.Element, joint: Joint) -> None:
         viscous, coulomb, spring = self.omissions.passive(joint)
-        found = {"damping": viscous, "friction": coulomb}
+        result = {"damping": viscous, "friction": coulomb}
         if spring:
-            found |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+            result |= {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
         if viscous or coulomb or spring:
-            _add_texts(add_element(axis, "dynamics"), found)
+            _add_texts(add_element(axis, "dynamics"), result)
 
     def _rotor(self, element: ET.Element, joint: Joint) -> None:
         """Add the rotor inertia after the gear, in the element that Drake reads."""
@@ -273,8 +273,8 @@ class _Writer:
         between = inverse_pose(a) @ b
         error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
         if np.abs(error).max() > _CLOSED:
-            found = f"loop {loop.name!r} is open with all joints at zero, which is the pose of SDF files"
-            raise ModelError(found, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
+            message = f"loop {loop.name!r} is open with all joints at zero, which is the pose of SDF files"
+            raise ModelError(message, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
         if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop already has a parent
             ends, between = ends[::-1], inverse_pose(between)
         (parent, _), (child, pose) = ends

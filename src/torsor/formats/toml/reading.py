@@ -101,9 +101,9 @@ def _value(kind: str, key: str, value: Any, where: str) -> Any:
     expected, allowed = _EXPECTED.get(f"{kind}.{key}") or _EXPECTED.get(key, (type(value), ""))
     if isinstance(expected, list) and type(value) in expected:
         return value
-    if expected is tuple and type(value) is list and all(type(each) is str for each in value):
+    if expected is tuple and type(value) is list and all(type(entry) is str for entry in value):
         return tuple(value)
-    if expected is type(value) and (expected is not list or all(type(each) is dict for each in value)):
+    if expected is type(value) and (expected is not list or all(type(entry) is dict for entry in value)):
         return value
     cells = np.array(value, dtype=object)  # rows of different lengths remain lists, which are not numbers
     fits = isinstance(expected, list) and (cells.shape in expected or (cells.ndim == 1 and (-1,) in expected))
@@ -127,33 +127,33 @@ _OPTIONAL: dict[type[Any], set[str]] = {
 
 def flexible_table(flexible: Flexible) -> Table:
     """Return the table of a flexible joint: the kind and the fields of its data."""
-    kind = next(name for name, each in _KINDS.items() if type(flexible) is each)
-    return {"kind": kind} | {each.name: getattr(flexible, each.name) for each in _fields(type(flexible))}
+    kind = next(name for name, item in _KINDS.items() if type(flexible) is item)
+    return {"kind": kind} | {field.name: getattr(flexible, field.name) for field in _fields(type(flexible))}
 
 
 def read_flexible(table: Table, where: str) -> Flexible:
     """Return the data of a flexible joint; raise ModelError for invalid data."""
     kind = known_word(_KINDS, table.get("kind"), "kind", where)
-    known = [each.name for each in _fields(_KINDS[kind])]
+    known = [field.name for field in _fields(_KINDS[kind])]
     required = [name for name in known if name not in _OPTIONAL.get(_KINDS[kind], {"damping"})]
     check_keys(table, ["kind", *known], where, required)
     values: Table = {key: value for key, value in table.items() if key != "kind"}
     for key, value in values.items():
         if key in ("turns", "counts"):
             allowed, kinds = ("true or false", bool) if key == "turns" else ("whole numbers", int)
-            if not isinstance(value, (list, tuple)) or not all(type(each) is kinds for each in value):
+            if not isinstance(value, (list, tuple)) or not all(type(entry) is kinds for entry in value):
                 raise error(where, f"{key} is {value!r}"[:100], f"a list: {allowed}")
             values[key] = tuple(value)
-        elif not all(type(each) in (int, float) for each in np.array(value, dtype=object).flat):
+        elif not all(type(item) in (int, float) for item in np.array(value, dtype=object).flat):
             raise error(where, f"{key} is {value!r}"[:100], "numbers, with rows of equal length")
-    if "source" in {each.name for each in fields(_KINDS[kind])}:
+    if "source" in {field.name for field in fields(_KINDS[kind])}:
         values["source"] = where
     made: Flexible = _KINDS[kind](**values)
     return made
 
 
 def _fields(kind: type[Any]) -> list[Any]:
-    return [each for each in fields(kind) if each.compare]
+    return [field for field in fields(kind) if field.compare]
 
 
 VERSION = 1
@@ -201,8 +201,8 @@ class _Reader:
                 raise error(at, "the name is used twice", "each name once")
             postures[entry["name"]] = entry["positions"]
         settings["posture_table"] = postures
-        touching = [each for _, each in entries("allowed_collision", data, self.source)]
-        settings["allowed_collisions"] = [(each["a"], each["b"], each.get("reason", "user")) for each in touching]
+        touching = [item for _, item in entries("allowed_collision", data, self.source)]
+        settings["allowed_collisions"] = [(item["a"], item["b"], item.get("reason", "user")) for item in touching]
         made = build(links=links, joints=joints, frames=frames, source=self.source, base=base, **settings)
         for name, positions in postures.items():
             unknown = [key for key in positions if key not in made.position_names]
@@ -240,9 +240,9 @@ class _Reader:
         inertia = entry.get("inertia", np.zeros(6))
         inertia = symmetric(inertia) if inertia.ndim == 1 else inertia
         visuals = []
-        for place, each in entries("visual", entry, where):
-            color = tuple(each["color"].tolist()) if "color" in each else None
-            visuals.append(Visual(**self._geometry(place, each, VISUAL_SIZES), color=color))
+        for place, item in entries("visual", entry, where):
+            color = tuple(item["color"].tolist()) if "color" in item else None
+            visuals.append(Visual(**self._geometry(place, item, VISUAL_SIZES), color=color))
         surfaces = tuple(visuals), tuple(self._shape(*shape) for shape in entries("shape", entry, where))
         body = entry.get("mass", 0.0), entry.get("com", np.zeros(3)), inertia
         if not entry.get("unphysical", False):
@@ -266,8 +266,8 @@ class _Reader:
         size = tuple(entry.get("size", np.ones(3 if shape == "mesh" else 0)).tolist())
         if len(size) != sizes[shape]:
             raise error(where, f"size has {len(size)} numbers", f"{sizes[shape]} for a {shape}")
-        found = some(entry, "mesh", "path", "name") | {"shape": shape, "size": size, "pose": self._pose(where, entry)}
-        return found | {"folders": self.folders if shape == "mesh" else None}
+        result = some(entry, "mesh", "path", "name") | {"shape": shape, "size": size, "pose": self._pose(where, entry)}
+        return result | {"folders": self.folders if shape == "mesh" else None}
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = known_word((*KINDS, "flexible"), entry["type"], "type", where)

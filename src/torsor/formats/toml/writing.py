@@ -26,13 +26,13 @@ def write_toml(mechanism: Mechanism, path: str | Path) -> None:
     """
     write_file(path, (".toml",), lambda: toml_content(mechanism))
     copies, links = MeshCopies(Path(path)), (mechanism.base, *mechanism.links)
-    meshes = [each for link in links for parts in (link.visuals, link.shapes) for each in parts]
-    files = dict.fromkeys(split_prim(Path(each.path))[0] for each in meshes if each.path)
+    meshes = [part for link in links for parts in (link.visuals, link.shapes) for part in parts]
+    files = dict.fromkeys(split_prim(Path(mesh.path))[0] for mesh in meshes if mesh.path)
     far = [file.name for file in files if file.is_file() and not copies.reads(file)]
     if far:
-        found = f"meshes outside its folder, which Torsor does not read from there: {listing(far)}"
+        message = f"meshes outside its folder, which Torsor does not read from there: {listing(far)}"
         fix = "save it next to them, set TORSOR_MESHES, or save as .urdf, .sdf or .xml, which copy them"
-        warn(found, where=Path(path).name, fix=fix)
+        warn(message, where=Path(path).name, fix=fix)
 
 
 def toml_content(mechanism: Mechanism) -> bytes:
@@ -43,7 +43,7 @@ def toml_content(mechanism: Mechanism) -> bytes:
     where = f"{mechanism.name!r} as TOML"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these warnings were issued when the mechanism was created
-        plain = Mechanism(**{each.name: getattr(mechanism, each.name) for each in fields(Mechanism)})
+        plain = Mechanism(**{field.name: getattr(mechanism, field.name) for field in fields(Mechanism)})
         if parse_toml(content, where, strict=False) != plain:
             raise error(where, "it would not read back as equal", fix="check names and visuals")
     return content
@@ -112,9 +112,9 @@ def toml_text(value: Any) -> str:
     if isinstance(value, (str, bool)):  # as in JSON, except that TOML also requires the character 7F to be escaped
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(each)}" for key, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_text(key)} = {toml_text(entry)}" for key, entry in value.items()) + " }"
     if isinstance(value, (list, tuple)) or np.ndim(value):  # rows may differ in length
-        if any(isinstance(each, (list, tuple, np.ndarray)) for each in value):
+        if any(isinstance(entry, (list, tuple, np.ndarray)) for entry in value):
             return "[\n" + "".join(f"  {toml_text(row)},\n" for row in value) + "]"
         return f"[{', '.join(map(toml_text, value))}]"
     return repr(float(value)).removesuffix(".0")
@@ -122,7 +122,7 @@ def toml_text(value: Any) -> str:
 
 def _part(part: Spring | Motor, **defaults: Any) -> Table:
     """Return the fields of a part that differ from their defaults."""
-    values = {each.name: getattr(part, each.name) for each in fields(part) if each.compare}
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.compare}
     return {key: value for key, value in values.items() if key not in defaults or np.any(value != defaults[key])}
 
 

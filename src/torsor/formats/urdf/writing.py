@@ -166,13 +166,13 @@ class _Writer:
         viscous, coulomb, spring = self.omissions.passive(joint, with_motor=False)
         if joint.motor is not None and not joint.is_elastic:
             viscous += joint.motor.viscous
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         if spring:
-            found = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
+            result = {"spring_stiffness": spring["stiffness"], "spring_reference": spring["rest"]}
             what = "springs, written as spring_stiffness and spring_reference, which other readers drop"
             self.omissions.note(what, joint.name)
-        if viscous or coulomb or found:
-            add_element(element, "dynamics", damping=viscous, friction=coulomb, **found)
+        if viscous or coulomb or result:
+            add_element(element, "dynamics", damping=viscous, friction=coulomb, **result)
 
     # Motors
 
@@ -218,8 +218,8 @@ class _Writer:
         add_element(element, "carrier", link=motor.carrier)
         add_element(element, "axis", xyz=motor.axis)
         if isinstance(motor.stiffness, str):
-            found = f"the spring between joint {joint.name!r} and its motor has the stiffness {motor.stiffness!r}"
-            raise ModelError(found, where=self.source, allowed="a number", fix="save as .toml")
+            message = f"the spring between joint {joint.name!r} and its motor has the stiffness {motor.stiffness!r}"
+            raise ModelError(message, where=self.source, allowed="a number", fix="save as .toml")
         if motor.stiffness is not None:
             add_element(element, "stiffness", value=motor.stiffness)
             add_element(element, "damping", value=motor.damping)

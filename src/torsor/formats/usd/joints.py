@@ -71,8 +71,8 @@ def joint_of(scene: Scene, prim: Any) -> UsdJoint | None:
         return None
     ends = tuple(_end(scene, prim, joint, side) for side in "01")
     if ends[0].body == ends[1].body:
-        found = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
-        raise ModelError(found, where=scene.where(prim), allowed="two bodies, or one and the world")
+        message = "both of its ends are on the world" if ends[0].body == WORLD else f"both ends are on {ends[0].body}"
+        raise ModelError(message, where=scene.where(prim), allowed="two bodies, or one and the world")
     excluded, kind = flag_of(joint.GetExcludeFromArticulationAttr(), False), prim.GetTypeName()
     free, length = dict[str, str](), None
     if kind == "PhysicsJoint":
@@ -106,15 +106,15 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
     point = vector_of(getattr(joint, f"GetLocalPos{side}Attr")())
     R = rotation_of(getattr(joint, f"GetLocalRot{side}Attr")())
     if R is None or not np.isfinite(point).all():
-        found = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
-        raise ModelError(found, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
+        message = f"localPos{side} is {point.tolist()}, localRot{side} {'no rotation' if R is None else 'a rotation'}"
+        raise ModelError(message, where=scene.where(prim), allowed="finite numbers, a quaternion other than 0")
     if not targets:
         return End(WORLD, make_pose(R, point * scene.units.length))
     on = scene.stage.GetPrimAtPath(targets[0])
     if not on or len(targets) > 1:
         why = "missing" if len(targets) == 1 else "several"
-        found = f"body{side} is {', '.join(map(str, targets))}, which is {why}"
-        raise ModelError(found, where=scene.where(prim), allowed="the path of one prim")
+        message = f"body{side} is {', '.join(map(str, targets))}, which is {why}"
+        raise ModelError(message, where=scene.where(prim), allowed="the path of one prim")
     place, body = scene.place(on), scene.body_of(on)
     local = make_pose(R, point * place.scale * scene.units.length)
     if body is None:
@@ -166,8 +166,8 @@ def single_joint(scene: Scene, joint: UsdJoint, axis: str, sign: float, name: st
 
 def _engine(prim: Any, default: float, *keys: str) -> float:
     """Return the number of the first attribute that a prim has, or the default."""
-    found = (prim.GetAttribute(key) for key in keys)
-    return next((number_of(each, default) for each in found if each), default)
+    result = (prim.GetAttribute(key) for key in keys)
+    return next((number_of(item, default) for item in result if item), default)
 
 
 def _limit(value: float) -> float:
@@ -194,13 +194,13 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
     api, data = scene.pxr.UsdPhysics.DriveAPI, own_data(joint.prim)
     if not joint.prim.HasAPI(api, drive):
         return {}
-    found = api(joint.prim, drive)
-    most = _limit(number_of(found.GetMaxForceAttr(), np.inf))
+    result = api(joint.prim, drive)
+    most = _limit(number_of(result.GetMaxForceAttr(), np.inf))
     settings: dict[str, Any] = {"effort_limit": exact(data, "effort_limit", most * effort)}
     stiffness, damping, rest = (
-        number_of(found.GetStiffnessAttr()) * effort / unit,
-        number_of(found.GetDampingAttr()) * effort / unit,
-        number_of(found.GetTargetPositionAttr()) * unit,
+        number_of(result.GetStiffnessAttr()) * effort / unit,
+        number_of(result.GetDampingAttr()) * effort / unit,
+        number_of(result.GetTargetPositionAttr()) * unit,
     )
     if "drive_damping" not in data:
         scene.left_out.note("gains and targets of drives", joint.name, stiffness or damping)
@@ -223,11 +223,11 @@ def _follower(scene: Scene, joint: UsdJoint, axis: str, unit: float) -> dict[str
         offset, ratio = (number_of(prim.GetAttribute(f"newton:mimicCoef{k}"), float(k)) for k in (0, 1))
     else:
         keys = [f"physxMimicJoint:{key}" for key in (axis, "rotX", "rotY", "rotZ")]  # PhysX accepts any of these
-        found = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
-        key = next((key for key in keys if found[key]), "")
+        result = {key: prim.GetRelationship(f"{key}:referenceJoint").GetTargets() for key in keys}
+        key = next((key for key in keys if result[key]), "")
         if not key:
             return {}
-        targets, ratio = found[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
+        targets, ratio = result[key], -number_of(prim.GetAttribute(f"{key}:gearing"), 1.0)
         offset = -number_of(prim.GetAttribute(f"{key}:offset"))
     leader = scene.stage.GetPrimAtPath(targets[0])
     if not leader or leader == prim or len(targets) > 1:
@@ -253,13 +253,13 @@ def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: lis
     if kind is None:
         scene.left_out.note(f"loops with the free axes {', '.join(joint.free)}", joint.name)
         return None
-    limited = any(np.isfinite(limits_of(scene, joint.prim, each)).any() for each in joint.free)
+    limited = any(np.isfinite(limits_of(scene, joint.prim, parameter)).any() for parameter in joint.free)
     scene.left_out.note("limits of joints that close loops", joint.name, limited)
     poses = [end.pose @ make_pose(axis_frame(axis_of(axis))) for end in joint.ends]
     ends = list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):
         own, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
-        known = next((each for each in frames if each.name == own and each.link == link), None)
+        known = next((frame for frame in frames if frame.name == own and frame.link == link), None)
         at = known.pose if known is not None else np.eye(4) if own == link else None
         if at is None or not np.allclose(at, pose, rtol=0, atol=AGREE * max(1.0, np.abs(pose).max())):
             own = scene.unused(f"{joint.name}/{letter}", "link")
@@ -276,7 +276,7 @@ def cut_kind(joint: UsdJoint) -> tuple[str | None, str]:
         return "rod" if joint.length is not None else "spherical" if free else "weld", "rotZ"
     if len(free) == 1:
         return ("prismatic", slides[0]) if slides else ("revolute", turns[0])
-    letters = {each[-1] for each in slides}
+    letters = {slide[-1] for slide in slides}
     if len(turns) == 1 and len(slides) == 1 and letters == {turns[0][-1]}:
         return "cylindrical", turns[0]
     if len(turns) == 1 and len(slides) == 2 and turns[0][-1] not in letters:

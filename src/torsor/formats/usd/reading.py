@@ -54,18 +54,18 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
     for part in scene.parts.get(str(prim.GetPath()), []):
         collides = part.HasAPI(scene.pxr.UsdPhysics.CollisionAPI)
         collides = collides and flag_of(scene.pxr.UsdPhysics.CollisionAPI(part).GetCollisionEnabledAttr(), True)
-        found = _geometry(scene, part, prim, collides)
-        if found is None:
+        result = _geometry(scene, part, prim, collides)
+        if result is None:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
         shown = image.ComputePurpose() not in _HIDDEN and image.ComputeVisibility() != "invisible"
-        if shown and found["shape"] in VISUAL_SIZES:
-            visuals.append(Visual(**found, color=_color(scene, part)))
+        if shown and result["shape"] in VISUAL_SIZES:
+            visuals.append(Visual(**result, color=_color(scene, part)))
         if collides:
             data = own_data(part)
             masks: dict[str, Any] = {key: int(data[key]) for key in ("contype", "conaffinity") if key in data}
-            shapes.append(Shape(**found, link=str(data.get("link", "")), **masks))
-            solids += _solid(scene, prim, part, found)
+            shapes.append(Shape(**result, link=str(data.get("link", "")), **masks))
+            solids += _solid(scene, prim, part, result)
     body = _mass(scene, prim, place, solids)
     return link_of_file(name, body, tuple(visuals), tuple(shapes), scene.strict, scene.source)
 
@@ -83,9 +83,9 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
         return float(data["mass"]), np.asarray(com, dtype=float), np.asarray(inertia, dtype=float)
     numbers = [own_mass, *moments, *([] if np.isneginf(center).all() else center)]  # minus infinity stands for none
     if not (np.isfinite(numbers).all() and own_mass >= 0):
-        found, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
+        message, allowed = f"{own_mass:g}, centre of mass {center}, diagonal inertia {moments}", "finite numbers"
         where = scene.where(prim)
-        raise ModelError(found, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
+        raise ModelError(message, argument="mass", where=where, allowed=f"{allowed}, a mass of 0 or more")
     volume, middle, shape = composite(*solids) if solids else (0.0, np.zeros(3), np.zeros((3, 3)))
     mass = own_mass or volume
     given_center = bool(np.isfinite(center).all())
@@ -143,7 +143,7 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     bound, _ = scene.pxr.UsdShade.MaterialBindingAPI(part).ComputeBoundMaterial("physics")
     densities = [physics.MassAPI(part).GetDensityAttr(), physics.MassAPI(body).GetDensityAttr()]
     densities += [physics.MaterialAPI(bound.GetPrim()).GetDensityAttr()] if bound else []
-    given = next((value for each in densities for value in [number_of(each)] if value), 0.0)
+    given = next((value for density in densities for value in [number_of(density)] if value), 0.0)
     if not given >= 0 or np.isinf(given):
         raise ModelError(f"density is {given:g}", where=scene.where(part), allowed="0 or more")
     path, counts = str(body.GetPath()), not number_of(physics.MassAPI(body).GetMassAttr())
@@ -172,23 +172,23 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     scale = np.abs(scale)  # these are their own mirror images
     prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None
-    found = {"pose": pose, "name": name}
+    result = {"pose": pose, "name": name}
     if kind == "Cube":
-        return found | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
+        return result | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
     if kind == "Sphere":
         radii = prim.GetRadiusAttr().Get() * scale
         if np.ptp(radii) <= _ROUND * radii.max():
-            return found | {"shape": "sphere", "size": (float(radii[0]),)}
-        return found | {"shape": "ellipsoid", "size": tuple(radii)}
+            return result | {"shape": "sphere", "size": (float(radii[0]),)}
+        return result | {"shape": "ellipsoid", "size": tuple(radii)}
     if kind in ("Capsule", "Cylinder", "Plane"):
         along = _AXES[prim.GetAxisAttr().Get()]
-        found["pose"] = pose @ make_pose(axis_frame(np.eye(3)[along]))
+        result["pose"] = pose @ make_pose(axis_frame(np.eye(3)[along]))
         if kind == "Plane":
-            return found | {"shape": "plane", "size": ()} if collides else None
+            return result | {"shape": "plane", "size": ()} if collides else None
         across = np.delete(scale, along)
         if np.ptp(across) <= _ROUND * across.max():
             size = (prim.GetRadiusAttr().Get() * across[0], prim.GetHeightAttr().Get() * scale[along])
-            return found | {"shape": kind.lower(), "size": tuple(map(float, size))}
+            return result | {"shape": kind.lower(), "size": tuple(map(float, size))}
     scene.left_out.note(f"{'collision shapes' if collides else 'visuals'} of the kind {kind}", name)
     return None
 
@@ -197,7 +197,7 @@ def _mesh(scene: Scene, part: Any, scale: Array) -> dict[str, Any]:
     """Return scale, name, path and folders of a mesh: of Torsor's file if it may be read, else of the prim itself."""
     data = own_data(part)
     if data.get("mesh"):
-        mesh, size = str(data["mesh"]), tuple(float(each) for each in data.get("scale", (1.0, 1.0, 1.0)))
+        mesh, size = str(data["mesh"]), tuple(float(item) for item in data.get("scale", (1.0, 1.0, 1.0)))
         file = scene.finder.file(mesh)  # before its folders, to which it may add one
         folders = tuple(dict.fromkeys((*scene.folders, *scene.finder.folders)))
         allowed = file is not None and is_inside(split_prim(Path(file))[0], folders)
@@ -211,12 +211,12 @@ def _color(scene: Scene, part: Any) -> tuple[float, ...] | None:
     """Return red, green, blue and opacity of a prim, or None if it has no colour."""
     surface = scene.pxr.UsdGeom.Gprim(part)
     color, opacity = surface.GetDisplayColorAttr().Get(), surface.GetDisplayOpacityAttr().Get()
-    if not all(np.isfinite(np.array(each)).all() for each in (color, opacity) if each):
+    if not all(np.isfinite(np.array(item)).all() for item in (color, opacity) if item):
         scene.left_out.note("colours that are not finite", part.GetName())
         return None
     if not color or surface.GetDisplayColorPrimvar().GetInterpolation() == "uniform":  # of each face
         return None
-    return (*(decimal(each) for each in color[0]), decimal(opacity[0]) if opacity else 1.0)
+    return (*(decimal(item) for item in color[0]), decimal(opacity[0]) if opacity else 1.0)
 
 
 _TURNS = AXES[3:]
@@ -238,9 +238,9 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:  # including USD errors
         if isinstance(error, ModelError):
             raise
-        found = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+        message = f"an attribute cannot be used ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
         fix = "check the types of its attributes, and the dictionary torsor of customData, if there is one"
-        raise ModelError(found, where=file.name, fix=fix) from None
+        raise ModelError(message, where=file.name, fix=fix) from None
 
 
 class _Reader:
@@ -250,8 +250,8 @@ class _Reader:
         self.scene = scene
         physics = scene.pxr.UsdPhysics
         every = {str(prim.GetPath()): prim for prim in scene.prims if scene.is_body(prim)}
-        found = (joint_of(scene, prim) for prim in scene.prims if prim.IsA(physics.Joint))
-        joints = [joint for joint in found if joint is not None]
+        result = (joint_of(scene, prim) for prim in scene.prims if prim.IsA(physics.Joint))
+        joints = [joint for joint in result if joint is not None]
         self.root, chosen = self._articulation(every, joints, wanted)
         self.bodies = {path: prim for path, prim in every.items() if path in chosen}
         for path in every.keys() - chosen:
@@ -266,28 +266,28 @@ class _Reader:
         """Return the path of the root and the body paths of the one articulation that is read."""
         scene, pieces = self.scene, _connected(bodies, joints)
         api = scene.pxr.UsdPhysics.ArticulationRootAPI
-        found = dict[str, set[str]]()
+        result = dict[str, set[str]]()
         for prim in (prim for prim in scene.prims if prim.HasAPI(api)):
             path = str(prim.GetPath())
-            own = next(({end.body for end in each.ends} for each in joints if each.prim == prim), set())
+            own = next(({end.body for end in joint.ends} for joint in joints if joint.prim == prim), set())
             own |= {body for body in bodies if _is_below(body, path)}
-            found[path] = {body for piece in pieces if piece & own for body in piece}
-        if not found:
-            found = {min(piece, key=list(bodies).index): piece for piece in pieces}
+            result[path] = {body for piece in pieces if piece & own for body in piece}
+        if not result:
+            result = {min(piece, key=list(bodies).index): piece for piece in pieces}
             joined = {end.body for joint in joints for end in joint.ends}
-            found = {path: piece for path, piece in found.items() if piece & joined} or found
-        found = {path: piece for path, piece in found.items() if piece and _is_below(path, wanted)}
+            result = {path: piece for path, piece in result.items() if piece & joined} or result
+        result = {path: piece for path, piece in result.items() if piece and _is_below(path, wanted)}
         # The first root of a piece: the root of a robot may also be marked on its joint to the world.
-        first = {frozenset(piece): path for path, piece in reversed(found.items())}
-        found = {path: piece for path, piece in found.items() if path == first[frozenset(piece)]}
+        first = {frozenset(piece): path for path, piece in reversed(result.items())}
+        result = {path: piece for path, piece in result.items() if path == first[frozenset(piece)]}
         moved = {end.body for joint in joints if joint.free for end in joint.ends}
-        moving = {path: piece for path, piece in found.items() if piece & moved}
-        for each in (found, moving):
-            if len(each) == 1:
-                return next(iter(each.items()))
-        if found:
-            what = f"{len(found)} articulations: {listing(found)}"
-            fix = f"name one: {scene.source}#{next(iter(found))}"
+        moving = {path: piece for path, piece in result.items() if piece & moved}
+        for item in (result, moving):
+            if len(item) == 1:
+                return next(iter(item.items()))
+        if result:
+            what = f"{len(result)} articulations: {listing(result)}"
+            fix = f"name one: {scene.source}#{next(iter(result))}"
             raise ModelError(what, where=scene.source, allowed="one", fix=fix)
         what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
@@ -298,7 +298,7 @@ class _Reader:
         The chain goes from the first end of the first joint to its second end; others may have their ends exchanged.
         """
         stacks = dict[frozenset[str], list[UsdJoint]]()
-        for joint in (each for each in self.joints if not each.excluded):
+        for joint in (item for item in self.joints if not item.excluded):
             stack = stacks.setdefault(frozenset(end.body for end in joint.ends), [])
             a, b = joint.ends
             exchanged = stack and stack[0].ends[0].body != a.body
@@ -335,27 +335,27 @@ class _Reader:
     def _tree(self, base: str) -> dict[str, tuple[UsdJoint | None, str]]:
         """Return, by body, the joint that moves it and the body before; a body that nothing holds has no joint."""
         if base == "floating":  # what is welded to the world is released
-            welds = [each for each in self.joints if not (each.free or each.excluded)]
-            held = [each for each in welds if WORLD in {end.body for end in each.ends}]
-            self.joints = [each for each in self.joints if not any(each is weld for weld in held)]
+            welds = [item for item in self.joints if not (item.free or item.excluded)]
+            held = [weld for weld in welds if WORLD in {end.body for end in weld.ends}]
+            self.joints = [item for item in self.joints if not any(item is weld for weld in held)]
         inside = [joint for joint in self.joints if not joint.excluded]
-        found = dict[str, tuple[UsdJoint | None, str]]()
+        result = dict[str, tuple[UsdJoint | None, str]]()
         starts = [WORLD, *([self.root] if self.root in self.bodies else []), *self.bodies]
         for start in starts:
-            if start in found:
+            if start in result:
                 continue
             if start != WORLD:
-                found[start] = None, WORLD
+                result[start] = None, WORLD
             waiting = [start]
             while waiting:
                 here = waiting.pop(0)
                 for joint in inside:
                     bodies = [end.body for end in joint.ends]
                     there = bodies[1] if bodies[0] == here else bodies[0] if bodies[1] == here else WORLD
-                    if there != WORLD and there not in found:
-                        found[there] = joint, here
+                    if there != WORLD and there not in result:
+                        result[there] = joint, here
                         waiting.append(there)
-        return found
+        return result
 
     def _is_base(self, joint: UsdJoint | None, before: str) -> bool:
         """Return whether a joint welds its body to the origin of the stage."""
@@ -379,20 +379,20 @@ class _Reader:
         """Return the massless links and joints of a tree joint: one, or a chain of translations and rotations."""
         scene, data, ends = self.scene, own_data(joint.prim), (self.names[parent], self.names[child])
         placement, stack = self._placement(joint, parent), self.stacks.get(joint.name, [joint])
-        free = {axis for each in stack for axis in each.free}
+        free = {axis for entry in stack for axis in entry.free}
         if not free or (len(stack) == 1 and len(free) == len(AXES)):
             whole = several(scene, joint.prim) if joint.free else {}
             settings: dict[str, Any] = {"source": scene.source, **whole}
             return [], [Joint(joint.name, "free" if joint.free else "fixed", *ends, placement, **settings)]
         sign = joint.between(parent)[2]
         stack = stack if sign > 0 else stack[::-1]
-        before, after, signs = zip(*(each.between(parent) for each in stack), strict=True)
+        before, after, signs = zip(*(entry.between(parent) for entry in stack), strict=True)
         second = after if sign > 0 else before
         steps = list[Joint | Array]()
-        for k, each in enumerate(stack):
+        for k, item in enumerate(stack):
             if k:  # on the body that has moved with the previous joints
                 steps.append(inverse_pose(second[k - 1]) @ second[k])
-            steps += self._steps(each, signs[k])
+            steps += self._steps(item, signs[k])
         between = before[0], after[-1]
         links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
@@ -414,22 +414,22 @@ class _Reader:
 
     def _frames(self) -> list[Frame]:
         """Return the frames that Torsor wrote, on their links."""
-        found = []
+        result = []
         for prim in self.scene.prims:
             body = self.scene.body_of(prim) if own_data(prim).get("frame") else None
             if body is not None and str(body.GetPath()) in self.bodies:
                 pose = exact(own_data(prim), "pose", self.scene.place_in(prim, body).pose)
-                found.append(Frame(self.scene.name(prim, "link"), self.names[str(body.GetPath())], pose))
-        return found
+                result.append(Frame(self.scene.name(prim, "link"), self.names[str(body.GetPath())], pose))
+        return result
 
     def _loops(self, parents: dict[str, tuple[UsdJoint | None, str]], frames: list[Frame]) -> Iterable[Closure]:
         """Yield the joints that are not in the tree as loops, and add the frames that they need."""
         inside = [joint for joint, _ in parents.values()]
         for joint in self.joints:
-            if not any(joint is each for each in inside):
+            if not any(joint is item for item in inside):
                 if len(self.stacks.get(joint.name, [])) > 1:
-                    found = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
-                    raise ModelError(found, where=self.scene.where(joint.prim), allowed="one joint")
+                    message = f"it and {len(self.stacks[joint.name]) - 1} more between the same bodies close a loop"
+                    raise ModelError(message, where=self.scene.where(joint.prim), allowed="one joint")
                 loop = loop_of(self.scene, joint, self.names, frames)
                 if loop is not None:
                     yield loop
@@ -437,23 +437,23 @@ class _Reader:
     def _active(self, loops: list[Closure], joints: list[Joint]) -> list[str]:
         """Return the driven coordinates of a robot with loops: those that Torsor wrote, or all with a drive."""
         if "active" in self.data:
-            return [str(each) for each in self.data["active"]]
+            return [str(item) for item in self.data["active"]]
         schemas = {joint.name: joint.prim.GetAppliedSchemas() for joint in self.joints}
-        driven = [name for name, given in schemas.items() if any("DriveAPI" in each for each in given)]
+        driven = [name for name, schema in schemas.items() if any("DriveAPI" in item for item in schema)]
         return [joint.name for joint in joints if joint.name in driven and not joint.follows] if loops else []
 
     def _allowed(self) -> list[tuple[str, str, str]]:
         """Return the link pairs that may touch: those that Torsor wrote, or the filtered pairs of the bodies."""
         if "allowed" in self.data:
             return [(a, b, why) for a, b, why in json.loads(str(self.data["allowed"]))]
-        scene, api, found = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()
+        scene, api, result = self.scene, self.scene.pxr.UsdPhysics.FilteredPairsAPI, dict[tuple[str, str], None]()
         for path, prim in self.bodies.items():
             for target in api(prim).GetFilteredPairsRel().GetTargets() if prim.HasAPI(api) else []:
                 other = scene.body_of(scene.stage.GetPrimAtPath(target))
                 if other is not None and str(other.GetPath()) in self.bodies and other != prim:
                     a, b = sorted((self.names[path], self.names[str(other.GetPath())]))
-                    found[a, b] = None
-        return [(*pair, "filtered") for pair in found]
+                    result[a, b] = None
+        return [(*pair, "filtered") for pair in result]
 
 
 def _is_below(path: str, above: str) -> bool:

@@ -97,7 +97,7 @@ def vector_of(attribute: Any, default: float = 0.0) -> Array:
     if value is None:
         return np.full(3, default)
     try:
-        x, y, z = (decimal(each) for each in value)
+        x, y, z = (decimal(entry) for entry in value)
     except (TypeError, ValueError):
         raise wrong_type(attribute, value, "three numbers") from None
     return np.array([x, y, z])
@@ -110,7 +110,7 @@ def rotation_of(attribute: Any) -> Array | None:
         return None
     if not hasattr(given, "GetImaginary"):
         raise wrong_type(attribute, given, "a quaternion")
-    quaternion = np.array([*(decimal(each) for each in given.GetImaginary()), decimal(given.GetReal())])
+    quaternion = np.array([*(decimal(item) for item in given.GetImaginary()), decimal(given.GetReal())])
     if not np.isfinite(quaternion).all():
         raise wrong_type(attribute, given, "finite numbers")
     return np.asarray(from_quaternion(quaternion)) if quaternion.any() else None
@@ -129,21 +129,21 @@ def flag_of(attribute: Any, default: bool) -> bool:
 
 def own_data(prim: Any) -> Mapping[str, Any]:
     """Return what Torsor wrote outside the schema of a prim, by name."""
-    found = prim.GetCustomDataByKey(OWN)
-    return found if isinstance(found, Mapping) else {}
+    result = prim.GetCustomDataByKey(OWN)
+    return result if isinstance(result, Mapping) else {}
 
 
 def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
     """Return whether there are exact numbers for a key that agree with those of the schema to its precision."""
     if key not in data:
         return False
-    given, found = np.array(data[key], dtype=float), np.array(plain, dtype=float)
-    if given.shape != found.shape:
+    given, result = np.array(data[key], dtype=float), np.array(plain, dtype=float)
+    if given.shape != result.shape:
         return False
-    finite = np.isfinite(found)
-    size = np.abs(found[finite]).max(initial=0.0)
-    close = np.abs(given[finite] - found[finite]).max(initial=0.0) <= AGREE * size
-    return bool(close) and np.array_equal(given[~finite], found[~finite])
+    finite = np.isfinite(result)
+    size = np.abs(result[finite]).max(initial=0.0)
+    close = np.abs(given[finite] - result[finite]).max(initial=0.0) <= AGREE * size
+    return bool(close) and np.array_equal(given[~finite], result[~finite])
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
@@ -183,8 +183,8 @@ class Scene:
         stage = open_stage(pxr, path, search)
         units = Units(pxr.UsdGeom.GetStageMetersPerUnit(stage), pxr.UsdPhysics.GetStageKilogramsPerUnit(stage))
         if not all(1 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT for unit in units):
-            found = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
-            raise ModelError(found, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}")
+            message = f"metersPerUnit is {units.length:g}, kilogramsPerUnit {units.mass:g}"
+            raise ModelError(message, where=path.name, allowed=f"{1 / _LARGEST_UNIT:g} to {_LARGEST_UNIT:g}")
         return cls(pxr, stage, units, path.name, strict, path, (*own_folders(path), *search))
 
     @cached_property
@@ -249,13 +249,13 @@ class Scene:
     @cached_property
     def parts(self) -> dict[str, list[Any]]:
         """Prims with a surface of each body, by the path of the body."""
-        found: dict[str, list[Any]] = {}
+        result: dict[str, list[Any]] = {}
         for prim in self.prims:
             if prim.IsA(self.pxr.UsdGeom.Gprim):
                 body = self.body_of(prim)
                 if body is not None:
-                    found.setdefault(str(body.GetPath()), []).append(prim)
-        return found
+                    result.setdefault(str(body.GetPath()), []).append(prim)
+        return result
 
     def gravity(self) -> Array:
         """Return the gravity (3,) of the physics scene in the axes of the stage, in m/s^2."""
@@ -285,13 +285,15 @@ class Scene:
         """Warn, or raise ModelError if reading is strict, of omissions and of bodies that move without mass."""
         light, wet = ([path for path in paths if path != base] for paths in (self.without_mass, self.of_water))
         if light:
-            found = f"there is no mass or inertia, and no collision shape that gives one, for {listing(light, most=4)}"
+            message = (
+                f"there is no mass or inertia, and no collision shape that gives one, for {listing(light, most=4)}"
+            )
             fix = "add mass and diagonalInertia (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+            refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)
         if wet:
             taken = "that of its collision shapes filled with water is used, as UsdPhysics specifies"
-            found = f"no mass is given for {listing(wet, most=4)}: {taken}"
+            message = f"no mass is given for {listing(wet, most=4)}: {taken}"
             fix = "if this is not intended, add mass (PhysicsMassAPI)"
-            refuse_or_warn(ModelError(found, where=self.source, fix=fix), self.strict)
+            refuse_or_warn(ModelError(message, where=self.source, fix=fix), self.strict)
         if self.left_out.found:
             refuse_or_warn(left_out_error(self.left_out.found, self.source, self.strict), self.strict)

@@ -60,7 +60,7 @@ class Parts:
         """Set exact numbers, texts and dictionaries of them outside the schema of a prim."""
         for key, value in values.items():
             if isinstance(value, Mapping):
-                self.own(prim, **{f"{key}:{inner}": each for inner, each in value.items()})
+                self.own(prim, **{f"{key}:{inner}": entry for inner, entry in value.items()})
             else:
                 if isinstance(value, list):
                     value = self.pxr.Vt.StringArray(value)
@@ -77,9 +77,9 @@ class Parts:
                 single = str(attribute.GetTypeName()).removesuffix("[]") in _SINGLE
                 bounded = single and attribute.GetBaseName() not in _LIMITS
                 if bounded and not np.isfinite(np.array(attribute.Get())).all():
-                    found = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
+                    message = f"{attribute.GetName()} of {prim.GetPath()} is too large for single precision"
                     allowed = f"numbers up to {np.finfo(np.float32).max:.3g}"
-                    raise ModelError(found, where=self.path.name, allowed=allowed, fix="save as .toml")
+                    raise ModelError(message, where=self.path.name, allowed=allowed, fix="save as .toml")
 
     def quaternion(self, R: Array, kind: Any) -> Any:
         """Return a rotation as a USD quaternion, real part first."""
@@ -138,7 +138,7 @@ class Parts:
         if not parts:
             self.omissions.note("surfaces of meshes whose files are not found, and are only named", file)
             return
-        surface = joined([each.surface for each in parts]).scaled(given.size)
+        surface = joined([part.surface for part in parts]).scaled(given.size)
         mesh, vt = self.pxr.UsdGeom.Mesh(prim), self.pxr.Vt
         points = surface.vertices.astype(np.float32)
         mesh.CreatePointsAttr(vt.Vec3fArray.FromNumpy(points))
@@ -148,10 +148,10 @@ class Parts:
         mesh.CreateSubdivisionSchemeAttr("none")
         if isinstance(given, Shape):
             self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
-        elif given.color is None and any(each.color for each in parts):
+        elif given.color is None and any(part.color for part in parts):
             # The colours of the file, face by face, so that none of them counts as that of the visual.
-            shades = np.array([each.color or _GREY for each in parts], dtype=np.float32)
-            colors = np.repeat(shades, [len(each.surface.faces) for each in parts], axis=0)
+            shades = np.array([part.color or _GREY for part in parts], dtype=np.float32)
+            colors = np.repeat(shades, [len(part.surface.faces) for part in parts], axis=0)
             rgb, opacity = np.ascontiguousarray(colors[:, :3]), np.ascontiguousarray(colors[:, 3])
             mesh.CreateDisplayColorPrimvar("uniform").Set(vt.Vec3fArray.FromNumpy(rgb))
             mesh.CreateDisplayOpacityPrimvar("uniform").Set(vt.FloatArray.FromNumpy(opacity))

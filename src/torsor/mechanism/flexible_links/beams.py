@@ -106,7 +106,7 @@ def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, w
     given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
     if len(given) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    counts = [whole_number(each, where, "modes", least=0, most=MAX_MODES) for each in given]
+    counts = [whole_number(value, where, "modes", least=0, most=MAX_MODES) for value in given]
     if not sum(counts):
         raise ModelError("there is no mode", where=where, allowed="at least one", fix="use a rigid link without modes")
     return counts + [0] * (max(lengths) - len(counts))
@@ -143,8 +143,8 @@ class _Trial:
         try:
             return self._modes(carries, at_tip)
         except np.linalg.LinAlgError:
-            found = "its numbers are too large or too small to compute its modes"
-            raise ModelError(found, where="beam", fix="check the units: m, kg, N m^2") from None
+            message = "its numbers are too large or too small to compute its modes"
+            raise ModelError(message, where="beam", fix="check the units: m, kg, N m^2") from None
 
     def _modes(self, carries: tuple[float, float], at_tip: bool) -> tuple[list[Legendre], Array]:
         span = _eigenvectors(self.K, self.loaded(self.M, carries))[:, : self.count]
@@ -157,11 +157,11 @@ class _Trial:
         largest = np.array([f(self.places) for f in self.functions]).T @ normal
         normal = normal / largest[np.argmax(np.abs(largest), axis=0), np.arange(self.count - held)]
         columns = np.hstack([static, normal])
-        found = columns.T @ self.K @ columns
-        scale = np.sqrt(np.outer(found.diagonal(), found.diagonal()))
+        result = columns.T @ self.K @ columns
+        scale = np.sqrt(np.outer(result.diagonal(), result.diagonal()))
         zero = 0 * self.functions[0]
         shapes = [sum((c * f for c, f in zip(x, self.functions, strict=True)), start=zero) for x in columns.T.tolist()]
-        return shapes, np.where(np.abs(found) <= 1e-12 * scale, 0.0, found)
+        return shapes, np.where(np.abs(result) <= 1e-12 * scale, 0.0, result)
 
 
 def _eigenvectors(K: Array, M: Array) -> Array:
@@ -180,7 +180,7 @@ class _Field:
         # A deflection along y turns sections about z, one along z turns them about -y.
         slope = {0: [shape, none, none], 1: [none, none, shape.deriv()], 2: [none, -shape.deriv(), none]}[axis]
         self.theta = slope
-        self.kappa = [each.deriv() for each in slope]
+        self.kappa = [item.deriv() for item in slope]
 
 
 def _cross(a: list[Legendre], b: list[Legendre]) -> list[Legendre]:
@@ -207,7 +207,7 @@ def _modes(
     ``whole`` holds mass and axial inertia of the beam, ``tip`` mass and inertia at its tip.
     """
     ratio = number(damping, "beam", "damping", least=0)
-    nodes, weights = leggauss(max(each.shape.degree() for each in fields) + 2)
+    nodes, weights = leggauss(max(field.shape.degree() for field in fields) + 2)
     s, w = np.append((nodes + 1) * length / 2, length), np.append(weights / 2, 0.0)
     n, masses = len(fields), whole[0] * w
     masses[-1] = tip[0]
@@ -215,19 +215,19 @@ def _modes(
     for k, mode in enumerate(fields):
         if mode.axis:
             shapes[:, mode.axis, k] = mode.shape(s)
-    rotations = np.array([[theta(s) for theta in each.theta] for each in fields]).transpose(2, 1, 0)
+    rotations = np.array([[theta(s) for theta in field.theta] for field in fields]).transpose(2, 1, 0)
     second, tip_second = np.zeros((len(s), 3, n, n)), np.zeros((3, n, n))
     for k in range(n):
         for i in range(k + 1):
             moved, turned = _second(fields[k], fields[i])
-            second[:, :, k, i] = second[:, :, i, k] = np.array([each(s) for each in moved]).T
-            tip_second[:, k, i] = tip_second[:, i, k] = [each(length) for each in turned]
+            second[:, :, k, i] = second[:, :, i, k] = np.array([entry(s) for entry in moved]).T
+            tip_second[:, k, i] = tip_second[:, i, k] = [entry(length) for entry in turned]
     inertias = np.zeros((len(s), 3, 3))
     inertias[:, 0, 0] = whole[1] * w
     inertias[-1] += np.diag([0.0, tip[1], tip[1]])
-    for each in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
-        each[np.abs(each) <= 1e-11 * np.abs(each).max(initial=0.0)] = 0.0
-    turns = tuple(each.turns for each in fields)
+    for item in (shapes[-1], rotations[-1], second[-1], tip_second):  # exact zeros at the tip save operations
+        item[np.abs(item) <= 1e-11 * np.abs(item).max(initial=0.0)] = 0.0
+    turns = tuple(field.turns for field in fields)
     parts: dict[str, Any] = {"positions": np.column_stack([s, 0 * s, 0 * s]), "masses": masses, "shapes": shapes}
     parts |= {"rotations": rotations, "stiffness": K, "second": second, "tip_second": tip_second}
     parts |= {"inertias": inertias, "turns": turns, "source": "beam"}

@@ -79,8 +79,8 @@ def with_rod(
     rest = [0.0 if value is None else positive(value, where, what) for what, value in given.items()]
     N = whole_number(sections, where, "sections", most=MAX_SECTIONS)
     if max(counts) > N:
-        found, fix = f"there are {max(counts)} modes at {N} sections", "pass more sections="
-        raise ModelError(found, where=where, allowed="no more modes of a strain than sections", fix=fix)
+        message, fix = f"there are {max(counts)} modes at {N} sections", "pass more sections="
+        raise ModelError(message, where=where, allowed="no more modes of a strain than sections", fix=fix)
     place = robot.place(at)
     names = [*(f"{name}/{k + 1}" for k in range(N)), f"{name}/tip"]
     taken = {*robot.places, *robot.joint_names} & {name, *names}
@@ -168,7 +168,7 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
     if f"{link}/modes" in robot.joint_names:
         raise ModelError(f"{link!r} is already flexible", argument="link", value=link, where=robot.name)
     bare: dict[str, Any] = {"mass": 0.0, "com": np.zeros(3), "inertia": np.zeros((3, 3)), "strict": True, "source": ""}
-    links = tuple(replace(each, **bare) if each.name == link else each for each in robot.links)
+    links = tuple(replace(item, **bare) if item.name == link else item for item in robot.links)
     bent = with_beam(replace(robot, links=links), link, modes, f"{link}/modes")
     tip = make_pose(p=modes.positions[-1])
     near = AT_TIP * float(np.linalg.norm(modes.positions[-1]))
@@ -181,8 +181,8 @@ def with_flexible_link(robot: M, link: str, modes: Modes, carried: Sequence[str]
         names = set(carried)
         missing = sorted(names - {name for name, _ in there})
         if missing:
-            found = f"the tip carries {missing[0]!r}, which is not a joint or frame of link {link!r}"
-            raise ModelError(found, where=robot.name, allowed=listing(repr(name) for name, _ in there))
+            message = f"the tip carries {missing[0]!r}, which is not a joint or frame of link {link!r}"
+            raise ModelError(message, where=robot.name, allowed=listing(repr(name) for name, _ in there))
 
     def moved(part: Any, pose: str, on: str) -> Any:
         if getattr(part, on) != link or part.name not in names:

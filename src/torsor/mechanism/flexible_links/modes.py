@@ -46,15 +46,15 @@ def node_modes(
     """
     Phi, m = real_array(shapes, source, "shapes"), real_array(masses, source, "masses")
     if m.ndim != 1 or Phi.ndim != 3 or Phi.shape[:2] != (m.size, 3):
-        found = f"have shape {m.shape}, mode shapes {Phi.shape}"
-        raise ModelError(found, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
+        message = f"have shape {m.shape}, mode shapes {Phi.shape}"
+        raise ModelError(message, argument="masses", where=source, allowed="(N,) and (N, 3, n): N nodes, n modes")
     if (stiffness is None) == (frequencies is None):
-        found = (
+        message = (
             "neither stiffness nor frequencies are given"
             if stiffness is None
             else "both stiffness and frequencies are given"
         )
-        raise ModelError(found, where=source, allowed="one of them")
+        raise ModelError(message, where=source, allowed="one of them")
     n = Phi.shape[2]
     r = frozen_array(positions, (m.size, 3), source, "positions")
     ratios = positive_vector(damping, n, source, "damping", or_zero=True)
@@ -69,9 +69,9 @@ def node_modes(
     if frequencies is not None:
         natural, given = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
         if np.abs(natural / given - 1).max() > _FREQUENCY:
-            found = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
-            text = f"{found}: the shapes are not orthogonal with respect to the node masses"
-            warn(text, where=source, fix="check masses and shapes, or pass the stiffness matrix")
+            message = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
+            error_message = f"{message}: the shapes are not orthogonal with respect to the node masses"
+            warn(error_message, where=source, fix="check masses and shapes, or pass the stiffness matrix")
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
 
 
@@ -115,16 +115,16 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     """
     file = Path(path)
     if file.suffix not in (".toml", ".npz"):
-        text = f"unknown file type {file.suffix!r}"
-        raise ModelError(text, value=file.suffix, where=file.name, allowed=".toml, .npz")
+        message = f"unknown file type {file.suffix!r}"
+        raise ModelError(message, value=file.suffix, where=file.name, allowed=".toml, .npz")
     if file.suffix == ".npz":
-        with reading_npz(file, "modes") as found:
-            arrays: dict[str, Any] = {name: found[name] for name in ("positions", "masses", "shapes")}
-            exact = {name: found[name] for name in (*_EXACT, "turns")} if "second" in found else {}
-        check_keys(found, (*_ARRAYS, *exact), file.name)
+        with reading_npz(file, "modes") as result:
+            arrays: dict[str, Any] = {name: result[name] for name in ("positions", "masses", "shapes")}
+            exact = {name: result[name] for name in (*_EXACT, "turns")} if "second" in result else {}
+        check_keys(result, (*_ARRAYS, *exact), file.name)
         if exact:
             return _selected_exact(exact, modes, file.name)
-        arrays |= {name: found[name] for name in _ARRAYS if name in found}
+        arrays |= {name: result[name] for name in _ARRAYS if name in result}
     else:
         arrays = _from_toml(file)
     count = _count(modes, np.asarray(arrays["shapes"]).shape[-1] if np.ndim(arrays["shapes"]) else 0, file.name)

@@ -51,13 +51,13 @@ class Node:
         """Evaluate on the GPU, on a stream created by another framework. Return a tuple of CuPy arrays."""
         kernel: Any = self.kernel
         with foreign_stream(kernel.xp, stream):
-            found = kernel(*values)
-        return found if isinstance(found, tuple) else (found,)
+            result = kernel(*values)
+        return result if isinstance(result, tuple) else (result,)
 
     def __call__(self, *values: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Evaluate in float64. Return a tuple of arrays."""
-        found = self.kernel(*(np.asarray(each, dtype=np.float64) for each in values))
-        return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
+        result = self.kernel(*(np.asarray(value, dtype=np.float64) for value in values))
+        return tuple(map(np.asarray, result if isinstance(result, tuple) else (result,)))
 
     def batch(self, shapes: Sequence[Shape]) -> Shape:
         """Return the common batch axes of inputs with these shapes."""
@@ -77,8 +77,8 @@ class Node:
     def _symbols(self) -> tuple[Named, Named]:
         names = self.function.name_in()
         inputs = {name: ca.SX.sym(name, *self.function.size_in(name)) for name in names}
-        found = self.function.call(list(inputs.values()))
-        return inputs, dict(zip(self.function.name_out(), found, strict=True))
+        result = self.function.call(list(inputs.values()))
+        return inputs, dict(zip(self.function.name_out(), result, strict=True))
 
     def _derive(self, kind: str, inputs: Named, outputs: Named, shapes: tuple[list[Shape], list[Shape]]) -> "Node":
         name = f"{self.function.name()}_{kind}"
@@ -90,7 +90,7 @@ class Node:
     def jacobian(self) -> "Node":
         """Node of all derivatives: of each output with respect to each input, of shape output + input."""
         inputs, results = self._symbols()
-        shapes = [out + each for out in self.outputs for each in self.inputs]
+        shapes = [out + input_ for out in self.outputs for input_ in self.inputs]
         return self._derive("jacobian", inputs, jacobians(inputs, results, {}), (self.inputs, shapes))
 
     @cached_property

@@ -38,8 +38,8 @@ def to_jax(robot: Robot, name: str, **options: Any) -> Callable[..., Any]:
     function = node_of(robot, name, options).wrapped(jax, _wrap_jax)
 
     def called(*values: Any) -> Any:
-        found = function(*values)
-        return found[0] if len(found) == 1 else found
+        result = function(*values)
+        return result[0] if len(result) == 1 else result
 
     return called
 
@@ -49,35 +49,35 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
     jnp = jax.numpy
 
     def on_host(*values: Any) -> Any:
-        return tuple(each.astype(values[0].dtype) for each in node(*values))
+        return tuple(item.astype(values[0].dtype) for item in node(*values))
 
     def on_card(context: Any, out: Any, *values: Any) -> None:
         kernel: Any = node.kernel
         xp = kernel.xp
-        found = node.call_on(context.stream, [xp.asarray(each) for each in values])
+        result = node.call_on(context.stream, [xp.asarray(value) for value in values])
         with foreign_stream(xp, context.stream):
-            for goal, each in zip(out, found, strict=True):
-                xp.asarray(goal)[...] = each
+            for goal, item in zip(out, result, strict=True):
+                xp.asarray(goal)[...] = item
 
     def called(*values: Any) -> tuple[Any, ...]:
-        batch = node.batch([np.shape(each) for each in values])
+        batch = node.batch([np.shape(value) for value in values])
         dtype = jnp.result_type(float, *values)
-        given = [jnp.asarray(each, dtype) for each in values]
+        given = [jnp.asarray(value, dtype) for value in values]
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
-        found: tuple[Any, ...]
+        result: tuple[Any, ...]
         if node.device == "cuda":
-            found = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
+            result = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
         else:
-            found = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
-        return found
+            result = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
+        return result
 
     def derived(values: Any, tangents: Any) -> Any:
         jacobians = node.jacobian.wrapped(jax, _wrap_jax)(*values)
-        count, found = len(node.inputs), []
+        count, result = len(node.inputs), []
         for k, shape in enumerate(node.outputs):
             pairs = zip(node.inputs, jacobians[k * count : (k + 1) * count], tangents, strict=True)
-            found.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
-        return function(*values), tuple(found)
+            result.append(sum(_times(jnp, J, tangent, core, shape) for core, J, tangent in pairs))
+        return function(*values), tuple(result)
 
     function: Callable[..., Any] = jax.custom_jvp(called)
     function.defjvp(derived)  # type: ignore[attr-defined]
@@ -89,8 +89,8 @@ def _buffer_callback() -> Any:
         from jax.experimental.buffer_callback import buffer_callback
     except ImportError:
         fix = "install a newer JAX, or use robot.to(device='cpu')"
-        found = "this version of JAX has no GPU callbacks"
-        text = describe(found, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
+        message = "this version of JAX has no GPU callbacks"
+        text = describe(message, where="torsor.robot.autodiff.to_jax", allowed="0.6 or newer", fix=fix)
         raise ImportError(text) from None
     return buffer_callback
 

@@ -29,44 +29,44 @@ def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: s
     displacement = closure.kernels.exact.call("difference", begin, goal)
     _check_displacement(closure, displacement)
     side = np.broadcast_to(closure.closer.side(start.reshape(-1, nq)).reshape(start.shape[:-1]), batch).ravel()
-    found, arrived = closure.closer.walk(begin, side, displacement)
+    result, arrived = closure.closer.walk(begin, side, displacement)
     for k in np.flatnonzero(np.logical_not(arrived)):
-        found[k] = np.nan if missing == "nan" else _search_goal(closure, begin[k], goal[k])
+        result[k] = np.nan if missing == "nan" else _search_goal(closure, begin[k], goal[k])
     if len(closure.active) > len(set(closure.active) & set(closure.assembly_choice.independent)):
-        _check_agreement(closure, found, goal, missing)
-    return found.reshape(*batch, nq)
+        _check_agreement(closure, result, goal, missing)
+    return result.reshape(*batch, nq)
 
 
 def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
     """Return positions (..., nq) with closed loops near ``q``; see ``robot.closed.positions``."""
     space, nv = closure.space, closure.mechanism.nv
     at = vectors(q, closure.mechanism.nq, closure.name, "q")
-    found = np.empty_like(at)
+    result = np.empty_like(at)
     for index in np.ndindex(at.shape[:-1]):
         rng = np.random.default_rng(0)
         for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start next to it
             beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
-            found[index], error = space.closest(space.integrate(at[index], beside))
+            result[index], error = space.closest(space.integrate(at[index], beside))
             if error <= CLOSED:
                 break
         else:
-            lifted = closure.off_ground(closure.exact("closure_error", found[index]))
+            lifted = closure.off_ground(closure.exact("closure_error", result[index]))
             why = lifted or f"the closure error is {error:.2g}"
-            text = f"no closed positions were found near {shortened(at[index].round(6))}: {why}"
+            message = f"no closed positions were found near {shortened(at[index].round(6))}: {why}"
             fix = f"start from other positions, and check the frames that the loops join{closure.axes}"
-            raise ModelError(text, where=closure.name, fix=fix)
-    return found
+            raise ModelError(message, where=closure.name, fix=fix)
+    return result
 
 
 def _near(closure: LoopClosure, guess: Array) -> Array:
     """Return closed configurations near the guesses (..., nq), with the same active coordinates where possible."""
     mechanism = closure.mechanism
     flat = guess.reshape(-1, mechanism.nq)
-    found, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
+    result, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
     for k in np.flatnonzero(~(error <= CLOSED)):
-        found[k], size = closure.space.closest(flat[k])
-        found[k] = found[k] if size <= CLOSED else closure.reference
-    return found.reshape(guess.shape)
+        result[k], size = closure.space.closest(flat[k])
+        result[k] = result[k] if size <= CLOSED else closure.reference
+    return result.reshape(guess.shape)
 
 
 def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
@@ -75,9 +75,9 @@ def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
     if not np.isfinite(far):
         raise ModelError("a quaternion in the positions is zero", where=closure.name, allowed="rotations")
     if far > STRIDES * STRIDE:
-        text = f"is {far:.3g} rad or mechanism sizes away from the guess"
+        message = f"is {far:.3g} rad or mechanism sizes away from the guess"
         fix = "pass a closer guess, or subtract whole turns"
-        raise ModelError(text, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
+        raise ModelError(message, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
 
 
 def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: str) -> None:
@@ -88,9 +88,11 @@ def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: s
         found[wrong] = np.nan
     elif wrong.any():
         given, free = len(closure.active), len(closure.assembly_choice.independent)
-        text = f"active coordinates disagree by {apart.max():.2g}: {given} are given, but only {free} are independent"
+        message = (
+            f"active coordinates disagree by {apart.max():.2g}: {given} are given, but only {free} are independent"
+        )
         fix = "pass consistent values, or check robot.closed.mobility() for overconstrained loops"
-        raise ModelError(text, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
+        raise ModelError(message, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
 
 
 def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
@@ -111,9 +113,9 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
             return trial
         place = "there" if abs(there) <= NEAREST else "on the way there"
         place = "at the guess" if abs(here) <= NEAREST else place
-        text = f"with {wanted} the mechanism is singular {place}, where assembly modes meet"
+        message = f"with {wanted} the mechanism is singular {place}, where assembly modes meet"
         fix = "pass a guess in the desired assembly mode, beyond the singularity"
-        singular = AssemblyError(text, where=closure.name, fix=fix)
+        singular = AssemblyError(message, where=closure.name, fix=fix)
         raise singular.but(q=trial, q_active=trial[places], closing_error=0.0)
     error = float(np.abs(closure.kernels.exact.call("closure_error", trial)).max())
     names = [closure.mechanism.position_names[k] for k in places]

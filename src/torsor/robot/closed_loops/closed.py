@@ -41,8 +41,8 @@ class ClosedDerivatives:
             >>> dq.tolist(), dv.tolist()  # a belt is the same everywhere
             ([[0.0], [0.0]], [[1.0], [0.5]])
         """
-        found: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
-        return found[0], found[1]
+        result: Any = constrained(self._closure, "constrained_velocity_derivatives", (q, v_active), out=out)
+        return result[0], result[1]
 
     def accelerations(self, q: ArrayLike, v_active: ArrayLike, a_active: ArrayLike, out: Out = None) -> Three:
         """Return the derivatives (dq, dv, da) of the accelerations of all coordinates, each (..., nv, N); da is G.
@@ -227,8 +227,8 @@ class Closed:
         every = one_of(coordinates, ("active", "all"), self.closure.name, "coordinates") == "all"
         given = [name for name, value in unused.items() if value is not None]
         if every and given:
-            found, fix = f'{given[0]} is not supported with coordinates="all"', f"omit {given[0]}"
-            raise ModelError(found, where=self.closure.name, fix=fix)
+            message, fix = f'{given[0]} is not supported with coordinates="all"', f"omit {given[0]}"
+            raise ModelError(message, where=self.closure.name, fix=fix)
         return every
 
     def assemble(self, q_active: ArrayLike, guess: Maybe = None, missing: str = "raise", out: Out = None) -> Array:
@@ -300,10 +300,10 @@ class Closed:
         if output is not None:
             J = kernels.exact.call("jacobian", at, place=output)[3 if point else 0 :] * units / lengths[:, None]
         active = closure.active if self.active else []
-        found = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
-        if found.output is None:
-            return found
-        return replace(found, output=replace(found.output, loose=found.output.loose * lengths))
+        result = analyse(closure.scaled_jacobian(at), active, units, J, closure.velocity_rows)
+        if result.output is None:
+            return result
+        return replace(result, output=replace(result.output, loose=result.output.loose * lengths))
 
     def active_sets(
         self, q: Maybe = None, candidates: Sequence[str] | None = None, most: int = 20
@@ -319,8 +319,8 @@ class Closed:
             [(('joint1',), 0.894), (('joint2',), 0.447)]
         """
         at, names = self.closure.one_closed(q), self.closure.mechanism.coordinate_names
-        found = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
-        return [(tuple(names[k] for k in each), control) for each, control in found]
+        result = valid_sets(self.closure.scaled_jacobian(at), indices_of(candidates, names, self.closure.name), most)
+        return [(tuple(names[k] for k in item), control) for item, control in result]
 
     def velocities(self, q: ArrayLike, v_active: ArrayLike, coordinates: str = "active", out: Out = None) -> Array:
         """Return velocities (..., nv) of all coordinates that keep the loops closed: A v = 0.
@@ -347,8 +347,8 @@ class Closed:
             >>> a.tolist()
             [3.0, 1.5]
         """
-        found: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
-        return found[0], found[1]
+        result: Any = constrained(self.closure, "constrained_accelerations", (q, v_active, a_active), out=out)
+        return result[0], result[1]
 
     def inverse_dynamics(
         self,
@@ -417,8 +417,8 @@ class Closed:
         where, methods = self.closure.name, ("projection", "multipliers")
         if method is not None and one_of(method, methods, where, "method") == "multipliers":
             if out is not None:
-                found, fix = 'out is not supported with method="multipliers"', 'method="projection"'
-                raise ModelError(found, where=where, fix=fix)
+                message, fix = 'out is not supported with method="multipliers"', 'method="projection"'
+                raise ModelError(message, where=where, fix=fix)
             return active_accelerations(self.closure, q, v_active, tau_active, external)
         values, loads = (q, v_active, tau_active), Loads(external)
         return constrained(self.closure, "constrained_forward_dynamics", values, None, loads, out)

@@ -63,7 +63,7 @@ class LoopClosure:
                 on_base.append(pose[:3, 3])
             else:
                 sizes.append(float(np.linalg.norm(pose[:3, 3])))
-        sizes += [float(np.linalg.norm(np.array(on_base) - each, axis=1).max()) for each in on_base]
+        sizes += [float(np.linalg.norm(np.array(on_base) - item, axis=1).max()) for item in on_base]
         return max(sizes, default=0.0) or 1.0
 
     @cached_property
@@ -98,9 +98,11 @@ class LoopClosure:
         if out:
             owners = [loop.name for loop in mechanism.loops for _ in range(loop.count)]
             loops = ", ".join(repr(name) for name in dict.fromkeys(owners[k] for k in out))
-            found = f"{len(out)} of {count} closure equations of {loops} are redundant up to rounding and were dropped"
-            found += f": they contradict the others by {apart:.2g} of the mechanism's size"
-            warn(found, where=self.name, fix="use one joint instead of several, or give more digits")
+            message = (
+                f"{len(out)} of {count} closure equations of {loops} are redundant up to rounding and were dropped"
+            )
+            message += f": they contradict the others by {apart:.2g} of the mechanism's size"
+            warn(message, where=self.name, fix="use one joint instead of several, or give more digits")
         return (*repeated, *out)
 
     def _space(self, out: Sequence[int]) -> Space:
@@ -148,46 +150,46 @@ class LoopClosure:
     @cached_property
     def active_positions(self) -> list[int]:
         """Indices of the active coordinates in q: all or none of the coordinates of a joint with a quaternion."""
-        mechanism, found = self.mechanism, list[int]()
+        mechanism, result = self.mechanism, list[int]()
         names = mechanism.coordinate_names
         for k in self.active:
             at = next((at for at in mechanism.coordinates if at.v.start <= k < at.v.stop), None)
             if at is None:  # the motor of an elastic joint
-                found.append(mechanism.position_names.index(names[k]))
+                result.append(mechanism.position_names.index(names[k]))
             elif at.q.stop - at.q.start == at.v.stop - at.v.start:
-                found.append(at.q.start + k - at.v.start)
-            elif at.q.start not in found:
+                result.append(at.q.start + k - at.v.start)
+            elif at.q.start not in result:
                 missing = [name for name in names[at.v] if name not in mechanism.active]
                 if missing:
                     allowed = "all velocities of a joint with a quaternion, or none of them"
                     raise ModelError(f"{', '.join(missing)} not active", where=self.name, allowed=allowed)
-                found.extend(range(at.q.start, at.q.stop))
-        return found
+                result.extend(range(at.q.start, at.q.stop))
+        return result
 
     @cached_property
     def reference(self) -> Array:
         """A configuration (nq,) with closed loops, near neutral and far from singular; found once."""
-        rng, found = np.random.default_rng(0), list[Array]()
+        rng, result = np.random.default_rng(0), list[Array]()
         active = self.active if self.mechanism.active else []
         neutral, step = self.mechanism.neutral(), self.scales[2]
         for trial in range(TRIALS):
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
             if error <= CLOSED:
-                found.append(q)  # also along its motions: where bars are in line, every projection may fail
+                result.append(q)  # also along its motions: where bars are in line, every projection may fail
                 motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
-                found += [q] if error <= CLOSED else []
+                result += [q] if error <= CLOSED else []
                 if trial >= ENOUGH:
                     break
-        if not found:
+        if not result:
             lifted = self.off_ground(self.exact("closure_error", neutral))
-            text = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
-            raise ModelError(text, where=self.name, fix=f"check the frames that the loops join{self.axes}")
-        scores = [quality(self.scaled_jacobian(q), active) for q in found]
+            message = f"no configuration that closes the loops was found{lifted and ': ' + lifted}"
+            raise ModelError(message, where=self.name, fix=f"check the frames that the loops join{self.axes}")
+        scores = [quality(self.scaled_jacobian(q), active) for q in result]
         best = max(scores)
-        return next(q for q, score in zip(found, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
+        return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
 
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
         """Return the closure choice for the trace of an algorithm."""
@@ -230,9 +232,9 @@ class LoopClosure:
         choice = self.driven_equations_at(self.reference)
         less = int(self.rank(self.reference)) - len(choice.rows)
         if less:
-            found = f"{less} of the {len(self.active)} active coordinates depend on the others"
+            message = f"{less} of the {len(self.active)} active coordinates depend on the others"
             fix = "use fewer active coordinates; robot.closed.inverse_dynamics shares forces among redundant drives"
-            raise ModelError(found, where=self.name, fix=fix)
+            raise ModelError(message, where=self.name, fix=fix)
         return choice
 
     def driven_equations_at(self, q: Array, scaled_at: Array | None = None) -> ClosureChoice:
@@ -284,8 +286,8 @@ class LoopClosure:
         moments, directions = np.linalg.eigh(M)
         if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
-            found = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
-            raise ModelError(found, where=self.name, fix="give inertia to the links that it moves")
+            message = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
+            raise ModelError(message, where=self.name, fix="give inertia to the links that it moves")
         lengths = np.diag(A @ np.linalg.solve(M, A.T))
         return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
 
@@ -297,10 +299,10 @@ class LoopClosure:
         names = self.mechanism.coordinate_names
         missing = [names[k] for k in choice.independent if k not in self.active and k in moved]
         if missing:
-            found = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
+            message = f"the {len(self.active)} active coordinates are too few: {len(choice.independent)} are needed"
             fix = f"make {', '.join(map(repr, missing))} active too, or coordinates that depend on them; for idle"
             fix += " coordinates, which have no drive, use the methods of robot.closed with coordinates='all'"
-            raise ModelError(found, where=self.name, fix=fix)
+            raise ModelError(message, where=self.name, fix=fix)
 
     def one_closed(self, q: Maybe) -> Array:
         """Return one configuration (nq,) with closed loops: the given one, or the reference."""
@@ -323,9 +325,9 @@ class LoopClosure:
         """Raise ModelError if a closure ``error`` (..., c) is too large; its ``size`` is relative to the mechanism."""
         if not size <= OPEN:
             lifted = self.off_ground(error)
-            found = lifted or f"the loops are not closed: the closure error is {size:.2g} of the mechanism's size"
+            message = lifted or f"the loops are not closed: the closure error is {size:.2g} of the mechanism's size"
             fix = "q = robot.closed.positions(q)" if lifted else "q = robot.closed.assemble(q_active, guess=q)"
-            raise ModelError(found, where=self.name, allowed=f"{OPEN:g}", fix=fix)
+            raise ModelError(message, where=self.name, allowed=f"{OPEN:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
         """Return how a wheel violates its ground contact at a closure error (..., c), or ""."""

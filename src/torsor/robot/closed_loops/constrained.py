@@ -44,16 +44,16 @@ def constrained(
     keeps, given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
     check_inputs(closure, request, [*values, *given])
-    found: Array = closure.kernels.compiled(request)(*values, *given, out=out)
-    return found
+    result: Array = closure.kernels.compiled(request)(*values, *given, out=out)
+    return result
 
 
 def triple(
     closure: LoopClosure, name: str, values: Values, share: Maybe = None, loads: Loads = NO_LOADS, out: Out = None
 ) -> Three:
     """Return the three results of a derivative algorithm; arguments as in ``constrained``."""
-    found: Any = constrained(closure, name, values, share, loads, out)
-    return found[0], found[1], found[2]
+    result: Any = constrained(closure, name, values, share, loads, out)
+    return result[0], result[1], result[2]
 
 
 def written(found: Array, out: Out, name: str) -> Array:
@@ -88,7 +88,7 @@ def by_multipliers(
 
 
 def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers) -> Array:
-    values = [each for each in given if each is not None]
+    values = [value for value in given if value is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":
         return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)
@@ -98,17 +98,17 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
         return _with_margin(closure, name, choice, numbers, at, *values)
 
     choice = closure.independent_near(at.reshape(-1, nq)[0]) if at.size else closure.independent_equations
-    found, margin = evaluate(choice)
+    result, margin = evaluate(choice)
     if name != "closed_velocities":
         check_velocities(closure, q, values[0], numbers)
     if at.ndim > 1 and closure.ranks_differ(at, choice):
-        for index, each, there in _states(closure, name, found.shape[:-1], numbers, at, *values):
-            found[index] = _chosen(closure, name, *each, numbers=there)
-        return found
+        for index, item, there in _states(closure, name, result.shape[:-1], numbers, at, *values):
+            result[index] = _chosen(closure, name, *item, numbers=there)
+        return result
     for _ in range(MAX_CHOICES):
         poor = np.nan_to_num(margin) < POOR
         if not poor.any():
-            return found
+            return result
         worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
         other = closure.independent_at(np.broadcast_to(at, (*margin.shape, nq))[worst])
         if len(other.rows) < len(choice.rows):
@@ -117,33 +117,33 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, number
         better = np.nan_to_num(new) > 2 * np.nan_to_num(margin)
         if not better[worst]:
             break
-        found = np.where(better[..., None], again, found)
+        result = np.where(better[..., None], again, result)
         margin = np.where(better, new, margin)
     check_margin(closure, margin)
-    return found
+    return result
 
 
 def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Numbers) -> Array:
     """Return the forces (..., N) of the active coordinates, if all others have no drive."""
     name, choice = "closed_inverse_dynamics", closure.driven_equations
-    found, margin = _with_margin(closure, name, choice, numbers, at, *values)
+    result, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)
     poor = np.nan_to_num(margin) < POOR
     if not poor.any():
-        return found
-    for index, each, there in _states(closure, name, margin.shape, numbers, at, *values):
+        return result
+    for index, item, there in _states(closure, name, margin.shape, numbers, at, *values):
         if not poor[index]:
             continue
-        other = closure.driven_equations_at(each[0])
-        found[index], left = _with_margin(closure, name, other, there, *each)
+        other = closure.driven_equations_at(item[0])
+        result[index], left = _with_margin(closure, name, other, there, *item)
         if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
             fix = (
                 "choose other active coordinates: see robot.closed.active_sets(q) and "
                 "robot.closed.mobility(q).uncontrolled"
             )
-            text = "the active coordinates do not determine the other coordinates of their loops"
-            raise ModelError(text, where=closure.name, fix=fix)
-    return found
+            message = "the active coordinates do not determine the other coordinates of their loops"
+            raise ModelError(message, where=closure.name, fix=fix)
+    return result
 
 
 def _with_margin(
@@ -162,7 +162,7 @@ def _states(
     """Yield each state of a batch: its index, its arrays without leading axes, and its numbers."""
     request = closure.kernels.request(name, external=len(values) > 3, free=numbers.free)
     given = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
-    spread = [np.broadcast_to(np.asarray(each, dtype=float), (*batch, *core)) for each, core in given]
+    spread = [np.broadcast_to(np.asarray(item, dtype=float), (*batch, *core)) for item, core in given]
     for index in np.ndindex(batch):
-        one = [each[index] for each in spread]
+        one = [item[index] for item in spread]
         yield index, one[: len(values)], Numbers(numbers.free, one[-1]) if numbers.free else OWN

@@ -35,15 +35,15 @@ def with_contacts(robot: M, kernels: RobotKernels, places: Sequence[str] | Mappi
     if at.ndim > 1:
         raise ModelError(f"has shape {at.shape}", argument="q", where=where, allowed=f"({robot.nq},)")
     touched = robot
-    for place, each in kinds.items():
-        joint = CONTACTS[one_of(each, tuple(CONTACTS), where, f"contact of {place!r}")]
-        found = robot.place(place)  # raises ModelError for an unknown name
-        if found.link < 0:
-            text = f"{place!r} does not move, because it is part of the base"
-            raise ModelError(text, value=place, where=where, allowed="links and frames of moving links")
+    for place, item in kinds.items():
+        joint = CONTACTS[one_of(item, tuple(CONTACTS), where, f"contact of {place!r}")]
+        result = robot.place(place)  # raises ModelError for an unknown name
+        if result.link < 0:
+            message = f"{place!r} does not move, because it is part of the base"
+            raise ModelError(message, value=place, where=where, allowed="links and frames of moving links")
         T = np.asarray(kernels.exact.call("pose", at, place=place))
-        upright = found.pose @ make_pose(T[:3, :3].T)
-        foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, found).name
+        upright = result.pose @ make_pose(T[:3, :3].T)
+        foot, ground, link = f"{place}/contact_foot", f"{place}/contact_ground", carrier(robot, result).name
         touched = edit.with_frame(touched, foot, link, upright)
         touched = edit.with_frame(touched, ground, robot.base.name, make_pose(p=T[:3, 3]))
         touched = edit_loops.with_loop(touched, f"{place}/contact", ground, foot, joint)

@@ -55,9 +55,9 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     if (gap > OPEN**2 * np.maximum(size, REST**2)).any():
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = closure.sliding(rate)
-        found = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
+        message = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
         fix = "v = robot.closed.velocities(q, v, coordinates='all')"
-        raise ModelError(found, where=closure.name, allowed=f"{OPEN:g}", fix=fix)
+        raise ModelError(message, where=closure.name, allowed=f"{OPEN:g}", fix=fix)
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
@@ -87,8 +87,8 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
     why = f"with the active coordinates locked, {', '.join(listed)} can move"
     if not listed:
         why = "closure equations that are redundant elsewhere are independent there, see robot.closed.mobility(q)"
-    found = f"singular at q = {shortened(at.round(6) + 0.0)}: {why}"
-    raise ModelError(found, where=closure.name, fix="drive other coordinates there: robot.closed.active_sets(q)")
+    message = f"singular at q = {shortened(at.round(6) + 0.0)}: {why}"
+    raise ModelError(message, where=closure.name, fix="drive other coordinates there: robot.closed.active_sets(q)")
 
 
 def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: int) -> Array:
@@ -101,16 +101,16 @@ def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Num
     """Raise ModelError if the rates of redundant active coordinates contradict each other."""
     a = given.get("a_active", np.zeros(len(closure.active)))
     request = closure.kernels.request("constrained_accelerations", free=numbers.free)
-    found = closure.kernels.compiled(request)(given["q"], given["v_active"], a, *numbers.inputs)
-    for name, rates in zip(("v_active", "a_active"), found, strict=True):
+    result = closure.kernels.compiled(request)(given["q"], given["v_active"], a, *numbers.inputs)
+    for name, rates in zip(("v_active", "a_active"), result, strict=True):
         if name in given:
             wanted = np.asarray(given[name], dtype=float)
             wrong = np.abs(rates[..., closure.active] - wanted).max(initial=0.0)
             size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
             if not wrong <= CONTRADICTION * size:
-                text = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
+                message = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
                 fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
-                raise ModelError(text, where=closure.name, fix=fix)
+                raise ModelError(message, where=closure.name, fix=fix)
 
 
 def weights_of(closure: LoopClosure, share: Maybe, values: Sequence[ArrayLike]) -> tuple[Array, dict[str, Any]]:
@@ -139,9 +139,9 @@ def _checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[Arra
         return given
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
     if given.ndim == 2 and batch and batch[-1] == count:
-        found = f"{given.shape} for {count} states is ambiguous: one matrix, or one row per state"
+        message = f"{given.shape} for {count} states is ambiguous: one matrix, or one row per state"
         fix = "pass share[None] for one matrix, or share[:, None] * np.eye(N) for one row per state"
-        raise ModelError(found, argument="share", where=where, fix=fix)
+        raise ModelError(message, argument="share", where=where, fix=fix)
     size = np.abs(given).max(initial=0.0)
     if not np.isfinite(given).all() or np.abs(given - given.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:
         raise ModelError("is not symmetric", argument="share", where=where, allowed="symmetric matrices")

@@ -133,8 +133,8 @@ def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[i
     dof = len(motions)
     few = comb(len(candidates), dof) <= TRIED
     sets = combinations(candidates, dof) if few else _swapped_sets(motions, candidates)
-    found = [(each, _control(motions, each)) for each in sets]
-    return sorted((each for each in found if each[1] > RANK), key=lambda each: -each[1])[:most]
+    result = [(item, _control(motions, item)) for item in sets]
+    return sorted((item for item in result if item[1] > RANK), key=lambda item: -item[1])[:most]
 
 
 def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, ...]]:
@@ -147,7 +147,7 @@ def _swapped_sets(motions: Array, candidates: list[int]) -> Iterator[tuple[int, 
         best.append(candidates[k])
     others = [k for k in candidates if k not in best]
     swapped = ([*best[:i], k, *best[i + 1 :]] for i in range(len(best)) for k in others)
-    return (tuple(sorted(each)) for each in [best, *swapped])
+    return (tuple(sorted(item)) for item in [best, *swapped])
 
 
 def choose(A: Array, active: list[int]) -> ClosureChoice:

@@ -35,8 +35,8 @@ def constrained_regressor(closure: LoopClosure, q: ArrayLike, v_active: ArrayLik
     kernels, where, n = closure.kernels, closure.name, len(closure.active)
     freedoms = len(closure.driven_choice.independent)
     if n > freedoms:
-        found = f"the {n} drives outnumber the {freedoms} degrees of freedom, so their forces are not unique"
-        raise ModelError(found, where=where, fix="make fewer coordinates active: robot.with_active([...])")
+        message = f"the {n} drives outnumber the {freedoms} degrees of freedom, so their forces are not unique"
+        raise ModelError(message, where=where, fix="make fewer coordinates active: robot.with_active([...])")
     states = vectors(q, closure.mechanism.nq, where, "q")
     rates, accelerations = vectors(v_active, n, where, "v_active"), vectors(a_active, n, where, "a_active")
     batch = np.broadcast_shapes(states.shape[:-1], rates.shape[:-1], accelerations.shape[:-1])
@@ -68,7 +68,7 @@ def closed_base_parameters(
     mechanism = closure.mechanism
     names = parameter_names(mechanism)
     every = unknown_parameters(closure.name, names, several(among))
-    named = unknown_parameters(closure.name, names, [each for each in several(among) if each != "*"])
+    named = unknown_parameters(closure.name, names, [part for part in several(among) if part != "*"])
     active = {name + kind for name in mechanism.active for kind in OF_DRIVES}
     passive = np.array([name.endswith(OF_DRIVES) and name not in active for name in names], dtype=bool)
     unknown = np.where(passive, named, every)  # rotor inertias and friction of passive joints only if they are named
@@ -89,8 +89,8 @@ def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -
     """Return random regular closed configurations (count, nq) in the mode of ``start``, and rates (count, N)."""
     rng, active, closer = np.random.default_rng(seed), closure.active, closure.closer
     if len(closure.active_positions) != len(active):
-        found = "an active joint has a quaternion as its position"
-        raise ModelError(found, where=closure.name, allowed="active coordinates with one position each")
+        message = "an active joint has a quaternion as its position"
+        raise ModelError(message, where=closure.name, allowed="active coordinates with one position each")
     q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
     side = closer.side(q)
     least = REGULAR * np.abs(closer.side(closure.reference[None]))

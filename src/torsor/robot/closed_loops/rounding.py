@@ -33,7 +33,7 @@ def rows_left_out(
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))
         if error <= CLOSED:
             return (), 0.0
-        best = min(best, (error, q), key=lambda each: each[0])
+        best = min(best, (error, q), key=lambda item: item[0])
     error, q = best
     if not error <= ROUNDED:
         return (), 0.0
@@ -63,11 +63,13 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     couplings = [loop for loop in loops if isinstance(loop, Coupling)]
     if len(couplings) < 2:
         return []
-    factors = [{(n, k): c for n, all_ in each.polynomials.items() for k, c in enumerate(all_)} for each in couplings]
-    keys = list(dict.fromkeys(key for each in factors for key in each))
-    terms = np.array([[each.get(key, 0.0) for key in keys] for each in factors])
+    factors = [
+        {(n, k): c for n, all_ in coupling.polynomials.items() for k, c in enumerate(all_)} for coupling in couplings
+    ]
+    keys = list(dict.fromkeys(key for factor in factors for key in factor))
+    terms = np.array([[factor.get(key, 0.0) for key in keys] for factor in factors])
     largest = np.abs(terms).max(axis=1)  # an equation may be multiplied by any number
-    terms, offsets = terms / largest[:, None], np.array([each.offset for each in couplings]) / largest
+    terms, offsets = terms / largest[:, None], np.array([coupling.offset for coupling in couplings]) / largest
     starts = np.cumsum([0, *(loop.count for loop in loops)])
     rows = [int(starts[k]) for k, loop in enumerate(loops) if isinstance(loop, Coupling)]
     kept, out = [0], list[int]()
@@ -84,11 +86,11 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
         others = ", ".join(repr(couplings[j].name) for j in involved)
         name = couplings[k].name
         if abs(shift) > ROUNDED:
-            found = f"couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
-            raise ModelError(found, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
+            message = f"couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
+            raise ModelError(message, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
         if max(apart, abs(shift)) > SAME:
-            found = f"the coupling {name!r} repeats {others} up to {max(apart, abs(shift)):.2g} of its coefficients"
-            found += ", and together they would lock the joints, so it was dropped"
-            warn(found, where=where, fix=f"use equal ratios and offsets, or robot.without_loop({name!r})")
+            message = f"the coupling {name!r} repeats {others} up to {max(apart, abs(shift)):.2g} of its coefficients"
+            message += ", and together they would lock the joints, so it was dropped"
+            warn(message, where=where, fix=f"use equal ratios and offsets, or robot.without_loop({name!r})")
             out.append(rows[k])
     return out

@@ -108,16 +108,16 @@ class Closer:
 
     def walk(self, begin: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return closed positions (batch, nq) after a displacement of the active coordinates, and which arrived."""
-        found, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
+        result, well = np.empty_like(begin), np.zeros(len(begin), dtype=bool)
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
-            found[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
+            result[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
         well &= np.abs(side) > DEAD
         late = np.flatnonzero(~well & (np.abs(side) > DEAD))
         for first in range(0, len(late), CHUNK):
             some = late[first : first + CHUNK]
-            found[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
-        return found, well
+            result[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
+        return result, well
 
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: without a jump, and without crossing or approaching a singularity."""

@@ -74,9 +74,9 @@ class Algebra:
         if rule is not None:
             return rule(self, *arguments)
         if code in (ca.OP_SIN, ca.OP_COS):
-            found = self._trigonometric(arguments[0])
-            if found is not None:
-                return found[code == ca.OP_SIN]
+            result = self._trigonometric(arguments[0])
+            if result is not None:
+                return result[code == ca.OP_SIN]
         if code in (ca.OP_POW, ca.OP_CONSTPOW) and arguments[1].is_ground:
             power = Fraction(int(arguments[1].LC.numerator), int(arguments[1].LC.denominator)) if arguments[1] else 0
             if power == int(power) and 0 <= power <= 8:
@@ -99,10 +99,10 @@ class Algebra:
 
     def power(self, a: Polynomial, count: int) -> Polynomial:
         """Return a power with an exponent of 0 or more."""
-        found = self.ring.one
+        result = self.ring.one
         for _ in range(count):
-            found = self.times(found, a)
-        return found
+            result = self.times(result, a)
+        return result
 
     def reduced(self, a: Polynomial, keep: int = 0) -> Polynomial:
         """Return the polynomial without squares of sines (``keep`` 0) or of cosines (``keep`` 1)."""
@@ -114,15 +114,15 @@ class Algebra:
         """Return the polynomial with x^2 = 1 - y^2 for the generators x (``gone``) and y (``kept``)."""
         if not any(monomial[gone] > 1 for monomial in a):
             return a
-        found: dict[tuple[int, ...], Any] = {}
+        result: dict[tuple[int, ...], Any] = {}
         for monomial, coefficient in a.items():
             half, rest = divmod(monomial[gone], 2)
             for k in range(half + 1):
                 new = list(monomial)
                 new[gone], new[kept] = rest, monomial[kept] + 2 * k
                 key = tuple(new)
-                found[key] = found.get(key, 0) + coefficient * math.comb(half, k) * (-1) ** k
-        return self.ring.from_dict(found)
+                result[key] = result.get(key, 0) + coefficient * math.comb(half, k) * (-1) ** k
+        return self.ring.from_dict(result)
 
     def substituted(self, a: Polynomial, new: Mapping[int, Polynomial]) -> Polynomial:
         """Return the polynomial with some generators replaced by polynomials."""
@@ -156,11 +156,11 @@ class Algebra:
         quarters = offset / (math.pi / 2)
         if abs(quarters - round(quarters)) < 1e-14:
             turns = [(1, 0), (0, 1), (-1, 0), (0, -1)][round(quarters) % 4]
-            c, s = (self.constant(Fraction(each)) for each in turns)
+            c, s = (self.constant(Fraction(turn)) for turn in turns)
         else:
             c, s = self.constant(exact(math.cos(offset))), self.constant(exact(math.sin(offset)))
         for k, multiple in multiples.items():
-            cos, sin = (self.ring.gens[each] for each in self.pairs[k])
+            cos, sin = (self.ring.gens[item] for item in self.pairs[k])
             step = sin if multiple > 0 else -sin
             for _ in range(abs(multiple)):
                 c, s = self.reduced(c * cos - s * step), self.reduced(s * cos + c * step)
@@ -171,8 +171,8 @@ def tidy(a: Polynomial) -> Polynomial:
     """Return a polynomial without the terms that are rounding errors."""
     if not a:
         return a
-    least = max(abs(each) for each in a.values()) * sp.QQ(1, round(1 / TINY))
-    return a.ring.from_dict({monomial: each for monomial, each in a.items() if abs(each) > least})
+    least = max(abs(item) for item in a.values()) * sp.QQ(1, round(1 / TINY))
+    return a.ring.from_dict({monomial: item for monomial, item in a.items() if abs(item) > least})
 
 
 def _quotient(algebra: Algebra, a: PolyElement, b: PolyElement) -> Polynomial:
@@ -199,4 +199,4 @@ _POLYNOMIAL: dict[int, Callable[..., Polynomial]] = {
 def non_polynomial(program: Program) -> int:
     """Return the maximum number of atoms that a program can have."""
     never = _POLYNOMIAL.keys() - {ca.OP_DIV, ca.OP_INV} | {ca.OP_INPUT, ca.OP_CONST}
-    return sum(each.code not in never for each in program.operations)
+    return sum(operation.code not in never for operation in program.operations)

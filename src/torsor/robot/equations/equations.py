@@ -39,8 +39,8 @@ class _Printer(LatexPrinter):  # type: ignore[misc]
         self.digits = digits
 
     def _print_Float(self, expr: Any) -> str:
-        text = f"{float(expr):.{self.digits}g}"
-        mantissa, e, exponent = text.partition("e")
+        message = f"{float(expr):.{self.digits}g}"
+        mantissa, e, exponent = message.partition("e")
         return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
 
 
@@ -84,7 +84,7 @@ class Equations:
         for symbol, meaning in self.subexpressions:
             inline[symbol] = meaning.xreplace(inline)
         is_matrix = hasattr(value, "shape")
-        return value.applyfunc(lambda each: each.xreplace(inline)) if is_matrix else value.xreplace(inline)
+        return value.applyfunc(lambda item: item.xreplace(inline)) if is_matrix else value.xreplace(inline)
 
     def lines(self, digits: int = DIGITS) -> list[tuple[str, str]]:
         """Return the (left, right) sides of the equations as LaTeX: M_{12} = M_{21} = ..., then their symbols."""
@@ -135,8 +135,8 @@ def equations(
     whole_number(digits, robot.name, "digits", most=17)
     letters = Letters()
     given = parameters(robot, letters, symbols)
-    found = _made(robot, request, letters, given, flag(simplify, robot.name, "simplify"))
-    return found if form == "sympy" else found.latex(digits)
+    result = _made(robot, request, letters, given, flag(simplify, robot.name, "simplify"))
+    return result if form == "sympy" else result.latex(digits)
 
 
 def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameters, simplify: bool) -> Equations:
@@ -149,14 +149,14 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(words, where=robot.name, allowed=f"up to {MAX_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
-    sizes, own = request.results(robot), {str(each) for entries in inputs.values() for each in entries}
-    taken = [str(each) for each in given.values if str(each) in own or str(each) in sizes]
+    sizes, own = request.results(robot), {str(entry) for entries in inputs.values() for entry in entries}
+    taken = [str(value) for value in given.values if str(value) in own or str(value) in sizes]
     if taken:
-        found, fix = (
+        message, fix = (
             f"the symbol {taken[0]!r} is an input or result of {request.name}",
             "give the parameter another name",
         )
-        raise ModelError(found, where=robot.name, fix=fix)
+        raise ModelError(message, where=robot.name, fix=fix)
     program = read_program(function)
     try:
         if simplify:
@@ -164,16 +164,18 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         else:
             entries, made = direct(program, inputs, letters, given)
     except TooLongError:
-        found = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
-        raise ModelError(found, where=robot.name, fix=fix) from None
-    results = {name: _shaped(each, shape) for (name, shape), each in zip(sizes.items(), entries, strict=True)}
-    used = {each for value in (entry for each in entries for entry in each) for each in value.free_symbols}
+        message = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
+        raise ModelError(message, where=robot.name, fix=fix) from None
+    results = {name: _shaped(entry, shape) for (name, shape), entry in zip(sizes.items(), entries, strict=True)}
+    used = {
+        free_symbol for value in (entry for item in entries for entry in item) for free_symbol in value.free_symbols
+    }
 
     def order(symbol: Any) -> tuple[bool, list[int], str]:
-        numbers = [int(each) for each in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
+        numbers = [int(element) for element in re.findall(r"\d+", symbol.name)]  # c_2 before c_10
         return symbol.name[0] not in "cs", numbers, symbol.name
 
-    arrays = {name: tuple(each) for name, each in inputs.items()}
+    arrays = {name: tuple(input_) for name, input_ in inputs.items()}
     defined = tuple(ordered(made, sorted(used, key=order)))
     return Equations(request.name, results, defined, arrays, given.values, sizes, letters)
 
@@ -190,17 +192,17 @@ def _simplified(
     robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each result in their shortest form, and the definitions of their symbols."""
-    symbols = [each for entries in inputs.values() for each in entries] + list(given.values)
+    symbols = [entry for entries in inputs.values() for entry in entries] + list(given.values)
     angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
     algebra = Algebra(symbols, range(angles), non_polynomial(program))
     generator = dict(zip(symbols, algebra.ring.gens, strict=False))
-    leaves = [[generator[each] for each in entries] for entries in inputs.values()]
-    leaves.append([_polynomial(each, generator, algebra) for each in given.expressions])
+    leaves = [[generator[entry] for entry in entries] for entries in inputs.values()]
+    leaves.append([_polynomial(expression, generator, algebra) for expression in given.expressions])
     polynomials = algebra.run(program, leaves)
-    motion = [each for name, entries in inputs.items() if name != "q" for each in entries]
+    motion = [entry for name, entries in inputs.items() if name != "q" for entry in entries]
     writer = Writer(algebra, chains(robot), motion, letters, bool(given.free))
-    entries = [[writer.expression(each) for each in output] for output in polynomials]
-    flat = [each for output in entries for each in output]
+    entries = [[writer.expression(item) for item in output] for output in polynomials]
+    flat = [item for output in entries for item in output]
     flat, made = inserted(flat, writer.definitions, most=2)
     flat, made = shared(flat, made)
     remaining = iter(flat)
@@ -217,16 +219,16 @@ def _polynomial(expression: Expression, generator: Mapping[Any, Polynomial], alg
 
 def chains(robot: Mechanism) -> list[Chain]:
     """Return chains of consecutive revolute joints with parallel axes, by their positions."""
-    found: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
+    result: dict[int, tuple[list[int], list[int]]] = {}  # by the last joint of each chain
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
             continue
         own = joint.placement[:3, :3] @ joint.axis
-        along = float(own @ robot.joints[parent].axis) if parent in found else 0.0
-        positions, signs = found.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
+        along = float(own @ robot.joints[parent].axis) if parent in result else 0.0
+        positions, signs = result.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
         turned = signs[-1] * round(along) if signs else 1
-        found[index] = [*positions, place.q.start], [*signs, turned]
-    return [Chain(tuple(positions), tuple(signs)) for positions, signs in found.values()]
+        result[index] = [*positions, place.q.start], [*signs, turned]
+    return [Chain(tuple(positions), tuple(signs)) for positions, signs in result.values()]
 
 
 # Common subexpressions: which of them get a name, and their order of evaluation.
@@ -237,8 +239,8 @@ def direct(
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each output as they are computed, with definitions of repeated expressions."""
     positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
-    used = [each for code, each, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
-    uses = Counter(each for some in (*used, *program.results) for each in some)
+    used = [item for code, item, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
+    uses = Counter(part for some in (*used, *program.results) for part in some)
     values: list[Expression] = []
     lengths: list[int] = []
     made: Definitions = {}
@@ -252,7 +254,9 @@ def direct(
             value, length = RULES[code](*(values[k] for k in arguments)), 1 + sum(lengths[k] for k in arguments)
             symbol, angle = None, values[arguments[0]]
             if code in (ca.OP_SIN, ca.OP_COS) and angle in positions:
-                symbol = letters.wave("c" if code == ca.OP_COS else "s", [int(each == angle) for each in positions])
+                symbol = letters.wave(
+                    "c" if code == ca.OP_COS else "s", [int(position == angle) for position in positions]
+                )
             shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
             if symbol is None and (shared or length > LONGEST):
                 symbol = sp.Symbol(f"w_{len(made) + 1}")
@@ -267,10 +271,10 @@ def direct(
 def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[Expression], Definitions]:
     """Return expressions and definitions, with names for common subexpressions."""
     different = list(dict.fromkeys([*expressions, *made.values()]))
-    found, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
+    result, short = sp.cse(different, symbols=sp.numbered_symbols("w_", start=1), order="none")
     names: Definitions = {}
     inline: dict[Any, Expression] = {}
-    for symbol, value in found:
+    for symbol, value in result:
         value = value.xreplace(inline)
         if value.count_ops() < WORTH:
             inline[symbol] = value
@@ -284,7 +288,9 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
 
     new = dict(zip(different, map(final, short), strict=True))
     names = {number_of[symbol]: value.xreplace(renamed) for symbol, value in names.items()}
-    return [new[each] for each in expressions], {symbol: new[value] for symbol, value in made.items()} | names
+    return [new[expression] for expression in expressions], {
+        symbol: new[value] for symbol, value in made.items()
+    } | names
 
 
 def inserted(expressions: Sequence[Expression], made: Definitions, most: int) -> tuple[list[Expression], Definitions]:
@@ -294,21 +300,23 @@ def inserted(expressions: Sequence[Expression], made: Definitions, most: int) ->
     for symbol, value in ordered(made, made):
         value = value.xreplace(inline)
         (inline if value.count_ops() <= most else kept)[symbol] = value
-    return [each.xreplace(inline) for each in expressions], kept
+    return [expression.xreplace(inline) for expression in expressions], kept
 
 
 def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
     """Return the definitions that symbols need, each after those that it uses."""
-    found: dict[Any, Expression] = {}
+    result: dict[Any, Expression] = {}
     waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
     while waiting:
         symbol, ready = waiting.pop()
-        if symbol in found:
+        if symbol in result:
             continue
         if ready:
-            found[symbol] = made[symbol]
+            result[symbol] = made[symbol]
             continue
         waiting.append((symbol, True))
-        used = sorted((each for each in made[symbol].free_symbols if each in made), key=str, reverse=True)
-        waiting += [(each, False) for each in used if each not in found]
-    return list(found.items())
+        used = sorted(
+            (free_symbol for free_symbol in made[symbol].free_symbols if free_symbol in made), key=str, reverse=True
+        )
+        waiting += [(item, False) for item in used if item not in result]
+    return list(result.items())

@@ -52,24 +52,26 @@ class Letters:
 
     def symbol(self, name: str, latex: str = "") -> Any:
         """Return a symbol without assumptions, so that it equals a user's ``sympy.Symbol(name)``."""
-        found = sp.Symbol(name)
+        results = sp.Symbol(name)
         letter, _, below = name.partition("_")
-        self.latex[found] = latex or (f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter))
-        return found
+        self.latex[results] = latex or (
+            f"{_letter(letter)}_{{{below.replace('_', ',')}}}" if below else _letter(letter)
+        )
+        return results
 
     def inputs(self, shapes: Mapping[str, tuple[int, ...]], rates: bool) -> dict[str, list[Any]]:
         """Return the symbols of an algorithm's inputs; ``rates``: velocities are the time derivatives of positions."""
-        found = {}
+        results = {}
         for name, shape in shapes.items():
             letter = (_MOTION.get(name) if rates or name not in "vaj" else None) or _letter(name)
-            places = [tuple(each + 1 for each in index) for index in np.ndindex(*shape)]
-            indices = [("_".join(map(str, each)), below(each)) for each in places]
-            found[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
-        return found
+            places = [tuple(item + 1 for item in index) for index in np.ndindex(*shape)]
+            indices = [("_".join(map(str, place)), below(place)) for place in places]
+            results[name] = [self.symbol(f"{name}_{index}", f"{letter}_{{{low}}}") for index, low in indices]
+        return results
 
     def wave(self, kind: str, harmonic: Sequence[int]) -> Any:
         """Return the symbol of the cosine ("c") or sine of an angle: c_23 for q_2 + q_3, c_2m3 for q_2 - q_3."""
-        parts = [(k, each < 0) for k, each in enumerate(harmonic, start=1) for _ in range(abs(each))]
+        parts = [(k, item < 0) for k, item in enumerate(harmonic, start=1) for _ in range(abs(item))]
         comma = any(label > 9 for label, _ in parts)
         text = ("_" if comma else "").join(f"{'m' if minus else ''}{label}" for label, minus in parts)
         latex = ("," if comma else "").join(f"{'-' if minus else ''}{label}" for label, minus in parts)
@@ -78,12 +80,12 @@ class Letters:
     def result(self, name: str, shape: tuple[int, ...], place: Sequence[int]) -> str:
         """Return the LaTeX of an entry of a result."""
         letter = _RESULTS.get(name) or _letter(name)
-        return f"{letter}_{{{below([each + 1 for each in place])}}}" if shape else letter
+        return f"{letter}_{{{below([index + 1 for index in place])}}}" if shape else letter
 
 
 def below(place: Sequence[int]) -> str:
     """Return the indices of an entry: 12, or 1,12 if one of them has two digits."""
-    return ("," if any(each > 9 for each in place) else "").join(map(str, place))
+    return ("," if any(index > 9 for index in place) else "").join(map(str, place))
 
 
 def _letter(name: str) -> str:
@@ -107,20 +109,20 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
         return _all(robot, letters)
     free = free_numbers(robot, symbols)
     values: dict[Any, float] = {}
-    for each in free:
+    for item in free:
         if isinstance(symbols, Mapping):
-            if not _NAME.fullmatch(each.name):
+            if not _NAME.fullmatch(item.name):
                 allowed = "a letter, then letters and digits, parts after _: m_2, l_1, I_2_zz"
-                raise ModelError(f"the symbol {each.name!r}", value=each.name, where=robot.name, allowed=allowed)
-            if _OWN.fullmatch(each.name) or each.name in _WORDS or iskeyword(each.name):
-                found, fix = f"the symbol {each.name!r}", "choose another"
+                raise ModelError(f"the symbol {item.name!r}", value=item.name, where=robot.name, allowed=allowed)
+            if _OWN.fullmatch(item.name) or item.name in _WORDS or iskeyword(item.name):
+                message, fix = f"the symbol {item.name!r}", "choose another"
                 own = "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda are Python words"
                 allowed = f"names that the equations do not use: {own}"
-                raise ModelError(found, value=each.name, where=robot.name, allowed=allowed, fix=fix)
-            symbol = letters.symbol(each.name)
+                raise ModelError(message, value=item.name, where=robot.name, allowed=allowed, fix=fix)
+            symbol = letters.symbol(item.name)
         else:
-            symbol = _named(robot, letters, each)
-        values[symbol] = each.value
+            symbol = _named(robot, letters, item)
+        values[symbol] = item.value
     if len(values) < len(free):
         fix = "pass names: {'m_2': path, ...}"
         raise ModelError("two parameters would have the same symbol", where=robot.name, fix=fix)
@@ -162,7 +164,7 @@ def _all(robot: Mechanism, letters: Letters) -> Parameters:
     numbers: list[Free] = []
     for path in [*everything, *paths, "gravity"]:
         try:
-            numbers += [each for each in free_numbers(robot, [path]) if each.value]
+            numbers += [free_number for free_number in free_numbers(robot, [path]) if free_number.value]
         except ModelError:  # a joint without that field
             continue
     if not numbers:

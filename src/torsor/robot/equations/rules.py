@@ -16,7 +16,7 @@ def exact(number: float) -> Fraction:
     """Return the fraction that a float represents up to rounding, such as 1/12 or 0.07."""
     whole = Fraction(number)
     near = (whole.limit_denominator(360), Fraction(f"{number:.13g}"), Fraction(repr(number)), whole)
-    return next(each for each in near if abs(each - whole) <= ROUNDING * abs(whole))
+    return next(item for item in near if abs(item - whole) <= ROUNDING * abs(whole))
 
 
 def is_true(condition: Expression) -> Expression:
@@ -68,7 +68,7 @@ def number(value: float | Fraction, fractions: bool = False) -> Expression:
     """Return a SymPy number: an integer, a fraction such as 1/12 if ``fractions`` is True, or a float."""
     if isinstance(value, float) and not math.isfinite(value):
         return sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
-    found = exact(value) if isinstance(value, float) else value
-    if found.denominator == 1 or (fractions and found.denominator in (2, 3, 4, 6, 8, 12, 24)):
-        return sp.Rational(found.numerator, found.denominator)
-    return sp.Float(float(found))
+    result = exact(value) if isinstance(value, float) else value
+    if result.denominator == 1 or (fractions and result.denominator in (2, 3, 4, 6, 8, 12, 24)):
+        return sp.Rational(result.numerator, result.denominator)
+    return sp.Float(float(result))

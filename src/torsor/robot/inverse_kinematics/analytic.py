@@ -155,11 +155,11 @@ def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) ->
     length = float(np.linalg.norm(p - first.o))
     if np.linalg.norm(np.cross(first.w, second.w)) >= SAME:
         a, b = float(first.w @ (p - first.o)), float(second.w @ (moved - first.o))
-        found = with_two_products(first.w, a, second.w, b, length)
+        result = with_two_products(first.w, a, second.w, b, length)
         far = float(np.linalg.norm(moved - second.o))
         if np.linalg.norm(apart) >= SAME:  # one of the two has the right distance from the second axis
-            found = sorted(found, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
-        return [first.o + y for y in found]
+            result = sorted(result, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
+        return [first.o + y for y in result]
     distance = float(np.linalg.norm(apart))
     if distance < SAME:
         return []
@@ -204,14 +204,14 @@ def analytic_inverse_kinematics(robot: Robot, pose: ArrayLike, place: str | int,
     at, axes, M = _arm(robot, place, where)
     size = max(1e-3, float(np.ptp([axis.o for axis in axes], axis=0).max()))
     G = T @ inverse_pose(M)
-    found = _solutions(axes, G, size)
-    if found is None:
-        text = "no closed form is known for its axes"
+    result = _solutions(axes, G, size)
+    if result is None:
+        message = "no closed form is known for its axes"
         allowed = "three axes that meet at an end of the arm, or parallel axes 2, 3, 4 and axes 5, 6 that meet, "
         allowed += "counted from either end"
-        raise ModelError(text, where=where, allowed=allowed, fix="use inverse_kinematics")
-    q = np.tile(robot.neutral(), (len(found), 1))
-    q[:, at] = np.reshape(found, (-1, 6))
+        raise ModelError(message, where=where, allowed=allowed, fix="use inverse_kinematics")
+    q = np.tile(robot.neutral(), (len(result), 1))
+    q[:, at] = np.reshape(result, (-1, 6))
     return _distinct(robot, _polished(robot, q, T, place), at, limits)
 
 
@@ -225,11 +225,11 @@ def _arm(robot: Robot, place: str | int, where: str) -> tuple[list[int], list[Ax
     joints: list[Joint] = [robot.joints[k] for k in reversed(chain)]
     turning = all(joint.type in ("revolute", "continuous") and abs(joint.ratio) == 1 for joint in joints)
     if robot.loops or not turning or len(joints) != 6 or len(coordinates_of(robot, spot)) != 6:
-        found = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
+        message = f"{len(joints)} joints move {place!r}: {', '.join(joint.type for joint in joints)}"
         if robot.loops:
-            found = "the robot has loops"
+            message = "the robot has loops"
         fix = "use inverse_kinematics"
-        raise ModelError(found, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
+        raise ModelError(message, where=where, allowed="six revolute joints, each with its own angle", fix=fix)
     zero = robot.neutral()
     exact = robot.kernels.exact
     poses = exact.call("poses", zero)
@@ -247,14 +247,14 @@ def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
         chain = axes if forward else axes[::-1]
         goal = G if forward else inverse_pose(G)
         parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < SAME for axis in chain[2:4])
-        found: Iterator[Angles]
+        result: Iterator[Angles]
         if (wrist := meeting_point(chain[3:], size)) is not None:
-            found = _by_wrist(chain, goal, wrist)
+            result = _by_wrist(chain, goal, wrist)
         elif parallel and (wrist := meeting_point(chain[4:], size)) is not None:
-            found = _by_parallel_axes(chain, goal, wrist)
+            result = _by_parallel_axes(chain, goal, wrist)
         else:
             continue
-        return [each if forward else tuple(-x for x in each[::-1]) for each in found]
+        return [item if forward else tuple(-x for x in item[::-1]) for item in result]
     return None
 
 
@@ -342,7 +342,7 @@ def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
         inside = ((q[:, at] >= robot.lower[at] - SAME) & (q[:, at] <= robot.upper[at] + SAME)).all(axis=1)
         q = q[inside]
     kept: list[Array] = []
-    for each in q:
-        if all(np.abs(np.exp(1j * each[at]) - np.exp(1j * other[at])).max() > EQUAL for other in kept):
-            kept.append(each)
+    for item in q:
+        if all(np.abs(np.exp(1j * item[at]) - np.exp(1j * other[at])).max() > EQUAL for other in kept):
+            kept.append(item)
     return np.array(sorted(kept, key=lambda each: each.round(6).tolist())).reshape(-1, robot.nq)

@@ -53,10 +53,10 @@ class Apart:
         n = len(self.problem.free)
         cost, g, M = np.zeros(len(q)), np.zeros((len(q), n)), np.zeros((len(q), n * n))
         for some in self.chunks(len(q)):
-            found = self.model(q[some], gradient=True)
-            assert found.gradient is not None
-            lacking = np.where(self.moving, np.maximum(self.clearance + MARGIN - found.distance, 0.0), 0.0)
-            slopes = (lacking > 0)[..., None] * found.gradient[..., self.problem.free]
+            result = self.model(q[some], gradient=True)
+            assert result.gradient is not None
+            lacking = np.where(self.moving, np.maximum(self.clearance + MARGIN - result.distance, 0.0), 0.0)
+            slopes = (lacking > 0)[..., None] * result.gradient[..., self.problem.free]
             cost[some] = np.einsum("kp,kp->k", lacking, lacking)
             g[some] = -np.einsum("kp,kpn->kn", lacking, slopes)
             M[some] = (slopes.swapaxes(1, 2) @ slopes).reshape(-1, n * n)
@@ -65,19 +65,19 @@ class Apart:
     def broken(self, q: Array) -> Mask:
         """Return where (K,) movable pairs are nearer than the clearance at q (K, nq)."""
         near = [(self.model(q[some]).distance < self.clearance)[:, self.moving] for some in self.chunks(len(q))]
-        return np.concatenate([np.zeros(0, dtype=bool), *(each.any(axis=1) for each in near)])
+        return np.concatenate([np.zeros(0, dtype=bool), *(item.any(axis=1) for item in near)])
 
     def judged(self, q: Array, gradient: Array) -> tuple[Array, Mask]:
         """Return the smallest distance (K,) at q (K, nq), and which pairs (K, P) are too near or block q."""
         least, holding = np.full(len(q), np.inf), np.zeros((len(q), len(self.model.pairs)), dtype=bool)
         for some in self.chunks(len(q)):
-            found = self.model(q[some], gradient=True)
-            assert found.gradient is not None
-            toward = np.einsum("kpn,kn->kp", found.gradient[..., self.problem.free], gradient[some])
+            result = self.model(q[some], gradient=True)
+            assert result.gradient is not None
+            toward = np.einsum("kpn,kn->kp", result.gradient[..., self.problem.free], gradient[some])
             # A pair at the clearance blocks a posture if a descent of the squared misses brings it nearer.
-            at = (found.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
-            holding[some] = at | (found.distance < self.clearance)
-            least[some] = found.distance.min(axis=1, initial=np.inf)
+            at = (result.distance <= self.clearance + 2 * MARGIN) & (toward > 0)
+            holding[some] = at | (result.distance < self.clearance)
+            least[some] = result.distance.min(axis=1, initial=np.inf)
         return least, holding
 
 
@@ -90,21 +90,21 @@ class ApartRunner(search.Runner):
 
     def ends(self, q: Array, data: Array, patient: bool = False, rivals: search.Rivals = None) -> search.Found:
         """Return the ends of searches: first without shapes; those that end in a collision continue with them."""
-        found = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
-        close = self.apart.broken(found.q)
-        todo = np.flatnonzero(close & (found.cost <= self.enough))
-        found.cost[close] = np.inf
+        result = super().ends(q, data, patient)  # the first rival that finishes may be in a collision
+        close = self.apart.broken(result.q)
+        todo = np.flatnonzero(close & (result.cost <= self.enough))
+        result.cost[close] = np.inf
         if len(todo):
-            again = self._chased(found.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS)
-            found.q[todo], found.cost[todo] = again.q, again.cost
-        return found
+            again = self._chased(result.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS)
+            result.q[todo], result.cost[todo] = again.q, again.cost
+        return result
 
     def nearest(self, q: Array, data: Array) -> search.Found:
         """Return the ends of long searches for collision-free postures with the smallest target misses."""
-        found = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
+        result = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
         for weight in HEAVY:
-            found = self._chased(found.q, data, weight, search.LAST_STEPS, *STANDING)
-        return found
+            result = self._chased(result.q, data, weight, search.LAST_STEPS, *STANDING)
+        return result
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
         """Return the ends of searches with shapes; each stops if its cost stays above ``progress`` over a window."""
@@ -112,7 +112,7 @@ class ApartRunner(search.Runner):
 
         def step(state: State, _: Indices) -> State:
             *searched, data, x, before = state
-            rows = (weight**2 * each for each in self.apart.rows(x))
+            rows = (weight**2 * row for row in self.apart.rows(x))
             *searched, x = kernel(*searched, data, x, np.full(len(x), weight), *rows)
             return [*searched, data, x, before]
 

@@ -51,26 +51,26 @@ class Problem:
     def __init__(self, robot: Robot, targets: tuple[Target, ...], limited: bool, weighted: bool):
         self.robot, self.targets, self.limited, self.weighted = robot, targets, limited, weighted
         moving = set[int]()
-        for each in targets:
-            own = each.coordinates(robot)
+        for target in targets:
+            own = target.coordinates(robot)
             if not own:
-                found, fix = f"no joint moves {each.where!r}", "name a place that moves"
-                raise ModelError(found, value=each.where, where=f"{robot.name}: {WHERE}", fix=fix)
+                message, fix = f"no joint moves {target.where!r}", "name a place that moves"
+                raise ModelError(message, value=target.where, where=f"{robot.name}: {WHERE}", fix=fix)
             moving |= own
         self.free = sorted(moving | self._in_loops())
-        self.has_hard = bool(self._closures) or any(each.hard for each in targets)
+        self.has_hard = bool(self._closures) or any(item.hard for item in targets)
         self._made = dict[Any, Any]()
 
     @classmethod
     def of(cls, robot: Robot, targets: tuple[Target, ...], limited: bool) -> "Problem":
         """Return the problem of checked targets."""
-        for each in targets:
-            each.check(robot)
-        weighted = len({weight for each in targets for weight in each.weights().tolist()}) > 1
-        key = "kinematics", tuple((each.form, each.hard) for each in targets), limited, weighted
+        for target in targets:
+            target.check(robot)
+        weighted = len({weight for item in targets for weight in item.weights().tolist()}) > 1
+        key = "kinematics", tuple((item.form, item.hard) for item in targets), limited, weighted
 
         def make() -> Problem:
-            return cls(robot, tuple(each.bare() for each in targets), limited, weighted)
+            return cls(robot, tuple(item.bare() for item in targets), limited, weighted)
 
         return robot.kernels.exact.once(key, make)
 
@@ -78,7 +78,7 @@ class Problem:
     def tree(self) -> Tree:
         """The tree that the targets are traced on."""
         tree = Tree.of(self.robot)
-        whole = any(isinstance(each, CenterOfMass) for each in self.targets)
+        whole = any(isinstance(target, CenterOfMass) for target in self.targets)
         return tree if whole else lean(tree)  # a lean tree has merged inertias
 
     @cached_property
@@ -92,13 +92,13 @@ class Problem:
 
     def _in_loops(self) -> set[int]:
         """Return the coordinates that the loops depend on."""
-        robot, found = self.robot, set[int]()
+        robot, result = self.robot, set[int]()
         for loop in robot.loops:
             if isinstance(loop, Coupling):
-                found |= {robot.coordinate_names.index(name) for name in loop.polynomials}
+                result |= {robot.coordinate_names.index(name) for name in loop.polynomials}
             else:
-                found = found.union(*(coordinates_of(robot, robot.place(end)) for end in ends_of(robot, loop)))
-        return found
+                result = result.union(*(coordinates_of(robot, robot.place(end)) for end in ends_of(robot, loop)))
+        return result
 
     @cached_property
     def places_in_q(self) -> list[int]:
@@ -113,7 +113,7 @@ class Problem:
     def bounds(self) -> tuple[Array, Array]:
         """Lower and upper limits (n) of the free coordinates, infinite if there is none."""
         at = np.array(self.places_in_q, dtype=int)
-        lower, upper = (np.append(each, 0.0)[at] for each in (self.robot.lower, self.robot.upper))
+        lower, upper = (np.append(item, 0.0)[at] for item in (self.robot.lower, self.robot.upper))
         has = (at >= 0) & self.limited
         return np.where(has, lower, -np.inf), np.where(has, upper, np.inf)
 
@@ -133,37 +133,37 @@ class Problem:
     @cached_property
     def data_size(self) -> int:
         """Number of values per state: those of its targets, and their weights if not all are 1."""
-        return sum(each.count + self.weighted * len(each.kinds) for each in self.targets)
+        return sum(target.count + self.weighted * len(target.kinds) for target in self.targets)
 
     def data(self, targets: tuple[Target, ...]) -> Array:
         """Return the values of targets (..., data_size), with their leading axes broadcast."""
         parts = []
         weights = relative_weights(targets) if self.weighted else []
-        for k, each in enumerate(targets):
-            given = each.given()
+        for k, item in enumerate(targets):
+            given = item.given()
             parts.append(given)
             if self.weighted:
                 parts.append(np.broadcast_to(weights[k], (*given.shape[:-1], len(weights[k]))))
         if len(parts) == 1:
             return parts[0]
-        labels = [each.label for each in targets for _ in range(1 + self.weighted)]
-        batches = {f"{k}: {label}": each.shape[:-1] for k, (label, each) in enumerate(zip(labels, parts, strict=True))}
+        labels = [target.label for target in targets for _ in range(1 + self.weighted)]
+        batches = {f"{k}: {label}": part.shape[:-1] for k, (label, part) in enumerate(zip(labels, parts, strict=True))}
         shape = common_shape(self.robot.name, **batches)
-        return np.concatenate([np.broadcast_to(each, (*shape, each.shape[-1])) for each in parts], axis=-1)
+        return np.concatenate([np.broadcast_to(part, (*shape, part.shape[-1])) for part in parts], axis=-1)
 
     def traced(self, x: ca.SX, data: ca.SX, soft: bool) -> Traced:
         """Return the residuals at positions x; with ``soft``, all rows belong to r and none to c."""
         tree, posture, first = self.tree, Posture(self.tree, x), 0
         rows: dict[bool, list[tuple[ca.SX, ca.SX]]] = {False: [], True: []}
         plain = [ca.SX(0, 1)]
-        for each in self.targets:
-            r, J = each.rows(self.robot, posture, data[first : first + each.count])
-            first += each.count
-            J, hard = J[:, self.free], each.hard and not soft
+        for target in self.targets:
+            r, J = target.rows(self.robot, posture, data[first : first + target.count])
+            first += target.count
+            J, hard = J[:, self.free], target.hard and not soft
             plain.append(r)
             if self.weighted:
-                scale = ca.vertcat(*(ca.repmat(data[first + k], 3, 1) for k in range(len(each.kinds))))
-                first += len(each.kinds)
+                scale = ca.vertcat(*(ca.repmat(data[first + k], 3, 1) for k in range(len(target.kinds))))
+                first += len(target.kinds)
                 r, J = (r, J) if hard else (scale * r, ca.diag(scale) @ J)
             rows[hard].append((r, J))
         if self._closures:
@@ -175,8 +175,8 @@ class Problem:
         return Traced(x, r, J, c, A, ca.vertcat(*plain))
 
     def _stacked(self, rows: list[tuple[ca.SX, ca.SX]]) -> tuple[ca.SX, ca.SX]:
-        values = ca.vertcat(ca.SX(0, 1), *(each[0] for each in rows))
-        return values, ca.vertcat(ca.SX(0, len(self.free)), *(each[1] for each in rows))
+        values = ca.vertcat(ca.SX(0, 1), *(row[0] for row in rows))
+        return values, ca.vertcat(ca.SX(0, len(self.free)), *(row[1] for row in rows))
 
     def moved(self, q: ca.SX, step: ca.SX) -> ca.SX:
         """Return the positions (nq x 1) after a step (n x 1) of the free coordinates."""
@@ -192,8 +192,8 @@ class Problem:
             return list(inputs), list(map(_shape, signature.names_out, signature.sizes_out))
 
         def compiled() -> AnyKernel:
-            forms = tuple((each.form, each.hard) for each in self.targets)
-            bounds = tuple(map(tuple, (each.tolist() for each in self.bounds)))
+            forms = tuple((target.form, target.hard) for target in self.targets)
+            bounds = tuple(map(tuple, (bound.tolist() for bound in self.bounds)))
             key = "kinematics", name, options, forms, bounds, self.weighted, source_hash("robot/inverse_kinematics")
             return self.robot.kernels.exact.kernel(key, make, shapes)
 
@@ -203,8 +203,8 @@ class Problem:
         """Return a value that is computed once for the problem."""
         if key not in self._made:
             self._made[key] = make()
-        found: T = self._made[key]
-        return found
+        result: T = self._made[key]
+        return result
 
     @cached_property
     def check(self) -> Callable[..., tuple[Array, Array]]:
@@ -226,13 +226,13 @@ def fast(kernel: AnyKernel) -> Callable[..., Any]:
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     """Return the weights of targets as fractions of the largest one."""
-    given = [each.weights() for each in targets]
+    given = [target.weights() for target in targets]
     least, largest = min(map(min, given)), max(map(max, given))
     if largest > MAX_RATIO * least:
-        found = f"weights range from {least:g} to {largest:g}"
+        message = f"weights range from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
-        raise ModelError(found, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
-    return [each / largest for each in given]
+        raise ModelError(message, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
+    return [value / largest for value in given]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:

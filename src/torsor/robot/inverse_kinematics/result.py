@@ -33,7 +33,7 @@ class Miss(NamedTuple):
     def said(self, index: tuple[int, ...]) -> str:
         """Return one of the misses as text."""
         units = zip(self, ("m", "rad"), strict=True)
-        return " and ".join(f"{each[index]:.3g} {unit}" for each, unit in units if each is not None)
+        return " and ".join(f"{item[index]:.3g} {unit}" for item, unit in units if item is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,8 @@ class InverseKinematicsResult:
         at = self._at(index)
         if self.solved[at]:
             return ""
-        missed = {label: each for label, each in self.misses.items() if each.largest[at] > self.tolerance}
-        parts = [f"the {label} is missed by {each.said(at)}" for label, each in missed.items()]
+        missed = {label: miss for label, miss in self.misses.items() if miss.largest[at] > self.tolerance}
+        parts = [f"the {label} is missed by {item.said(at)}" for label, item in missed.items()]
         if self.closure[at] > self.tolerance:
             parts.append(f"the loops stay open by {self.closure[at]:.3g}")
         shapes = "" if self.shapes is None else self.shapes.said(self.robot, self.q[at], at)
@@ -150,10 +150,10 @@ class InverseKinematicsResult:
             met = self.alone(at)
             far = [label for label, well in met.items() if not well]
             if not far:
-                text = "each target can be met alone, so they contradict each other"
+                message = "each target can be met alone, so they contradict each other"
             else:
-                text = f"even alone, the {' and the '.join(far)} cannot be met"
-            return f"{text} (joint limits reached: {', '.join(held)})" if held else text
+                message = f"even alone, the {' and the '.join(far)} cannot be met"
+            return f"{message} (joint limits reached: {', '.join(held)})" if held else message
         if held:
             return f"joint limits block it: {', '.join(held)}"
         if self.starts[at] == 1:
@@ -173,6 +173,6 @@ class InverseKinematicsResult:
     def _summary(self) -> Summary:
         rows = []
         for at in list(np.ndindex(self.solved.shape))[:1000]:
-            said = ", ".join(f"{label}: {each.said(at)}" for label, each in self.misses.items())
+            said = ", ".join(f"{label}: {miss.said(at)}" for label, miss in self.misses.items())
             rows.append((str(list(at)), str(self.status[at]), said))
         return Summary(repr(self).strip("<>"), {}, ("index", "status", "missed by"), rows)

@@ -45,21 +45,21 @@ def spread(count: int, first: int, dimension: int) -> Array:
 def postures(problem: Problem, q: Array, first: int, margin: float = MARGIN) -> Array:
     """Return postures (K, nq) within the limits; other coordinates are as in q, and floating bases rotate."""
     robot, free = problem.robot, set(problem.free)
-    found, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
-    lower, upper = (each if problem.limited else np.full(robot.nq, np.nan) for each in (robot.lower, robot.upper))
+    result, unit = q.copy(), spread(len(q), first, max(1, robot.nv))
+    lower, upper = (item if problem.limited else np.full(robot.nq, np.nan) for item in (robot.lower, robot.upper))
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if joint.follows or at.v.start not in free:
             continue
         if joint.kind.nq != joint.kind.nv:
-            found[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
+            result[:, at.q.stop - 4 : at.q.stop] = _rotations(unit[:, at.v.start : at.v.start + 3])
             continue
         for c, turns in enumerate(joint.kind.turns):
             i, k = at.q.start + c, at.v.start + c
             half = TURN if turns else SLIDE
             low = lower[i] if np.isfinite(lower[i]) else (upper[i] - 2 * half if np.isfinite(upper[i]) else -half)
             high = upper[i] if np.isfinite(upper[i]) else low + 2 * half
-            found[:, i] = low + (high - low) * (margin + (1 - 2 * margin) * unit[:, k])
-    return found
+            result[:, i] = low + (high - low) * (margin + (1 - 2 * margin) * unit[:, k])
+    return result
 
 
 def _rotations(unit: Array) -> Array:
@@ -71,7 +71,7 @@ def _rotations(unit: Array) -> Array:
 
 def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CANDIDATES, several: int = 1) -> Array:
     """Return for each state the ``several`` postures of lowest cost among ``count`` of them (K * several, nq)."""
-    found = np.empty((len(q), several, q.shape[1]))
+    result = np.empty((len(q), several, q.shape[1]))
 
     def made() -> tuple[Array, Indices]:
         tried = postures(problem, np.tile(problem.robot.neutral(), (count, 1)), first)
@@ -86,8 +86,8 @@ def nearest(problem: Problem, q: Array, data: Array, first: int, count: int = CA
         plain, _ = problem.check(tried.reshape(-1, q.shape[1]), np.repeat(data[some], count, axis=0))
         costs = np.einsum("ik,ik->i", plain, plain).reshape(-1, count)
         best = costs.argmin(axis=1)[:, None] if several == 1 else costs.argpartition(several, axis=1)[:, :several]
-        found[some] = tried[np.arange(len(best))[:, None], best]
-    return found.reshape(-1, q.shape[1])
+        result[some] = tried[np.arange(len(best))[:, None], best]
+    return result.reshape(-1, q.shape[1])
 
 
 class PoseTable:
@@ -135,11 +135,11 @@ class PoseTable:
     def near(self, data: Array) -> Array:
         """Return postures (K, nq) near the poses of targets, given by their data (K, 12)."""
         turns = to_quaternion(data[:, :9].reshape(-1, 3, 3).swapaxes(1, 2))
-        found = np.full(len(data), -1)
+        result = np.full(len(data), -1)
         for parts, cells in zip(LEVELS, self._levels, strict=True):
-            todo = np.flatnonzero(found < 0)
-            found[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
-        return np.asarray(self.postures[found])  # -1, for an empty cell, gives any posture
+            todo = np.flatnonzero(result < 0)
+            result[todo] = cells[self._cells(data[todo, 9:12], turns[todo], parts)]
+        return np.asarray(self.postures[result])  # -1, for an empty cell, gives any posture
 
 
 _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
@@ -235,26 +235,26 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     several = min(AT_FIRST, restarts + 1, MAX_PARALLEL_SEARCHES // max(1, count)) if few else 1
     start = chosen_starts(problem, base, data, several) if q0 is None else problem.clipped(q0)
     if several == 1:
-        found = run.ends(start, data)
+        result = run.ends(start, data)
     else:
         of = np.repeat(np.arange(count), several)
-        found = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
-        found.keep(of, run.ends(start, data[of], rivals=of))
+        result = Found(base.copy(), np.full(count, np.inf), np.full(count, several))
+        result.keep(of, run.ends(start, data[of], rivals=of))
     used = several - 1
     while used < restarts:
-        todo = np.flatnonzero(~(found.cost <= enough))
+        todo = np.flatnonzero(~(result.cost <= enough))
         if not len(todo):
             break
         # Several concurrent searches when few states are left.
         again = min(restarts - used, RESTARTS, max(1, MAX_PARALLEL_SEARCHES // len(todo)))
-        _restart(run, found, todo, again, base, data, used)
-        found.starts[todo] += again
+        _restart(run, result, todo, again, base, data, used)
+        result.starts[todo] += again
         used += again
-    todo = np.flatnonzero(~(found.cost <= enough))
+    todo = np.flatnonzero(~(result.cost <= enough))
     if len(todo):  # the closest posture, from the best one
-        last = run.nearest(found.q[todo], data[todo])
-        found.q[todo], found.cost[todo] = last.q, last.cost
-    return found
+        last = run.nearest(result.q[todo], data[todo])
+        result.q[todo], result.cost[todo] = last.q, last.cost
+    return result
 
 
 def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
@@ -273,10 +273,10 @@ def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) 
     one_pose = len(problem.targets) == 1 and isinstance(problem.targets[0], Pose)
     if len(data) >= TABLE_FROM and one_pose and not problem.robot.loops and min(problem.places_in_q) >= 0:
         table = problem.once("table", lambda: PoseTable(problem))
-        found = base.copy()
+        result = base.copy()
         at = list(problem.places_in_q)
         for first in range(0, len(data), CHUNK):
             some = slice(first, first + CHUNK)
-            found[some, at] = table.near(data[some])[:, at]
-        return found
+            result[some, at] = table.near(data[some])[:, at]
+        return result
     return problem.clipped(nearest(problem, base, data, 0, several=several))

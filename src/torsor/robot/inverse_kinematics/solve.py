@@ -79,7 +79,7 @@ def inverse_kinematics(
     start = None if q0 is None else _positions(robot, q0, where, "q0")
     wanted = None if posture is None else _positions(robot, posture, where, "posture")
     shapes = {"targets": data.shape[:-1]}
-    shapes |= {name: each.shape[:-1] for name, each in (("q0", start), ("posture", wanted)) if each is not None}
+    shapes |= {name: item.shape[:-1] for name, item in (("q0", start), ("posture", wanted)) if item is not None}
     batch = common_shape(where, **shapes)
 
     def flat(each: Array) -> Array:
@@ -88,13 +88,13 @@ def inverse_kinematics(
     data, start = flat(data), None if start is None else flat(start)
     enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
     run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
-    found = search(run, start, data, restarts)
-    q = found.q
+    result = search(run, start, data, restarts)
+    q = result.q
     if wish or wanted is not None:
-        q = _chosen(run, q, data, None if wanted is None else flat(wanted), found.cost <= enough)
+        q = _chosen(run, q, data, None if wanted is None else flat(wanted), result.cost <= enough)
     if problem.has_hard and apart is None:  # searches with shapes enforce hard rows as they keep shapes apart
-        q = _kept(problem, q, data, found.cost <= enough)
-    return _result(problem, given, apart, q, data, batch, found.starts, tolerance)
+        q = _kept(problem, q, data, result.cost <= enough)
+    return _result(problem, given, apart, q, data, batch, result.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
@@ -105,8 +105,8 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
             some = slice(at.q.stop - 4, at.q.stop)
             length = np.linalg.norm(q[..., some], axis=-1, keepdims=True)
             if not (length > AT_LIMIT).all():
-                found, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
-                raise ModelError(found, value=joint.name, where=where, allowed="a rotation", fix=fix)
+                message, fix = f"the quaternion of {joint.name!r} in {what} is zero", "start from robot.neutral()"
+                raise ModelError(message, value=joint.name, where=where, allowed="a rotation", fix=fix)
             q[..., some] /= length
     return q
 
@@ -129,7 +129,7 @@ def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Ma
 def _kept(problem: Problem, q: Array, data: Array, solved: Mask) -> Array:
     """Return the positions with hard targets met and loops closed, and the smallest misses of the others."""
     todo = np.flatnonzero(~solved)
-    if not len(todo) or all(each.hard for each in problem.targets):
+    if not len(todo) or all(target.hard for target in problem.targets):
         return q
     q = q.copy()
     q[todo], _ = refined(problem, "misses", q[todo], data[todo], q[todo])
@@ -150,21 +150,21 @@ def _result(
     robot = problem.robot
     plain, gradient = problem.check(q, data)
     misses, first = dict[str, Miss](), 0
-    for each in problem.targets:
+    for item in problem.targets:
         parts: dict[str, Array] = {}
-        for kind in each.kinds:
+        for kind in item.kinds:
             rows = plain[:, first : first + 3]
             size = np.sqrt(np.einsum("ki,ki->k", rows, rows)).reshape(batch)
             parts["p" if kind == "p" else "a"] = 2 * np.arcsin(np.minimum(size / 2, 1)) if kind == "d" else size
             first += 3
-        label, again = each.label, 2
+        label, again = item.label, 2
         while label in misses:
-            label, again = f"{each.label} ({again})", again + 1
+            label, again = f"{item.label} ({again})", again + 1
         misses[label] = Miss(parts.get("p"), parts.get("a"))
     closure = np.zeros(batch)
     if first < plain.shape[1]:
         closure = np.abs(plain[:, first:]).max(axis=1).reshape(batch)
-    error = reduce(np.maximum, (each.largest for each in misses.values()), closure)
+    error = reduce(np.maximum, (miss.largest for miss in misses.values()), closure)
     solved, shapes = np.asarray(error <= tolerance), None
     if apart is not None:
         least, holding = apart.judged(q, gradient)
@@ -194,12 +194,12 @@ def _alone(
     robot: Robot, limited: bool, targets: Mapping[str, Target], batch: Shape, tolerance: float, at: Shape
 ) -> Mapping[str, bool]:
     """Return for each target whether it can be met without the others, at one index of the batch."""
-    found = dict[str, bool]()
-    for label, each in targets.items():
-        light = (replace(each, weight=1.0),)
+    result = dict[str, bool]()
+    for label, target in targets.items():
+        light = (replace(target, weight=1.0),)
         one = Problem.of(robot, light, limited)
         given = one.data(light)
         data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
         ends = search(Runner(one, tolerance**2), None, data, 10)
-        found[label] = bool(ends.cost[0] <= tolerance**2)
-    return found
+        result[label] = bool(ends.cost[0] <= tolerance**2)
+    return result

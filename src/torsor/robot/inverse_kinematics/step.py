@@ -107,7 +107,7 @@ def normal_step(H: ca.SX, gradient: ca.SX, D: ca.SX | None, damping: ca.SX) -> c
 
 def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
     """Return D (n x 1), which goes from 1 to 0 at a limit toward which the gradient drives; None without limits."""
-    if not any(np.isfinite(each).any() for each in problem.bounds):
+    if not any(np.isfinite(bound).any() for bound in problem.bounds):
         return None
     D = ca.SX.ones(len(problem.free))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
@@ -175,7 +175,7 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX
     beside = problem.traced(problem.moved(x, step), data, soft=True).J
     gram = beside @ beside.T if beside.size1() <= n else beside.T @ beside
     value = -ca.sum1(ca.log(Squares(symmetric(gram)).D)) / 2
-    there = [ca.substitute(each, step, ca.SX.zeros(n, 1)) for each in (value, ca.gradient(value, step))]
+    there = [ca.substitute(item, step, ca.SX.zeros(n, 1)) for item in (value, ca.gradient(value, step))]
     return _Objective(there[0], there[1], ca.SX.eye(n), at.r, at.J)
 
 

@@ -66,11 +66,11 @@ class Posture:
     @cached_property
     def _axes(self) -> list[list[Rows]]:
         """Axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
-        found = []
+        result = []
         for move, (R, _) in zip(self._moved, self._poses, strict=True):
             own = range(move.S.size2())
-            found.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in own])
-        return found
+            result.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in own])
+        return result
 
     def center_of_mass(self) -> Rows:
         """Return the centre of mass (3 x 1) in base axes, and its Jacobian (3 x nv); the tree must not be lean."""
@@ -82,12 +82,12 @@ class Posture:
 
 def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
     """Return the indices in v of the coordinates that move a place."""
-    found, k = set[int](), place.link
+    result, k = set[int](), place.link
     while k >= 0:
         own = mechanism.coordinates[k].v
-        found |= set(range(own.start, own.stop))
+        result |= set(range(own.start, own.stop))
         k = mechanism.parents[k]
-    return found
+    return result
 
 
 WHERE = "inverse kinematics"
@@ -367,8 +367,8 @@ def _rotations(value: ArrayLike, size: int, where: str) -> Array:
         wrong = (error > ROTATION_TOLERANCE) | mirrored
         at = tuple(int(k) for k in np.argwhere(wrong)[0])
         of = f"[{', '.join(map(str, at))}] " if at else ""
-        found = f"{of}is not a rotation: orthonormality error {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
-        raise ModelError(found, where=where, allowed="rotation matrices", fix="normalise it")
+        message = f"{of}is not a rotation: orthonormality error {error[at]:.1e}, determinant {np.linalg.det(R[at]):.3g}"
+        raise ModelError(message, where=where, allowed="rotation matrices", fix="normalise it")
     return T
 
 
@@ -400,9 +400,9 @@ def made(targets: Any, where: str) -> tuple[Target, ...]:
     allowed += "LookAt and CenterOfMass"
     if not isinstance(targets, Sequence) or isinstance(targets, str) or not len(targets):
         raise ModelError(argument="targets", value=targets, where=where, allowed=allowed)
-    for each in targets:
-        if not isinstance(each, Target) or type(each) is Target:
-            raise ModelError(f"a target has type {type(each).__name__}", where=where, allowed=allowed)
+    for target in targets:
+        if not isinstance(target, Target) or type(target) is Target:
+            raise ModelError(f"a target has type {type(target).__name__}", where=where, allowed=allowed)
     return tuple(targets)
 
 
@@ -423,6 +423,6 @@ def _plain(place: Any, value: Any, where: str) -> Target:
         return Pose(place, array)
     if array.shape[-1:] == (3,) and not _all_rotations(array):
         return Position(place, array)
-    found = f"target of {place!r} has shape {array.shape}"
+    message = f"target of {place!r} has shape {array.shape}"
     fix = "for a rotation (3, 3) use Orientation; for three positions use Position(place, positions)"
-    raise ModelError(found, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)
+    raise ModelError(message, value=place, where=where, allowed="(..., 4, 4) or (..., 3)", fix=fix)

@@ -155,7 +155,7 @@ def kinetic_energy(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
     """Return the kinetic energy (J) of platform and legs."""
     whole = Assembly(parts, pose, q, u)
     pairs = zip(parts.whole[1:], whole.limbs, strict=True)
-    own = (tree_kinetic_energy(tree, each.q, each.velocities()) for tree, each in pairs)
+    own = (tree_kinetic_energy(tree, item.q, item.velocities()) for tree, item in pairs)
     return sum(own, start=tree_kinetic_energy(parts.whole[0], pose, u))
 
 
@@ -168,13 +168,13 @@ def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 
 def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
     """Return the leg positions: struts in the assembly mode of the guess, other legs as in the guess."""
-    platform, found = Platform(parts.platform, pose), []
+    platform, result = Platform(parts.platform, pose), []
     for limb, strut in zip(parts.limbs, parts.struts, strict=True):
         near = guess[limb.q]
         if strut is not None:
             near = closest(strut.solve(platform, strut.signs(near)).q, near)
-        found.append(near)
-    return ca.vertcat(*found)
+        result.append(near)
+    return ca.vertcat(*result)
 
 
 def leg_errors(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
@@ -190,13 +190,13 @@ def leg_matrices(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool) -> ca.SX:
     """Return the distances from singular of the legs and of the ``drives``, and the closure error of ``positions``."""
     whole = Assembly(parts, pose, q)
-    found = [least([value for limb in whole.limbs for value in limb.margin()])]
+    result = [least([value for limb in whole.limbs for value in limb.margin()])]
     if drives:
         K_T = whole.rows()
-        found.append(Columns(K_T if K_T.size1() == K_T.size2() else K_T.T).independence())
+        result.append(Columns(K_T if K_T.size1() == K_T.size2() else K_T.T).independence())
     if positions:
-        found.append(ca.norm_2(ca.vertcat(*(limb.closure_error() for limb in whole.limbs))))
-    return ca.vertcat(*found)
+        result.append(ca.norm_2(ca.vertcat(*(limb.closure_error() for limb in whole.limbs))))
+    return ca.vertcat(*result)
 
 
 # Numerical detection of singularities of a parallel robot.
@@ -210,7 +210,7 @@ SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
     """Return which legs are singular (..., legs), and the velocities (..., nv) of their free motions, from A_q."""
     batch, first = matrices.shape[:-1], 0
-    found = np.zeros((*batch, len(parts.limbs)), dtype=bool)
+    result = np.zeros((*batch, len(parts.limbs)), dtype=bool)
     motion = np.zeros((*batch, parts.limbs[-1].v.stop))
     for k, limb in enumerate(parts.limbs):
         n = limb.tree.nv
@@ -218,9 +218,9 @@ def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
         A = matrices[..., first : first + n * n].reshape(*batch, n, n) / np.array(rows)[:, None] * columns
         first += n * n
         _, values, V = np.linalg.svd(np.where(np.isfinite(A), A, 0.0))
-        found[..., k] = values[..., -1] < SINGULAR * np.maximum(values[..., 0], 1e-300)
-        motion[..., limb.v] = np.where(found[..., k, None], _unit(V[..., -1, :] * columns), 0.0)
-    return found, motion
+        result[..., k] = values[..., -1] < SINGULAR * np.maximum(values[..., 0], 1e-300)
+        motion[..., limb.v] = np.where(result[..., k, None], _unit(V[..., -1, :] * columns), 0.0)
+    return result, motion
 
 
 class Platforms(NamedTuple):

@@ -48,7 +48,9 @@ class Rule:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """Names of the arrays that the function takes, without an external wrench."""
-        return tuple(each for each in signature(self.rule).parameters if each not in ("parts", "leg", "external"))
+        return tuple(
+            parameter for parameter in signature(self.rule).parameters if parameter not in ("parts", "leg", "external")
+        )
 
 
 RULES = {
@@ -101,8 +103,8 @@ def without_trigonometry(
     work: dict[int, ca.SX] = {}
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
-    table = {(each.place, each.ratio): each for each in known}
-    given = [ca.densify(each) for each in inputs]
+    table = {(item.place, item.ratio): item for item in known}
+    given = [ca.densify(input_) for input_ in inputs]
     for k in range(function.n_instructions()):
         code, ins, outs = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
         if code == ca.OP_OUTPUT:
@@ -200,8 +202,8 @@ class Assembled(Part):
         home.setflags(write=False)
         self._set(home=home)
         if len(self.driven_names) < self.carriage.nv:
-            found = f"there are {len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
-            raise ModelError(found, where=where, allowed=f"{self.carriage.nv} or more")
+            message = f"there are {len(self.driven_names)} driven coordinates for a platform with {self.carriage.nv}"
+            raise ModelError(message, where=where, allowed=f"{self.carriage.nv} or more")
         self._refuse_singular(self.home, self.leg_home, at_home=True)  # and legs that do not fit
 
     def __repr__(self) -> str:
@@ -322,9 +324,9 @@ class Assembled(Part):
 
     def _signature(self, key: FunctionKey) -> tuple[list[str], list[tuple[int, ...]]]:
         sizes, rule = self._sizes(key), RULES[key.name]
-        inputs = [each for each in rule.inputs if not (key.fused and each == "q")]
+        inputs = [input_ for input_ in rule.inputs if not (key.fused and input_ == "q")]
         inputs += ["external"] if key.external else []
-        outputs = [tuple(sizes[each] for each in shape) for shape in rule.outputs]
+        outputs = [tuple(sizes[size] for size in shape) for shape in rule.outputs]
         if key.checked:
             outputs.append((len(rule.margins) + (not key.fused),))
         return inputs, outputs
@@ -332,15 +334,15 @@ class Assembled(Part):
     def _trace(self, key: FunctionKey) -> ca.Function:
         sizes, rule, parts = self._sizes(key), RULES[key.name], self._parts
         names, _ = self._signature(key._replace(fused=False))
-        symbols = {each: ca.SX.sym(each, sizes[each]) for each in names}
-        found = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
-        results = list(found) if isinstance(found, tuple) else [found]
+        symbols = {item: ca.SX.sym(item, sizes[item]) for item in names}
+        result = rule.rule(parts, **symbols, **({} if key.leg is None else {"leg": key.leg}))
+        results = list(result) if isinstance(result, tuple) else [result]
         if key.checked:
             results.append(soundness(parts, symbols["pose"], symbols["q"], len(rule.margins) > 1, not key.fused))
         if key.fused:
             q, known = self._closed_positions(symbols["pose"])
             plain = ca.Function(key.name, list(symbols.values()), results)
-            given = [q if each == "q" else symbols[each] for each in names]
+            given = [q if item == "q" else symbols[item] for item in names]
             results = without_trigonometry(plain, given, names.index("q"), known)
             del symbols["q"]
         titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
@@ -389,7 +391,7 @@ class Assembled(Part):
         def shapes(_: Signature) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
             names, outputs = self._signature(key)
             sizes = self._sizes(key)
-            return [(sizes[each],) for each in names], outputs
+            return [(sizes[item],) for item in names], outputs
 
         return self.kernels.kernel(key, lambda: self._trace(key), shapes)
 
@@ -417,7 +419,7 @@ class Assembled(Part):
     @property
     def _algorithms(self) -> list[str]:
         """Names that ``function`` accepts."""
-        return [each for each, rule in RULES.items() if "pose" in rule.inputs]
+        return [item for item, rule in RULES.items() if "pose" in rule.inputs]
 
     def operation_count(self, name: str, positions: bool = False, external: bool = False) -> OperationCount:
         """Return the number of scalar operations of a method for one state; arguments as in ``function``.
@@ -465,10 +467,10 @@ class Assembled(Part):
         """Raise ModelError for a singular pose (nq of the platform,), with the uncontrolled motion."""
         functions = (self._function(FunctionKey(name)) for name in ("leg_matrices", "inverse_jacobian"))
         values = [np.asarray(function(x, q).full()) for function in functions]
-        found, motion = legs(self._parts, values[0].ravel())
+        result, motion = legs(self._parts, values[0].ravel())
         pose, fix = ("home", HOME) if at_home else (f"pose {shortened(x.round(6))}", "avoid that pose")
-        if found.any():
-            leg, limb = self.legs[int(np.argmax(found))], self._parts.limbs[int(np.argmax(found))]
+        if result.any():
+            leg, limb = self.legs[int(np.argmax(result))], self._parts.limbs[int(np.argmax(result))]
             text = f"leg {leg.name!r} is singular at {pose}: with the platform fixed, "
             text += moving(leg.robot.coordinate_names, motion[limb.v])
             raise ModelError(text, where=self.name, fix=fix)

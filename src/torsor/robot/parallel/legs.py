@@ -62,8 +62,8 @@ class Leg(Part):
         if not self.robot.nv:
             raise ModelError("the leg does not move", where=where, allowed="one or more joints")
         if max(at.v.stop for at in self.robot.coordinates) < self.robot.nv:
-            found, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
-            raise ModelError(found, where=where, allowed="rigid gears", fix=fix)
+            message, fix = "the leg has elastic motors, which are not constrained", "build it as a tree with loops"
+            raise ModelError(message, where=where, allowed="rigid gears", fix=fix)
         self.robot.place(self.tip)
         for name in ("at", "base"):
             value = real_array(getattr(self, name), where, name)
@@ -73,11 +73,11 @@ class Leg(Part):
         if not isinstance(driven, Iterable):
             raise ModelError(argument="driven", value=self.driven, where=where, allowed="names of its coordinates")
         driven = tuple(driven)
-        for each in driven:
-            if each not in self.robot.coordinate_names or each not in self.robot.position_names:
+        for item in driven:
+            if item not in self.robot.coordinate_names or item not in self.robot.position_names:
                 both = [name for name in self.robot.coordinate_names if name in self.robot.position_names]
-                found = f"contains {each!r}, which is not a coordinate of the leg"
-                raise ModelError(found, value=each, argument="driven", where=where, allowed=", ".join(both))
+                message = f"contains {item!r}, which is not a coordinate of the leg"
+                raise ModelError(message, value=item, argument="driven", where=where, allowed=", ".join(both))
         if len(set(driven)) < len(driven):
             allowed = "each coordinate once"
             raise ModelError(f"is {driven}", argument="driven", value=driven, where=where, allowed=allowed)
@@ -96,12 +96,12 @@ def carriage(platform: Link | Robot, motion: str, gravity: Array) -> Robot:
         on_last = [frame for frame in platform.frames if frame.link == last]
         welded = [frame.name for frame in on_last if np.abs(frame.pose - np.eye(4)).any()]
         if welded:
-            found = (
+            message = (
                 f"frames {', '.join(welded)} on the last link {last!r} may be links welded to it, so the "
                 "platform is ambiguous"
             )
             fix = "give the platform its own joint, or drop frames: replace(robot, frames=()); legs end at that link"
-            raise ModelError(found, value=last, where=platform.name, allowed="no frames there", fix=fix)
+            raise ModelError(message, value=last, where=platform.name, allowed="no frames there", fix=fix)
         return platform.with_gravity(gravity)
     if not isinstance(platform, Link):
         allowed = "a Link, or a Robot whose last link it is"
@@ -124,19 +124,19 @@ def coordinates_of(T: Array, robot: Robot, motion: str) -> Array:
     """Return the platform coordinates (..., nq) at poses (..., 4, 4); raise ModelError for an impossible pose."""
     R, p = T[..., :3, :3], T[..., :3, 3]
     if motion == "free":
-        found = np.concatenate([p, to_quaternion(R)], axis=-1)
+        result = np.concatenate([p, to_quaternion(R)], axis=-1)
     elif motion == "translation":
-        found = p
+        result = p
     elif motion == "planar":
-        found = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
+        result = np.stack([p[..., 0], p[..., 1], np.arctan2(R[..., 1, 0], R[..., 0, 0])], axis=-1)
     else:
         fix = f"pass the coordinates {', '.join(robot.position_names)}"
         raise ModelError("poses cannot be matrices", where=robot.name, allowed="free, planar, translation", fix=fix)
-    off = float(np.abs(robot.pose(found, robot.links[-1].name) - T).max(initial=0.0))
+    off = float(np.abs(robot.pose(result, robot.links[-1].name) - T).max(initial=0.0))
     if not off <= 1e-6:
         found_text = f"pose differs by {off:.2g} from the possible poses of a {motion} platform"
         raise ModelError(found_text, where=robot.name, allowed="poses that its motion allows")
-    return np.asarray(found)
+    return np.asarray(result)
 
 
 # From legs to limbs, determined numerically at home: the independent closure equations of a leg, and its free spins.
@@ -152,8 +152,8 @@ def length_of(legs: Sequence[Leg], platform: Tree, home: Array) -> float:
     x, last = ca.SX.sym("x", platform.nq), len(platform.bodies) - 1
     there = Platform(platform, x)
     ends = ca.horzcat(*(there.p + there.place(Place(last, leg.at))[0] for leg in legs))
-    found = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
-    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(found, legs, strict=True)]
+    result = np.asarray(ca.Function("ends", [x], [ends])(home).full()).T
+    distances = [float(np.linalg.norm(end - leg.base[:3, 3])) for end, leg in zip(result, legs, strict=True)]
     for leg in legs:
         distances += [leg.length, *(float(np.linalg.norm(joint.placement[:3, 3])) for joint in leg.robot.joints)]
     size = max(distances)
@@ -178,17 +178,17 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
     if size > CLOSED:
-        found = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
+        message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
         fix = "check base, at, tip and kind, or set a home (of the leg or the robot) nearer to one that closes"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     own, all_ = look.own(q), look.whole(q)
     choice = choose(own, [])
     rank = len(choice.rows)
     scale = float(np.linalg.norm(all_, 2))
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
-        found = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
+        message = f"the leg blocks motions that the platform's joint has: {', '.join(carriage.coordinate_names)}"
         fix = "give the platform a motion that all legs allow, or give the leg more joints"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     idle = _idle(limb, look, q, robot.nv - rank, names, where)
     return limb._replace(rows=choice.rows, idle=idle), q, whole
 
@@ -206,14 +206,14 @@ class Look:
         # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
         own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
-        found = [
+        result = [
             traced.closure_error(),
             rows @ traced.A @ ca.diag(ca.SX(own)),
             rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
             rows @ held,
         ]
-        found = [ca.substitute(each, u, ca.SX.zeros(platform.nv, 1)) for each in found]
-        self._function = ca.Function("look", [x, q], found)
+        result = [ca.substitute(item, u, ca.SX.zeros(platform.nv, 1)) for item in result]
+        self._function = ca.Function("look", [x, q], result)
         dv = ca.SX.sym("dv", limb.tree.nv)
         self._moved = ca.Function("moved", [q, dv], [integrate(limb.tree, q, dv)])
         self._home = home
@@ -246,14 +246,14 @@ def _idle(limb: Limb, look: Look, q: Array, count: int, names: tuple[str, ...], 
             raise ModelError(f"the leg is singular at home: {moving(names, rows[0])}", where=where, fix=HOME)
         if np.abs(there - there @ rows.T @ rows).max() > 1e-9:
             loose = ", ".join(repr(names[k]) for k in np.flatnonzero(np.abs(rows).max(axis=0) > 1e-9))
-            found = f"the platform does not constrain {count} motions of the leg ({loose})"
+            message = f"the platform does not constrain {count} motions of the leg ({loose})"
             fix = "remove a joint, or use a joint at the platform with more constraints"
-            raise ModelError(found, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
+            raise ModelError(message, where=where, allowed="spins of ball joints about the leg's line", fix=fix)
     worst = _spin_force(limb.tree, rows, look, q, rng)
     if worst > 1e-9:
-        found = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
+        message = f"the leg can spin about its line and is not symmetric about it ({worst:.1g} of its forces)"
         fix = "make it symmetric about the line, or use a universal joint in place of one ball"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     rows[np.abs(rows) < 1e-12] = 0.0
     return rows
 

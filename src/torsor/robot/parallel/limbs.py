@@ -125,11 +125,11 @@ class Limb(NamedTuple):
     @property
     def angles(self) -> NDArray[np.bool_]:
         """Which positions (nq) of the leg are angles."""
-        found = np.zeros(self.tree.nq, dtype=bool)
+        result = np.zeros(self.tree.nq, dtype=bool)
         for body in self.tree.bodies:
             if not body.joint.follows and body.q.stop - body.q.start == len(body.joint.kind.turns):
-                found[body.q] = body.joint.kind.turns
-        return found
+                result[body.q] = body.joint.kind.turns
+        return result
 
 
 # Entries of R that are known while the joint is closed: tracing folds their products.

@@ -52,13 +52,13 @@ class ParallelRobot(Assembled):
     def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: Maybe, external: Any = None) -> list[Array]:
         x = self._coordinates(pose)
         given = [*values] if external is None else [*values, external]
-        found: list[Array]
+        result: list[Array]
         fused, known = q is None and self.has_closed_form, None
         if not fused:
             known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
             given.insert(0, known)
         try:
-            *found, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
+            *result, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
         except ModelError as error:  # it names the wrong input
             raise error.inside(self.name) from None
         except (TypeError, ValueError) as error:
@@ -66,7 +66,7 @@ class ParallelRobot(Assembled):
         rule = RULES[name]
         if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
             self._refuse_state(rule, x, known, state)
-        return found
+        return result
 
     def _refuse_state(self, rule: Rule, x: Array, q: Array | None, state: Array) -> None:
         """Raise ModelError with the reason why an algorithm cannot be evaluated at one of the states."""
@@ -76,15 +76,15 @@ class ParallelRobot(Assembled):
         if not (open_ <= OPEN).all():
             size = float(np.max(open_)) * self._parts.length
             fix = "q = robot.inverse_kinematics(pose, guess=q)"
-            text = f"does not close the legs: the closure error is {size:.2g}"
-            raise ModelError(text, argument="q", where=self.name, fix=fix)
+            message = f"does not close the legs: the closure error is {size:.2g}"
+            raise ModelError(message, argument="q", where=self.name, fix=fix)
         bad = np.argwhere(~(state[..., : len(rule.margins)] > rule.margins).all(axis=-1))[0]
-        at = [np.broadcast_to(each, (*state.shape[:-1], each.shape[-1]))[tuple(bad)] for each in (x, known)]
+        at = [np.broadcast_to(item, (*state.shape[:-1], item.shape[-1]))[tuple(bad)] for item in (x, known)]
         self._refuse_singular(*at)
-        text = (
+        message = (
             f"the robot is nearly singular at pose {shortened(at[0].round(6))}: results would have few correct digits"
         )
-        raise ModelError(text, where=self.name, fix="avoid that pose")
+        raise ModelError(message, where=self.name, fix="avoid that pose")
 
     @cached_property
     def _kinematics(self) -> Kinematics:

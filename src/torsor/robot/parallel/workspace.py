@@ -92,9 +92,9 @@ class Workspace(Result):
             2
         """
         if self.reachable.ndim != 2 or min(self.reachable.shape) < 2:
-            found = f"have the shape {self.reachable.shape}"
+            message = f"have the shape {self.reachable.shape}"
             allowed = "a grid with two axes of two or more poses"
-            raise ModelError(found, argument="poses", allowed=allowed, fix="plot one slice")
+            raise ModelError(message, argument="poses", allowed=allowed, fix="plot one slice")
         pair = self._varying() if axes is None else self._checked_axes(axes)
         figure = new_figure(6.8, 6.0)
         from matplotlib.patches import Patch
@@ -139,10 +139,10 @@ class Workspace(Result):
             ...     torsor.load_result(folder + "/map.npz").robot == robot
             True
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            robot = cls.robot_class(**parallel_fields(as_text(found.arrays["parallel_robot"])))
-            length = positive(found.settings["length"], robot.name, "length")
-            return cls(**workspace_arrays(found, robot), labels=_labels(robot), robot=robot, length=length)
+        with reading_archive(Path(path), cls.kind) as result:
+            robot = cls.robot_class(**parallel_fields(as_text(result.arrays["parallel_robot"])))
+            length = positive(result.settings["length"], robot.name, "length")
+            return cls(**workspace_arrays(result, robot), labels=_labels(robot), robot=robot, length=length)
 
     def _archive(self) -> Archive:
         arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
@@ -177,7 +177,7 @@ class Workspace(Result):
             "singular, first kind": self.serial.any(axis=-1),
             "singular, second kind": self.parallel,
         }
-        facts = {name: f"{np.count_nonzero(each)} of {self.reachable.size} poses" for name, each in counts.items()}
+        facts = {name: f"{np.count_nonzero(count)} of {self.reachable.size} poses" for name, count in counts.items()}
         return Summary(f"Workspace of {self.robot.name}", facts)
 
     def _varying(self) -> tuple[int, int]:
@@ -186,8 +186,8 @@ class Workspace(Result):
         first = int(np.argmax(spans[0]))
         spans[1][first] = 0.0
         if not (spans[0][first] > 0 and spans[1].max() > 0):
-            found = "fewer than two coordinates vary over the poses"
-            raise ModelError(found, allowed="a grid over two", fix="robot.grid(x=..., y=...)")
+            message = "fewer than two coordinates vary over the poses"
+            raise ModelError(message, allowed="a grid over two", fix="robot.grid(x=..., y=...)")
         return first, int(np.argmax(spans[1]))
 
     def _checked_axes(self, axes: Any) -> tuple[int, int]:
@@ -226,10 +226,10 @@ def parallel_fields(text: str) -> dict[str, Any]:
     """Return the fields of a parallel robot; raise ValueError or KeyError if the text is invalid."""
     data = json.loads(text)
     carriage, parts = robot_of(data["platform"]), []
-    for each in data["legs"]:
-        numbers: dict[str, Any] = {name: np.array(each[name], dtype=float) for name in ("at", "base", "home")}
-        rest = {name: each[name] for name in ("name", "tip", "kind", "length")}
-        parts.append(Leg(robot=robot_of(each["robot"]), driven=tuple(each["driven"]), **numbers, **rest))
+    for item in data["legs"]:
+        numbers: dict[str, Any] = {name: np.array(item[name], dtype=float) for name in ("at", "base", "home")}
+        rest = {name: item[name] for name in ("name", "tip", "kind", "length")}
+        parts.append(Leg(robot=robot_of(item["robot"]), driven=tuple(item["driven"]), **numbers, **rest))
     own = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
     platform = carriage.links[-1] if data["motion"] else carriage
     motion = {"motion": data["motion"]} if data["motion"] else {}
@@ -261,11 +261,11 @@ def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
     allowed = [name for name in places if not (turns and name.startswith("q"))] + list(turns)
     for name in ranges:
         known_name(name, allowed, robot.name, "range")
-    lines = [real_array(each, robot.name, f"range {name!r}") for name, each in ranges.items()]
+    lines = [real_array(item, robot.name, f"range {name!r}") for name, item in ranges.items()]
     for name, line in zip(ranges, lines, strict=True):
         if line.ndim > 1 or not np.isfinite(line).all():
-            found = f"range {name!r} has shape {line.shape}, or is not finite"
-            raise ModelError(found, value=name, where=robot.name, allowed="a row of numbers")
+            message = f"range {name!r} has shape {line.shape}, or is not finite"
+            raise ModelError(message, value=name, where=robot.name, allowed="a row of numbers")
     values = np.meshgrid(*lines, indexing="ij")
     poses = np.broadcast_to(robot.home, (*(values[0].shape if values else ()), robot.home.size)).copy()
     for name, value in zip(ranges, values, strict=True):
@@ -309,14 +309,14 @@ def explore(kinematics: Kinematics, poses: Array, length: float) -> Workspace:
 
 def _labels(robot: Assembled) -> tuple[str, ...]:
     """Return the names of the platform's positions, with their units."""
-    found = list[str]()
+    result = list[str]()
     for joint, at in zip(robot.carriage.joints, robot.carriage.coordinates, strict=True):
         names, turns = robot.carriage.position_names[at.q], joint.kind.turns
         if len(names) == len(turns):
-            found += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
+            result += [f"{_short(name)} ({'rad' if turn else 'm'})" for name, turn in zip(names, turns, strict=True)]
         else:  # a point and a quaternion, or a quaternion alone
-            found += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
-    return (*found, *robot.carriage.position_names[len(found) :])
+            result += [f"{_short(name)} (m)" for name in names[:-4]] + [_short(name) for name in names[-4:]]
+    return (*result, *robot.carriage.position_names[len(result) :])
 
 
 def _short(name: str) -> str:
