@@ -121,17 +121,17 @@ def reading_archive(path: Path, kind: str = "") -> Iterator[Archive]:
     raise ModelError(found_, where=path.name, allowed=f"1 to {FORMAT}", fix=fix)
 
 
-def _archive(found: Arrays, format: int) -> Archive:
+def _archive(content: Arrays, format: int) -> Archive:
     if format == 1:  # the kind is known from the arrays
-        return Archive("motion" if "x" in found else "trajectory", found, {}, format=format)
-    header = json.loads(as_text(found[_HEADER]))
+        return Archive("motion" if "x" in content else "trajectory", content, {}, format=format)
+    header = json.loads(as_text(content[_HEADER]))
     kinds = {"kind": str, "settings": dict}
     if not isinstance(header, dict) or not all(isinstance(header.get(key), kind) for key, kind in kinds.items()):
         raise ValueError(f"its header does not name a result kind; allowed: {listing(result_kinds())}")
     if registered("result", header["kind"]) is None:
         known = f"allowed: {listing(result_kinds())}"
         raise ValueError(f"no installed package reads results of the kind {header['kind']!r}; {known}")
-    arrays = {name: result for name, result in found.items() if name != _HEADER}
+    arrays = {name: result for name, result in content.items() if name != _HEADER}
     return Archive(header["kind"], arrays, header["settings"], format=format)
 
 

@@ -48,8 +48,8 @@ def number(
         Traceback (most recent call last):
         torsor.ModelError: arm: mass is True; allowed: a finite number, 0 or more
     """
-    given = real_numbers(value)
-    result = math.nan if given is None or given.shape else float(given)  # NaN is outside all bounds
+    numbers = real_numbers(value)
+    result = math.nan if numbers is None or numbers.shape else float(numbers)  # NaN is outside all bounds
     inside = (
         least <= result <= most and (above < result or above == -math.inf) and (result < below or below == math.inf)
     )
@@ -131,10 +131,10 @@ def real_array(value: ArrayLike, where: str, what: str) -> Array:
         >>> real_array([1, 2], "robot", "pose")
         array([1., 2.])
     """
-    given = real_numbers(value)
-    if given is None:
+    numbers = real_numbers(value)
+    if numbers is None:
         raise ModelError(argument=what, value=value, where=where, allowed="real numbers")
-    return np.array(given, dtype=float)
+    return np.array(numbers, dtype=float)
 
 
 def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
@@ -144,12 +144,12 @@ def vectors(value: ArrayLike, count: int, where: str, what: str) -> Array:
         >>> vectors([[1, 2], [3, 4]], 2, "robot", "q").shape
         (2, 2)
     """
-    allowed, given = f"(..., {count}) finite numbers", real_numbers(value)
-    if given is None:
+    allowed, numbers = f"(..., {count}) finite numbers", real_numbers(value)
+    if numbers is None:
         raise ModelError(argument=what, value=value, where=where, allowed=allowed)
-    if given.ndim == 0 or given.shape[-1] != count:
-        raise ModelError(f"has shape {given.shape}", argument=what, value=value, where=where, allowed=allowed)
-    array = np.asarray(given, dtype=float)
+    if numbers.ndim == 0 or numbers.shape[-1] != count:
+        raise ModelError(f"has shape {numbers.shape}", argument=what, value=value, where=where, allowed=allowed)
+    array = np.asarray(numbers, dtype=float)
     if not np.isfinite(array).all():
         raise ModelError("is not finite", argument=what, value=value, where=where, allowed=allowed)
     return array
@@ -162,10 +162,10 @@ def finite_vector(value: object) -> Array | None:
         >>> finite_vector((1, 2.5)), finite_vector("2"), finite_vector([1.0, np.nan])
         (array([1. , 2.5]), None, None)
     """
-    given = real_numbers(value)
-    if given is None or given.ndim > 1 or not np.isfinite(given).all():
+    numbers = real_numbers(value)
+    if numbers is None or numbers.ndim > 1 or not np.isfinite(numbers).all():
         return None
-    return given.astype(float).ravel()
+    return numbers.astype(float).ravel()
 
 
 def positive_vector(value: ArrayLike, count: int, where: str, what: str, *, or_zero: bool = False) -> Array:
@@ -235,13 +235,13 @@ def direction(value: ArrayLike, where: str, what: str) -> Array:
         >>> direction([0, 3e200, 0], "loop 'pin'", "axis").tolist()
         [0.0, 1.0, 0.0]
     """
-    given = frozen_array(value, (3,), where, what)
-    largest = float(np.abs(given).max())
-    scaled = given / largest if largest > 1e9 else given  # the squares of very large numbers would overflow
+    vector = frozen_array(value, (3,), where, what)
+    largest = float(np.abs(vector).max())
+    scaled = vector / largest if largest > 1e9 else vector  # the squares of very large numbers would overflow
     length = float(np.linalg.norm(scaled))
     if length < 1e-9:
         fix = f"give the direction of the {what}, for example [0, 0, 1]"
-        raise ModelError(argument=what, value=given, where=where, allowed="a direction", fix=fix)
+        raise ModelError(argument=what, value=vector, where=where, allowed="a direction", fix=fix)
     # A unit vector keeps its bits, so that a saved file reads back as equal.
     return frozen_array(scaled / length if abs(length - 1) > 1e-15 else scaled, (3,), where, what)
 
@@ -333,10 +333,10 @@ def indices_of(
     """
     if wanted is None:
         return list(range(len(names)))
-    given = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(given, Sequence):
-        raise ModelError(shown(given), value=given, where=where, allowed=f"some of {listing(names)}")
-    return [names.index(known_name(name, names, where, what)) for name in given]
+    listed = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(listed, Sequence):
+        raise ModelError(shown(listed), value=listed, where=where, allowed=f"some of {listing(names)}")
+    return [names.index(known_name(name, names, where, what)) for name in listed]
 
 
 def by_name(value: Any, names: Sequence[str], missing: float, where: str) -> Array:

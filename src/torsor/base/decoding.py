@@ -164,7 +164,7 @@ def check_version(data: Table, version: int, source: str) -> None:
         raise error(source, what, f"torsor = {version}", "write it at the top, or use another Torsor")
 
 
-def known_word(known: Iterable[str], found: Any, what: str, where: str) -> str:
+def known_word(known: Iterable[str], word: Any, what: str, where: str) -> str:
     """Return a word if it is known; raise an error that names the closest known one otherwise.
 
     Example:
@@ -173,11 +173,11 @@ def known_word(known: Iterable[str], found: Any, what: str, where: str) -> str:
         torsor.ModelError: arm.toml: unknown key 'mas'; allowed: mass, com; fix: did you mean 'mass'?
     """
     known = tuple(known)
-    if found not in known:
-        near = difflib.get_close_matches(str(found).lower(), known, n=1)
+    if word not in known:
+        near = difflib.get_close_matches(str(word).lower(), known, n=1)
         fix = f"did you mean {near[0]!r}?" if near else "use one of these"
-        raise error(where, f"unknown {what} {short(found)}", ", ".join(known), fix)
-    return str(found)
+        raise error(where, f"unknown {what} {short(word)}", ", ".join(known), fix)
+    return str(word)
 
 
 def check_keys(

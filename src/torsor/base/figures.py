@@ -66,8 +66,8 @@ class Quantity:
         """Panels: a unit, and the indices of up to eight curves that have it."""
         result = []
         for unit in dict.fromkeys(self.units):
-            own = [k for k, item in enumerate(self.units) if item == unit]
-            parts = np.array_split(own, -(-len(own) // MAX_CURVES))
+            curves = [k for k, item in enumerate(self.units) if item == unit]
+            parts = np.array_split(curves, -(-len(curves) // MAX_CURVES))
             result += [(unit, part.tolist()) for part in parts]
         return result
 
@@ -222,9 +222,9 @@ def plot_quantities(
     places = grid if beside else grid.T
     shown, used = False, np.zeros(grid.shape, dtype=bool)
     for k, quantity in enumerate(quantities):
-        for j, (unit, own) in enumerate(quantity.panels):
+        for j, (unit, curves) in enumerate(quantity.panels):
             axes = places[k, j]
-            shown |= draw_panel(axes, quantity, times, colours, own)
+            shown |= draw_panel(axes, quantity, times, colours, curves)
             styled(axes, "" if j else quantity.title, unit)
             (used if beside else used.T)[k, j] = True
             for mark in [] if marks is None else marks:
@@ -286,11 +286,11 @@ def _curve(axes: Any, times: Array, values: Array, jumps: Flags | None, style: M
         axes.plot(times[between], values[between], linewidth=0.9, linestyle=":", **style)
 
 
-def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str, str]) -> bool:
+def _bounds(axes: Any, quantity: Quantity, curves: list[int], colours: Mapping[str, str]) -> bool:
     """Draw the bounds of each curve while they hold, and shade the region beyond the bounds of all curves."""
     low, high = axes.get_ylim()
     span = high - low
-    known = [(entry, entry.lower[own], entry.upper[own]) for entry in quantity.bounds]
+    known = [(entry, entry.lower[curves], entry.upper[curves]) for entry in quantity.bounds]
     ends = np.concatenate([np.zeros(0), *(np.concatenate([lower, upper]) for _, lower, upper in known)])
     ends = ends[np.isfinite(ends)]
     if not quantity.fits:
@@ -301,7 +301,7 @@ def _bounds(axes: Any, quantity: Quantity, own: list[int], colours: Mapping[str,
     low = min(low, ends.min() - margin * bool(ends.min() < low))
     high = max(high, ends.max() + margin * bool(ends.max() > high))
     for item, lower, upper in known:
-        for i, sides in zip(own, zip(lower, upper, strict=True), strict=True):
+        for i, sides in zip(curves, zip(lower, upper, strict=True), strict=True):
             for bound in sides:
                 if low <= bound <= high:
                     style = {"color": colours[quantity.names[i]], "linewidth": 0.9, "linestyle": ":"}

@@ -40,11 +40,11 @@ def read_limited(path: Path, largest: int = LARGEST_FILE) -> bytes:
         ...     read_limited(Path(folder, "note.txt"))
         b'done'
     """
-    given = os.environ.get(LARGEST_VARIABLE, "").strip()
-    if given and not (given.isascii() and given.isdigit()):
+    variable = os.environ.get(LARGEST_VARIABLE, "").strip()
+    if variable and not (variable.isascii() and variable.isdigit()):
         allowed = f"a number of bytes, for example {LARGEST_FILE}"
-        raise ModelError(f"it is {given[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed)
-    largest = int(given) if given else largest
+        raise ModelError(f"it is {variable[:40]!r}", where=LARGEST_VARIABLE, allowed=allowed)
+    largest = int(variable) if variable else largest
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:

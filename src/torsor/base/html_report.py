@@ -36,9 +36,9 @@ def write_html(target: Path, name: str, parts: Iterable[str]) -> Path:
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(POLICY)}">'
     head = f'<meta charset="utf-8">{policy}<style>{STYLE}</style>'
     body = "\n".join(parts)
-    message = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
+    html = f"<!DOCTYPE html>\n<title>{escape(name)}</title>{head}\n{body}\n<footer>Torsor {__version__}</footer>\n"
     with replacing(target) as part:
-        part.write_text(message, encoding="utf-8", newline="\n")
+        part.write_text(html, encoding="utf-8", newline="\n")
     return target
 
 

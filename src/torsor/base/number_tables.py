@@ -316,13 +316,13 @@ def _is_comment(row: Row) -> bool:
     return row.text.lstrip().startswith("#")
 
 
-def _has_numbers(cells: list[str], wanted: Sequence[Head]) -> bool:
+def _has_numbers(cells: list[str], columns: Sequence[Head]) -> bool:
     """Return whether the first line is a row of numbers, in the requested columns or in all."""
-    if {name for name in wanted if isinstance(name, str)} & set(cells):
+    if {name for name in columns if isinstance(name, str)} & set(cells):
         return False
     if cells == ["", *map(str, range(len(cells) - 1))]:  # headers of a table with an index, as pandas writes them
         return False
-    numbered = [cells[name] for name in wanted if isinstance(name, int) and 0 <= name < len(cells)]
+    numbered = [cells[name] for name in columns if isinstance(name, int) and 0 <= name < len(cells)]
     return any(_is_number(cell) or cell.lower() in MISSING - {""} for cell in numbered or cells)
 
 

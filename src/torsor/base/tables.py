@@ -112,9 +112,9 @@ def write_points(path: Path, names: Sequence[str], times: Array, motion: tuple[A
     check_target(path)
     points = ",\n".join(_point(t, *rows) for t, rows in zip(times.tolist(), zip(*motion, strict=True), strict=True))
     head = '{"header": {"stamp": {"sec": 0, "nanosec": 0}, "frame_id": ""},\n'
-    message = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
+    text = f'{head}"joint_names": {json.dumps(list(names))},\n"points": [\n{points}\n]}}\n'
     with replacing(path) as part:
-        part.write_text(message, encoding="utf-8", newline="\n")
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _point(t: float, q: Array, v: Array, a: Array) -> str:

@@ -293,10 +293,14 @@ def _arguments(function: ca.Function) -> list[str]:
     return [names.new(item) for item in (*function.name_in(), *results)]
 
 
-def _declared(each: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
+def _declared(argument: ArrayArgument, scalar: CScalar, qualifier: str = "") -> str:
     """Return the declaration of a parameter; C has no arrays of length 0."""
-    kind = scalar.name if each.output else f"const {scalar.name}"
-    return f"{kind} {each.name}[{qualifier}{each.length}]" if each.length else f"{kind} *{qualifier}{each.name}"
+    kind = scalar.name if argument.output else f"const {scalar.name}"
+    return (
+        f"{kind} {argument.name}[{qualifier}{argument.length}]"
+        if argument.length
+        else f"{kind} *{qualifier}{argument.name}"
+    )
 
 
 def _head(kernel: SourceKernel, scalar: CScalar, qualifier: str = "") -> str:
@@ -434,35 +438,35 @@ def _function(kernel: SourceKernel, name: str, about: About) -> str:
     """Return the function of views, and the one that returns an array."""
     head = ", ".join(_view(item) for item in kernel.arrays)
     passed = ", ".join(f"{item.name}.data()" for item in kernel.arrays)
-    message = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
+    code = f"{remarks(kernel, about)}inline void {name}({head}) noexcept\n{{\n    ::{kernel.name}({passed});\n}}\n"
     if len(kernel.outputs) != 1 or not kernel.outputs[0].length:
-        return message
+        return code
     (output,), array = kernel.outputs, f"std::array<Scalar, {kernel.outputs[0].length}>"
     called = ", ".join(item.name for item in kernel.arrays)
     return (
-        f"{message}\n[[nodiscard]] inline {array} {name}({', '.join(_view(input_) for input_ in kernel.inputs)}) noexcept\n"
+        f"{code}\n[[nodiscard]] inline {array} {name}({', '.join(map(_view, kernel.inputs))}) noexcept\n"
         f"{{\n    {array} {output.name}{{}};\n    {name}({called});\n    return {output.name};\n}}\n"
     )
 
 
-def _view(each: ArrayArgument) -> str:
-    return f"View<{'' if each.output else 'const '}Scalar, {each.length}> {each.name}"
+def _view(argument: ArrayArgument) -> str:
+    return f"View<{'' if argument.output else 'const '}Scalar, {argument.length}> {argument.name}"
 
 
 def _constants(facts: Mapping[str, Any], scalar: CScalar) -> str:
     """Return texts and lists as constants, ``positionUnits`` as ``position_units``; mappings are omitted."""
     lines, names = "", c_names(_OWN)
     for key, value in facts.items():
-        own = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
+        constant = names.new(re.sub(r"([A-Z])", lambda capital: f"_{capital[0].lower()}", key))
         if isinstance(value, str):
-            lines += f"inline constexpr const char *{own} = {string_literal(value)};\n"
+            lines += f"inline constexpr const char *{constant} = {string_literal(value)};\n"
         elif isinstance(value, list):
             whole = bool(value) and all(isinstance(entry, int) for entry in value)
             kind = "int" if whole else "Scalar" if value and not isinstance(value[0], str) else "const char *"
             texts = (string_literal(e) if isinstance(e, str) else scalar.literal(e).strip("()") for e in value)
             entries = ", ".join(map(str, value) if whole else texts)
             filled = f"{{{{{entries}}}}}" if value else "{}"
-            lines += f"inline constexpr std::array<{kind}, {len(value)}> {own}{filled};\n"
+            lines += f"inline constexpr std::array<{kind}, {len(value)}> {constant}{filled};\n"
     return lines
 
 

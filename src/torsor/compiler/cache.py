@@ -90,11 +90,11 @@ class Signature(NamedTuple):
         """Return the array shapes of one state; raise an error if they do not fit the matrices."""
         result = []
         for what, shapes, sizes in (("inputs", inputs, self.sizes_in), ("outputs", outputs, self.sizes_out)):
-            given = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
-            if [math.prod(shape) for shape in given] != [rows * columns for rows, columns in sizes]:
+            chosen = [tuple(shape) for shape in (map(natural_shape, sizes) if shapes is None else shapes)]
+            if [math.prod(shape) for shape in chosen] != [rows * columns for rows, columns in sizes]:
                 allowed = f"one shape for each of the matrices {list(sizes)}, with the same number of entries"
-                raise ModelError(argument=what, value=given, where=self.name, allowed=allowed)
-            result.append(given)
+                raise ModelError(argument=what, value=chosen, where=self.name, allowed=allowed)
+            result.append(chosen)
         return result[0], result[1]
 
 
@@ -206,8 +206,8 @@ def refused() -> str:
     if not stat.S_ISDIR(status.st_mode):
         return f"{path} is not used, because it is not a folder"
     why = _foreign(status)
-    own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
-    fix = f"fix: {f'chmod 700 {path}, or ' if own else ''}name a folder of your own in TORSOR_CACHE"
+    is_own = hasattr(os, "geteuid") and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX
+    fix = f"fix: {f'chmod 700 {path}, or ' if is_own else ''}name a folder of your own in TORSOR_CACHE"
     return f"{path} is not used, because {why}; {fix}" if why else ""
 
 

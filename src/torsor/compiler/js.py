@@ -191,12 +191,14 @@ def helpers(codes: Iterable[int]) -> list[str]:
     return [write(JsScalar("float64")) for operations, write in _HELPERS if needed & set(operations)]
 
 
-def _argument_text(each: ArrayArgument, about: About) -> str:
+def _argument_text(argument: ArrayArgument, about: About) -> str:
     """Return the description of an argument: its size, its CasADi name if different, and the caller's text."""
-    rows, columns = each.size
+    rows, columns = argument.size
     size = f"{rows} x {columns}" if columns != 1 else f"{rows} number{'s' if rows != 1 else ''}"
-    title = "" if each.title in (each.name, "") else f", {each.title}"
-    return plain(f"{size}{title}" + (f": {about.arguments[each.title]}" if each.title in about.arguments else ""))
+    title = "" if argument.title in (argument.name, "") else f", {argument.title}"
+    return plain(
+        f"{size}{title}" + (f": {about.arguments[argument.title]}" if argument.title in about.arguments else "")
+    )
 
 
 def _returned(kernel: SourceKernel, scalar: JsScalar) -> str:
@@ -241,8 +243,8 @@ def declarations(kernels: Sequence[SourceKernel], scalar: JsScalar, about: About
     parts.append(f"export declare const functions: readonly {{ readonly {listed} }}[];\n")
     for kernel in kernels:
         kind = _returned(kernel, scalar)
-        given = [f"{input_.name}: {'number | ' if input_.length == 1 else ''}Numbers" for input_ in kernel.inputs]
-        head = f"({', '.join([*given, f'out?: {kind}'])}): {kind};\n"
+        parameters = [f"{input_.name}: {'number | ' if input_.length == 1 else ''}Numbers" for input_ in kernel.inputs]
+        head = f"({', '.join([*parameters, f'out?: {kind}'])}): {kind};\n"
         parts.append(f"{remarks(kernel, scalar, about)}export declare function {kernel.name}{head}")
         if any(input_.length for input_ in kernel.inputs):
             rows = comment(f"{kernel.name} for many states, row by row.", begin="/**")
@@ -287,11 +289,11 @@ def export_js(
     source.check_export(dtype, name)
     scalar, names, kernels, about = JsScalar(dtype), js_names(), list[SourceKernel](), about or About()
     for title, item in source.with_names(functions):
-        function, own = in_scalars(title, item, JS_RULES), names.new(title)
-        while f"{own}Rows" in names.taken:
-            own = names.new(title)
-        names.taken.add(f"{own}Rows")
-        kernels.append(SourceKernel(own, title, function, scalar, _arguments(function), source.PIECE))
+        function, identifier = in_scalars(title, item, JS_RULES), names.new(title)
+        while f"{identifier}Rows" in names.taken:
+            identifier = names.new(title)
+        names.taken.add(f"{identifier}Rows")
+        kernels.append(SourceKernel(identifier, title, function, scalar, _arguments(function), source.PIECE))
     texts = {f"{name}.js": _module(kernels, scalar, about), f"{name}.d.ts": declarations(kernels, scalar, about)}
     return source.write_all(Path(path), texts | {"package.json": _package(name)}, overwrite)
 
@@ -394,27 +396,30 @@ def _one(kernel: SourceKernel, scalar: JsScalar, about: About) -> str:
     copied = zip(_output_fields(kernel, f"{kernel.name}$out"), _output_names(kernel), strict=True)
     lines += [*(f"torsor$copy({own}, {name});" for own, name in copied), "return out;"]
     head = f"export function {kernel.name}({', '.join([*inputs, 'out'])})"
-    message = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
-    return message + "".join(f"    {line}\n" for line in lines) + "}\n"
+    code = f"const {kernel.name}$out = {made};\n\n{remarks(kernel, scalar, about)}{head} {{\n"
+    return code + "".join(f"    {line}\n" for line in lines) + "}\n"
 
 
 def _rows(kernel: SourceKernel, scalar: JsScalar) -> str:
-    names, own = [input_.name for input_ in kernel.inputs], f"{kernel.name}Rows"
+    names, identifier = [input_.name for input_ in kernel.inputs], f"{kernel.name}Rows"
     varied = [input_ for input_ in kernel.inputs if input_.length]
-    lines = [f'{name} = torsor$numbers({name}, "{own}: {name}");' for name in names]
+    lines = [f'{name} = torsor$numbers({name}, "{identifier}: {name}");' for name in names]
     for n, length in ((item.name, item.length) for item in varied):
-        lines.append(f'const {n}$count = torsor$count({n}, {length}, "{own}: {n}");')
+        lines.append(f'const {n}$count = torsor$count({n}, {length}, "{identifier}: {n}");')
     counts = ", ".join(f"{item.name}$count" for item in varied)
-    lines.append(f'const count$ = torsor$common([{counts}], "{own}"), fresh$ = out === undefined;')
-    lines += [f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};", *_checked(kernel, own, "count$ * {}")]
-    given = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
-    lines.append(f'if (!fresh$) torsor$apart({given}, "{own}");')
+    lines.append(f'const count$ = torsor$common([{counts}], "{identifier}"), fresh$ = out === undefined;')
+    lines += [
+        f"if (fresh$) out = {_made(kernel, scalar, 'count$ * {}')};",
+        *_checked(kernel, identifier, "count$ * {}"),
+    ]
+    overlap = f"[{', '.join(_output_names(kernel))}], [{', '.join(names)}], {data([*_output_fields(kernel), *names])}"
+    lines.append(f'if (!fresh$) torsor$apart({overlap}, "{identifier}");')
     lines += [f"const {item.name}$step = {item.name}$count === 1 ? 0 : {item.length};" for item in varied]
     steps = [f"{input_.name}, " + (f"k$ * {input_.name}$step" if input_.length else "0") for input_ in kernel.inputs]
     ends = [f"{n}, k$ * {output.length}" for n, output in zip(_output_names(kernel), kernel.outputs, strict=True)]
     lines += ["for (let k$ = 0; k$ < count$; k$++) {", f"    {kernel.name}$core({', '.join(steps + ends)});", "}"]
     about = f"{kernel.name} for many states, row by row; an input with one state applies to all of them."
-    head = comment(about, begin="/**") + f"export function {own}({', '.join([*names, 'out'])})"
+    head = comment(about, begin="/**") + f"export function {identifier}({', '.join([*names, 'out'])})"
     return f"{head} {{\n" + "".join(f"    {line}\n" for line in [*lines, "return out;"]) + "}\n"
 
 
@@ -437,12 +442,12 @@ def _made(kernel: SourceKernel, scalar: JsScalar, length: str) -> str:
     return f"{{ {fields} }}" if fields else "{}"
 
 
-def _checked(kernel: SourceKernel, own: str, length: str) -> list[str]:
+def _checked(kernel: SourceKernel, identifier: str, length: str) -> list[str]:
     """Return the statements that check given outputs, and assign each of several to a variable."""
     lines, names = list[str](), _output_names(kernel)
     if len(names) != 1:
-        lines = [f'torsor$object(out, "{own}");']
+        lines = [f'torsor$object(out, "{identifier}");']
         lines += [f"const {name} = {text};" for name, text in zip(names, _output_fields(kernel), strict=True)]
     for name, output_field, output in zip(names, _output_fields(kernel), kernel.outputs, strict=True):
-        lines.append(f'torsor$output({name}, {length.format(output.length)}, "{own}: {output_field}");')
-    return lines + ([f'torsor$distinct([{", ".join(names)}], "{own}");'] if len(names) > 1 else [])
+        lines.append(f'torsor$output({name}, {length.format(output.length)}, "{identifier}: {output_field}");')
+    return lines + ([f'torsor$distinct([{", ".join(names)}], "{identifier}");'] if len(names) > 1 else [])

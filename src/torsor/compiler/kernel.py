@@ -75,8 +75,10 @@ class VirtualMachine:
         if array is None:
             raise ModelError(argument=name, value=value, where=where, allowed="an array of real numbers")
         if array.ndim < len(core) or array.shape[array.ndim - len(core) :] != core:
-            wanted = ", ".join(["...", *map(str, core)])
-            raise ModelError(f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({wanted})")
+            expected = ", ".join(["...", *map(str, core)])
+            raise ModelError(
+                f"has shape {array.shape}", argument=name, value=value, where=where, allowed=f"({expected})"
+            )
         return array
 
     def batch(self, arrays: Sequence[Array]) -> Shape:
@@ -101,11 +103,11 @@ class VirtualMachine:
             # CasADi maps over blocks of columns, one block per state.
             columns.append(ca.DM(np.ascontiguousarray(states.transpose(1, 0, 2)).reshape(rows, count * cols)))
         results = (self.function if count == 1 else self.function.map(count)).call(columns)
-        found = []
+        outputs = []
         for result, core, (rows, cols) in zip(results, self.outputs, self.signature.sizes_out, strict=True):
             states = result.full().reshape(rows, count, cols).transpose(1, 0, 2)
-            found.append(np.ascontiguousarray(states).reshape((*batch, *core)))
-        return found
+            outputs.append(np.ascontiguousarray(states).reshape((*batch, *core)))
+        return outputs
 
 
 def _unpickled(kind: Callable[..., Any], text: str, *settings: Any) -> Any:
@@ -220,7 +222,7 @@ class Kernel(VirtualMachine):
     def _convert_and_call(self, values: Sequence[ArrayLike], out: Any) -> Any:
         """Evaluate with several threads, in another type than float64, or with arrays of another shape."""
         arrays, batch = self.check_batch(*values)
-        given = self._checked_out(out, batch)
+        outputs = self._checked_out(out, batch)
         if self.ufunc is None:
             results = [result.astype(self.dtype, copy=False) for result in self.results(arrays, batch)]
         else:
@@ -231,14 +233,14 @@ class Kernel(VirtualMachine):
                     for array, shape, core in (given_in[k] for k in self._used)
                 ]
             results = []
-            for k, (array, core) in enumerate(zip(given, self._core_out, strict=True)):
+            for k, (array, core) in enumerate(zip(outputs, self._core_out, strict=True)):
                 written = array if array is not None and self._fits(array, k, flat) else None
                 results.append(np.empty((*batch, *core), self.dtype) if written is None else written)
             self._evaluate(flat, results, batch)
             shapes = [(*batch, *shape) for shape in self.outputs]
             results = [r if r.shape == shape else r.reshape(shape) for r, shape in zip(results, shapes, strict=True)]
         results = [r if r.ndim else r[()] for r in results]  # as in NumPy: an array without axes becomes a number
-        for k, array in enumerate(given):
+        for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 np.copyto(array, results[k], casting="same_kind")
                 results[k] = array
@@ -253,19 +255,19 @@ class Kernel(VirtualMachine):
         """Return the arrays of ``out=`` for the results, None for missing ones; raise an error for invalid ones."""
         if out is None:
             return [None] * len(self.outputs)
-        name, given = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
-        if len(given) != len(self.outputs):
+        name, arrays = self.signature.name, list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(arrays) != len(self.outputs):
             allowed = f"{len(self.outputs)}, one for each result"
-            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=allowed)
-        for k, (array, core) in enumerate(zip(given, self.outputs, strict=True)):
-            where = name if len(given) == 1 else f"{name}: array {k}"
+            raise ModelError(f"has {len(arrays)} arrays", argument="out", where=name, allowed=allowed)
+        for k, (array, core) in enumerate(zip(arrays, self.outputs, strict=True)):
+            where = name if len(arrays) == 1 else f"{name}: array {k}"
             if array is not None:
                 check_result_array(array, (*batch, *core), self.dtype, where)
-        for a, b in combinations([array for array in given if array is not None], 2):
+        for a, b in combinations([array for array in arrays if array is not None], 2):
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
                 message, fix = "has two arrays that overlap in memory", "one array for each result"
                 raise ModelError(message, argument="out", where=name, fix=fix)
-        return given
+        return arrays
 
     def _evaluate(self, arrays: list[NDArray[Any]], results: list[NDArray[Any]], batch: Shape) -> None:
         """Evaluate into ``results``, shared by the threads."""

@@ -25,8 +25,10 @@ def ordered(program: Program, quick: bool = False) -> Program:
     graph = _Graph(program)
     if quick:
         return arranged(program, graph.with_inputs(graph.onwards()))
-    given = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
-    candidates = [arranged(program, graph.with_inputs(order)) for order in (given, graph.onwards(), graph.backwards())]
+    original = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
+    candidates = [
+        arranged(program, graph.with_inputs(order)) for order in (original, graph.onwards(), graph.backwards())
+    ]
     return min(candidates, key=alive)
 
 
@@ -170,7 +172,7 @@ class _Graph:
         """
         taken, users, free = self.taken, self.users, self.free
         waiting = list(map(len, users))
-        order, wanted, ready = list[int](), set[int](), _Ready()
+        order, needed, ready = list[int](), set[int](), _Ready()
         when = [0] * len(taken)
 
         def group(index: int) -> list[int]:
@@ -181,7 +183,7 @@ class _Graph:
             if any(waiting[entry] for entry in members):
                 return
             index = min(members)
-            gain = sum(entry in wanted for entry in members) - sum(entry not in wanted for entry in taken[index])
+            gain = sum(entry in needed for entry in members) - sum(entry not in needed for entry in taken[index])
             ready.offer(index, gain, max((when[user] for user in users[index]), default=0))
 
         for index in range(len(taken)):
@@ -192,11 +194,11 @@ class _Graph:
             ready.remove(index)
             order += group(index)
             for item in group(index):
-                wanted.discard(item)
+                needed.discard(item)
                 when[item] = len(order)
             for item in taken[index]:
-                changed = item not in wanted
-                wanted.add(item)
+                changed = item not in needed
+                needed.add(item)
                 self._again(item, changed, ready, offer)
             for member in group(index):
                 for item in taken[member]:

@@ -214,9 +214,9 @@ MAX_NAMES = 6  # algorithms named in a message
 
 def algorithm_names(like: object = "") -> str:
     """Return algorithm names for a message, those that resemble ``like`` first: "mass_matrix", "jacobian:LINK"."""
-    given = like.partition(":")[0] if isinstance(like, str) else ""
+    requested = like.partition(":")[0] if isinstance(like, str) else ""
     named = {name: item for name, item in ALGORITHMS.items() if not name.endswith(WITH_MARGIN)}
     places = {name: f"{name}:LINK" if item.at_place else name for name, item in named.items()}
-    near = get_close_matches(given, places, MAX_NAMES)
+    near = get_close_matches(requested, places, MAX_NAMES)
     shown = [*near, *(name for name in places if name not in near)][:MAX_NAMES]
     return f"{', '.join(places[name] for name in shown)}, ... {len(places)} in all"

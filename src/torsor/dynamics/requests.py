@@ -210,15 +210,15 @@ def pulled(inputs: Named, results: Named, steps: Named) -> tuple[Named, Named]:
 def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = ()) -> Named:
     """Return the derivatives of each result with respect to each input (or those in ``by``), in row-major order."""
     # Arrays are row-major, CasADi's matrices column-major.
-    found = {}
+    derivatives = {}
     for name, result in results.items():
         for item in by or inputs:
             at = inputs[item]
             J = ca.jacobian(ca.vec(result.T), ca.vec(at))
             if at.size2() > 1:
                 J = J[:, [i + j * at.size1() for i in range(at.size1()) for j in range(at.size2())]]
-            found[f"{name}_by_{item}"] = J @ steps[item] if item in steps else J
-    return found
+            derivatives[f"{name}_by_{item}"] = J @ steps[item] if item in steps else J
+    return derivatives
 
 
 # Above this many operations, the search for common subexpressions takes longer than compiling them twice.

@@ -78,8 +78,8 @@ def described_robot(name: str) -> tuple[Path, dict[str, object], list[str]]:
     folders = [str(getattr(module, key)) for key in _FOLDERS if hasattr(module, key)]
     folders += [str(Path(folder).parent) for folder in folders]  # a package is found in the folder around it
     folders += [str(folder) for folder in getattr(module, "XACRO_PACKAGE_PATHS", {}).values()]
-    given = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
-    return Path(path), given, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
+    arguments = dict(getattr(module, "XACRO_ARGS", {})) if path == getattr(module, "XACRO_PATH", None) else {}
+    return Path(path), arguments, [folder for folder in dict.fromkeys(folders) if Path(folder).is_dir()]
 
 
 # xacro: macros that expand to URDF or SDF, by the package ``xacro`` (extra ``xacro``).
@@ -113,29 +113,31 @@ def expanded(path: Path, arguments: Mapping[str, object]) -> Element:
         )
     parse_xml(path)  # rejects document types and entities, and names the line of invalid XML
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in arguments.items()}
-    given = _Arguments(texts)
+    known = _Arguments(texts)
     with _ONE_AT_A_TIME, _fenced(xacro, substitution_args, Finder(path)):
         try:
-            document = xacro.process_file(str(path), mappings=given, verbosity=0)
+            document = xacro.process_file(str(path), mappings=known, verbosity=0)
             content = document.documentElement.toxml(encoding="utf-8")
         except Exception as error:  # expressions raise errors of any kind
-            own: BaseException | None = error
-            while own is not None and not isinstance(own, ModelError):  # the package wraps ours in others of its kind
-                own = getattr(own, "exc", None) or own.__context__
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(
+                cause, ModelError
+            ):  # the package wraps ours in others of its kind
+                cause = getattr(cause, "exc", None) or cause.__context__
             text = " ".join(str(error).split())[:300] or type(error).__name__
-            raise own or ModelError(f"xacro rejects it: {text}", where=path.name) from None
-    unknown = sorted(arguments.keys() - given.asked)
+            raise cause or ModelError(f"xacro rejects it: {text}", where=path.name) from None
+    unknown = sorted(arguments.keys() - known.asked)
     if unknown:
         message = f"xacro does not use the arguments {', '.join(map(repr, unknown))}"
-        warn(message, where=path.name, allowed=listing(sorted(given.asked), like=unknown[0]))
+        warn(message, where=path.name, allowed=listing(sorted(known.asked), like=unknown[0]))
     return parse_xml_text(content, path.name)
 
 
 class _Arguments(dict[str, str]):
     """The given arguments and those with defaults; ``asked`` are the names that the file requests."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        super().__init__(arguments)
         self.asked = set[str]()
 
     def __contains__(self, name: object) -> bool:
@@ -219,8 +221,8 @@ def read(
     file, model, arguments = Path(path), "", dict(xacro or {})
     folders = [search] if isinstance(search, (str, Path)) else list(search)
     if is_description(path):
-        file, own, more = described_robot(str(path))
-        arguments, folders = own | arguments, [*folders, *more]
+        file, described_arguments, more = described_robot(str(path))
+        arguments, folders = described_arguments | arguments, [*folders, *more]
     elif ".sdf#" in file.name or ".world#" in file.name:
         name, _, model = file.name.partition("#")
         file = file.with_name(name)
@@ -248,8 +250,8 @@ def _read(
     if arguments and suffix != ".xacro":
         raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
-        own = suffix == ".toml" if strict is None else strict
-        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, own, snap)
+        is_strict = suffix == ".toml" if strict is None else strict
+        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))

@@ -73,14 +73,16 @@ class Finder:
         An unlisted folder must contain the file itself or be marked as a package; no other folder is used.
         """
         if package not in self._packages:
-            given, above = given_folders(), self.path.resolve().parents
-            places = (*given, *environment_folders(), *above)
+            folders, above = given_folders(), self.path.resolve().parents
+            places = (*folders, *environment_folders(), *above)
             tries = [place / package for place in places] + [place for place in places if place.name == package]
             named = package != ".." and Path(package).name == package  # a single folder, not a path through several
             result = next((folder for folder in tries if named and folder.is_dir()), None)
             self._packages[package] = result
             if result is not None and (
-                is_package(result) or result.resolve() in above or any(result.is_relative_to(value) for value in given)
+                is_package(result)
+                or result.resolve() in above
+                or any(result.is_relative_to(value) for value in folders)
             ):
                 self.folders = (*self.folders, str(result))
         return self._packages[package]

@@ -214,9 +214,9 @@ class MeshNames:
         return near or file
 
 
-def left_out_error(found: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
+def left_out_error(left_out: Mapping[str, Sequence[str]], source: str, strict: bool) -> ModelError:
     """Return the error, or the warning unless ``strict``, about parts of a file that mechanisms cannot have."""
-    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in found.items())
+    lines = (f"{what} ({listing(names, most=4)})" if names else what for what, names in left_out.items())
     omitted = "mechanisms do not have" if strict else "omitted, because mechanisms do not have it:"
     return ModelError(f"{omitted} {'; '.join(lines)}", where=source)
 

@@ -52,15 +52,15 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
     return FLAGS.get(text, default)
 
 
-def numbers_in(text: str, count: int, found: str, where: str, most: float = LARGEST) -> Array:
-    """Return the numbers (count,) in a text, at most ``most`` in size; ``found`` describes it in messages."""
+def numbers_in(text: str, count: int, description: str, where: str, most: float = LARGEST) -> Array:
+    """Return the numbers (count,) in a text, at most ``most`` in size; ``description`` is for messages."""
     try:
         values = np.array([number_in(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
     if values.shape != (count,) or not (np.abs(values) <= most).all():  # NaN fails the comparison too
         allowed = ("a number" if count == 1 else f"{count} finite numbers") + up_to(most)
-        raise ModelError(found, value=text, where=where, allowed=allowed)
+        raise ModelError(description, value=text, where=where, allowed=allowed)
     return values
 
 

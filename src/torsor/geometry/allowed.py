@@ -151,9 +151,9 @@ def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> Allo
     """Return the allowed collision matrix of a robot; see ``robot.shapes.allowed``."""
     count, shapes = whole_number(samples, robot.name, "samples", least=0), placed_shapes(robot)
     start = whole_number(seed, robot.name, "seed", least=0)
-    given = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
+    allowed = list(robot.allowed_collisions) + [(*pair, "adjacent") for pair in _adjacent(robot, shapes)]
     matrix = matrix_of(
-        robot.name, (shape.part for shape in shapes), reversed(given)
+        robot.name, (shape.part for shape in shapes), reversed(allowed)
     )  # the reasons of the file are kept
     result = _sampled(robot, shapes, shape_pairs(shapes, matrix), count, np.random.default_rng(start)) if count else []
     return matrix_of(robot.name, matrix.parts, [*((*pair, why) for pair, why in matrix.reasons.items()), *result])
@@ -235,6 +235,6 @@ def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> A
     q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv:  # the last four are a quaternion
-            given = rng.normal(size=(count, 4))
-            q[:, slices.q.stop - 4 : slices.q.stop] = given / np.linalg.norm(given, axis=1, keepdims=True)
+            quaternions = rng.normal(size=(count, 4))
+            q[:, slices.q.stop - 4 : slices.q.stop] = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
     return q

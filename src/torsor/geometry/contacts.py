@@ -63,22 +63,22 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
         for box, other in ((first, second), (second, first))
     ]
     best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
-    own = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
+    is_first = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
     reference, incident = (
-        _Box(*(ca.if_else(own, x, y) for x, y in zip(*boxes, strict=True)))
+        _Box(*(ca.if_else(is_first, x, y) for x, y in zip(*boxes, strict=True)))
         for boxes in ((first, second), (second, first))
     )
-    toward = ca.if_else(own, apart, -apart)
-    gap = [ca.if_else(own, x, y) for x, y in zip(*gaps, strict=True)]
+    toward = ca.if_else(is_first, apart, -apart)
+    gap = [ca.if_else(is_first, x, y) for x, y in zip(*gaps, strict=True)]
     face = _face(reference, _largest(gap), toward)
     under = _face(incident, _largest(ca.vertsplit(ca.fabs(incident.R.T @ face.normal))), -face.normal)
     edges, crossed = _edges(first, second, apart, ca.fmax(*best) + _EDGES)
     result = []
     for height, point in (*_clipped(face, under), *_below(face, under)):
         on_face = point - height * face.normal
-        normal = ca.if_else(own, face.normal, -face.normal)
+        normal = ca.if_else(is_first, face.normal, -face.normal)
         distance = ca.if_else(crossed, ca.fmax(edges.distance, 0) + reference.half[0] + reference.half[1], height)
-        ends = ca.if_else(own, on_face, point), ca.if_else(own, point, on_face)
+        ends = ca.if_else(is_first, on_face, point), ca.if_else(is_first, point, on_face)
         result.append(Closest(distance, normal, *ends))
     chosen = (ca.if_else(crossed, x, y) for x, y in zip(edges, result[0], strict=True))
     return [Closest(*chosen), *result[1:]]
@@ -228,9 +228,9 @@ def contact_points(a: Shape, A: ca.SX, b: Shape, B: ca.SX) -> list[Closest]:
 
 def _moved(pose: ca.SX, shape: Shape) -> ca.SX:
     """Return the pose [R, p] of a shape in base axes."""
-    own = ca.SX(shape.pose)
+    local = ca.SX(shape.pose)
     R = pose[:3, :3]
-    return ca.horzcat(R @ own[:3, :3], pose[:3, 3] + R @ own[:3, 3])
+    return ca.horzcat(R @ local[:3, :3], pose[:3, 3] + R @ local[:3, 3])
 
 
 def _rim_points(pose: ca.SX, size: tuple[float, ...], up: ca.SX) -> list[ca.SX]:

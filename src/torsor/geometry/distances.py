@@ -38,11 +38,11 @@ def pair_kernel(a: str, b: str) -> Any:
     """
     poses = [ca.SX.sym(name, 3, 4) for name in ("A", "B")]
     sizes = [ca.SX.sym(name, SHAPE_SIZES[kind]) for name, kind in zip(("a", "b"), (a, b), strict=True)]
-    given = [item for item in (poses[0], sizes[0], poses[1], sizes[1]) if item.numel()]  # a plane has no size
+    arrays = [item for item in (poses[0], sizes[0], poses[1], sizes[1]) if item.numel()]  # a plane has no size
     result = closest(a, poses[0], sizes[0], b, poses[1], sizes[1])
     points, moment = ca.vertcat(result.first.T, result.second.T), ca.cross(result.first, result.normal)
-    function = ca.Function(f"{a}_{b}", given, ca.cse([result.distance, result.normal, points, moment]))
-    inputs = [(3, 4) if value.shape == (3, 4) else (value.numel(),) for value in given]
+    function = ca.Function(f"{a}_{b}", arrays, ca.cse([result.distance, result.normal, points, moment]))
+    inputs = [(3, 4) if value.shape == (3, 4) else (value.numel(),) for value in arrays]
     return compile(function, inputs=inputs, outputs=[(), (3,), (2, 3), (3,)])
 
 
@@ -186,19 +186,19 @@ class DistanceModel:
         assert self._convex is not None
         states, count = len(poses), len(self._open)
         distance, n, first = np.empty((states, count)), np.empty((states, count, 3)), np.empty((states, count, 3))
-        wanted = None
+        selected = None
         if self.within is not None:
             ends = np.array(self._convex.pairs, dtype=np.int64)
             origins = poses[..., 3]
             apart = origins[:, ends[:, 1]] - origins[:, ends[:, 0]]
             length = np.linalg.norm(apart, axis=-1)
             bound = length - self._radii.sum(axis=-1)
-            wanted = ~(bound > self.within)  # planes have an infinite radius: always computed
-            wanted = wanted if among is None else wanted & among[self._open]
+            selected = ~(bound > self.within)  # planes have an infinite radius: always computed
+            selected = selected if among is None else selected & among[self._open]
             n[:] = apart / np.where(length > 0, length, 1.0)[..., None]
             radii = np.where(np.isfinite(self._radii[:, :1]), self._radii[:, :1], 0.0)
             distance[:], first[:] = bound, origins[:, ends[:, 0]] + radii * n
-        self._convex(poses, distance, n, first, wanted)
+        self._convex(poses, distance, n, first, selected)
         found.distance[:, self._open], found.normal[:, self._open] = distance, n
         found.points[:, self._open] = np.stack([first, first + distance[..., None] * n], axis=-2)
         found.moment[:, self._open] = np.cross(first, n)
@@ -216,11 +216,11 @@ class Lines(NamedTuple):
 def _closed(group: _Group, poses: Array, found: Lines) -> None:
     """Write the results of a group of pairs with a closed form."""
     sides = ((poses[:, group.a], group.sizes_a), (poses[:, group.b], group.sizes_b))
-    given = [entry for side in sides for entry in side if entry.shape[-1]]
+    inputs = [entry for side in sides for entry in side if entry.shape[-1]]
     if isinstance(group.columns, slice):  # they are adjacent, so results are written in place
-        group.kernel(*given, out=tuple(result[:, group.columns] for result in found))
+        group.kernel(*inputs, out=tuple(result[:, group.columns] for result in found))
     else:
-        for mine, item in zip(found, group.kernel(*given), strict=True):
+        for mine, item in zip(found, group.kernel(*inputs), strict=True):
             mine[:, group.columns] = item
     if group.flipped:
         found.normal[:, group.columns] *= -1

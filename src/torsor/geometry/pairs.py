@@ -40,9 +40,9 @@ def distance_model(robot: Mechanism, pairs: Pairs = None, within: float | None =
 
 def _frozen(pairs: Any, where: str) -> tuple[tuple[str, str], ...]:
     """Return pairs of names as tuples; raise ModelError for anything else."""
-    given = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
+    listed = tuple(pairs) if isinstance(pairs, Iterable) and not isinstance(pairs, (str, bytes)) else (pairs,)
     result = []
-    for item in given:
+    for item in listed:
         pair = tuple(item) if isinstance(item, (tuple, list)) else ()
         if len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             allowed = "pairs of link, frame or shape names, or an allowed collision matrix"
@@ -100,10 +100,10 @@ def with_shapes(robot: M, place: str, shapes: Iterable[Shape]) -> M:
     listed = [shapes] if isinstance(shapes, Shape) else shapes
     if not isinstance(listed, Iterable):
         raise ModelError(argument="shapes", value=listed, where=where, allowed="a list of torsor.Shape")
-    given = [instance_of(item, Shape, where, "one of the shapes", allowed="torsor.Shape") for item in listed]
-    own = "" if place == link.name else place
-    kept = [shape for shape in link.shapes if shape.link != own]
-    added = [replace(value, pose=spot.pose @ value.pose, link=own) for value in given]
+    checked = [instance_of(item, Shape, where, "one of the shapes", allowed="torsor.Shape") for item in listed]
+    part = "" if place == link.name else place
+    kept = [shape for shape in link.shapes if shape.link != part]
+    added = [replace(value, pose=spot.pose @ value.pose, link=part) for value in checked]
     changed = replace(link, shapes=(*kept, *added))
     if spot.link < 0:
         return replace(robot, base=changed)

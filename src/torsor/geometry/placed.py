@@ -45,10 +45,10 @@ def placed_shapes(robot: Mechanism) -> tuple[Placed, ...]:
     """
     links = enumerate((robot.base, *robot.links), start=-1)
     result = [(shape, index, shape.link or link.name) for index, link in links for shape in link.shapes]
-    given = Counter(shape.name for shape, _, _ in result)
-    taken, numbers, placed = {*robot.places, *given}, Counter[str](), list[Placed]()
+    counts = Counter(shape.name for shape, _, _ in result)
+    taken, numbers, placed = {*robot.places, *counts}, Counter[str](), list[Placed]()
     for shape, index, part in result:
-        name = shape.name if given[shape.name] == 1 and shape.name not in robot.places else ""
+        name = shape.name if counts[shape.name] == 1 and shape.name not in robot.places else ""
         while not name:
             tried = f"{part}/{numbers[part]}"
             numbers[part] += 1

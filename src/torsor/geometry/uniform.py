@@ -25,8 +25,8 @@ def uniform_body(shape: Shape, where: str) -> Solid | None:
     if shape.shape == "plane":
         return None
     is_mesh = shape.shape == "mesh"
-    own = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
-    return move_inertia(shape.pose, *own)
+    solid = _of_hull(hull_of(shape, where)) if is_mesh else primitive_solid(shape.shape, np.array(shape.size))
+    return move_inertia(shape.pose, *solid)
 
 
 def _of_hull(hull: Hull) -> Solid:
@@ -52,11 +52,11 @@ def inertia_hint(link: Link) -> str:
         return ""
     volume, _, inertia = composite(*bodies)
     expected = np.linalg.eigvalsh(inertia) * link.mass / volume
-    given = np.linalg.eigvalsh(link.inertia)
-    shown, others = (", ".join(f"{value:.3g}" for value in values) for values in (given, expected))
-    if not given.max() > 0:
+    moments = np.linalg.eigvalsh(link.inertia)
+    shown, others = (", ".join(f"{value:.3g}" for value in values) for values in (moments, expected))
+    if not moments.max() > 0:
         return f"it has mass {link.mass:.3g} kg but no inertia; a uniform body of its shape has {others} kg m^2"
-    ratio = np.maximum(given, 1e-300) / expected
+    ratio = np.maximum(moments, 1e-300) / expected
     body = f"a uniform body of its shape and mass, {others}"
     if ratio.max() > FACTOR:
         return f"moments of inertia {shown} kg m^2 are up to {ratio.max():.3g} times those of {body}"

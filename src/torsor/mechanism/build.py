@@ -52,10 +52,10 @@ def _angle(angle: float, within: float) -> float:
 def _pose(T: Array, within: float) -> Array:
     """Return a pose with exact roll, pitch and yaw where they are nearly multiples of pi/12."""
     R = T[:3, :3]
-    given = to_rpy(R)
-    roll, pitch, yaw = (_angle(angle, within) for angle in given)
+    angles = to_rpy(R)
+    roll, pitch, yaw = (_angle(angle, within) for angle in angles)
     if abs(abs(pitch) - math.pi / 2) < 1e-12:  # gimbal lock: only the difference, or the sum, of roll and yaw matters
-        roll, yaw = _angle(float(given[0] - math.copysign(1.0, pitch) * given[2]), within), 0.0
+        roll, yaw = _angle(float(angles[0] - math.copysign(1.0, pitch) * angles[2]), within), 0.0
     exact = from_rpy([roll, pitch, yaw])
     return make_pose(exact if np.abs(exact - R).max() <= 4 * within else R, T[:3, 3])
 
@@ -149,9 +149,9 @@ def build(
     return mechanism
 
 
-def _parts_of(given: Any, kind: type[P], where: str) -> list[P]:
+def _parts_of(values: Any, kind: type[P], where: str) -> list[P]:
     """Return links or joints as a list; raise ModelError for anything else."""
-    parts = list(given) if isinstance(given, Iterable) else [given]
+    parts = list(values) if isinstance(values, Iterable) else [values]
     for part in parts:
         if not isinstance(part, kind):
             message = f"the {kind.__name__.lower()}s contain {reprlib.repr(part)}"

@@ -184,14 +184,16 @@ class Cam(Flexible):
     def __post_init__(self) -> None:
         where = self.source or "cam"
         for name in ("polynomial", "inner_polynomial"):
-            given = np.atleast_1d(real_array(getattr(self, name), where, name))
-            self._set(**{name: frozen_array(given, (given.size,), where, name, most=LARGEST)})
+            numbers = np.atleast_1d(real_array(getattr(self, name), where, name))
+            self._set(**{name: frozen_array(numbers, (numbers.size,), where, name, most=LARGEST)})
         for name in ("powers", "inner_powers"):
-            given = real_array(getattr(self, name), where, name)
-            if given.size and (given.ndim != 2 or given.shape[1] != 3 or not np.isin(given[:, 2], (1, 2, 3)).all()):
-                message = f"{name} has shape {given.shape}"
+            numbers = real_array(getattr(self, name), where, name)
+            if numbers.size and (
+                numbers.ndim != 2 or numbers.shape[1] != 3 or not np.isin(numbers[:, 2], (1, 2, 3)).all()
+            ):
+                message = f"{name} has shape {numbers.shape}"
                 raise ModelError(message, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
-            rows = given.reshape(-1, 3)
+            rows = numbers.reshape(-1, 3)
             self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):
             allowed = "one entry of turns, polynomials of at least one number"

@@ -67,15 +67,15 @@ class MotorBody:
         if not self.mass and not (place is None and moments is None):
             message = f"{'place' if moments is None else 'moments'} of a motor needs a mass"
             raise ModelError(message, where=where, fix="pass `mass=`, that of stator and rotor together")
-        given = real_numbers(() if place is None else place)
-        self.has_axis = given is not None and given.ndim == 2
+        numbers = real_numbers(() if place is None else place)
+        self.has_axis = numbers is not None and numbers.ndim == 2
         if self.has_axis:
             self.pose = frozen_pose(place, where, "place")  # type: ignore[arg-type]
         else:
             centre: Any = (0.0, 0.0, 0.0) if place is None else place
             self.pose = make_pose(p=frozen_array(centre, (3,), where, "place"))
-        given = real_numbers(() if moments is None else moments)
-        principal = given is not None and given.ndim == 1 and given.size > 0
+        numbers = real_numbers(() if moments is None else moments)
+        principal = numbers is not None and numbers.ndim == 1 and numbers.size > 0
         shape = (3,) if principal else (3, 3)
         self.moments = None if moments is None else frozen_array(moments, shape, where, "moments")
 
@@ -132,8 +132,8 @@ def with_friction(
         >>> torsor.library.two_link().with_friction(viscous=[0.5, 0.25]).friction_force([2.0, 2.0]).tolist()
         [1.0, 0.5]
     """
-    given = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    friction = {"coulomb": coulomb, "viscous": viscous, "smooth": smooth}
+    changes: dict[str, Any] = {name: value for name, value in friction.items() if value is not None}
     if joint is None:
         return _with_friction_everywhere(robot, changes)
     motors = {f"{item.name}/motor": (item.name, item.motor) for item in robot.joints if item.motor is not None}
@@ -146,15 +146,15 @@ def with_friction(
 def _with_friction_everywhere(robot: M, changes: dict[str, Any]) -> M:
     """Return a copy with friction at all joints; a single number skips free joints, which have no bearing."""
     count, where = sum(joint.nv for joint in robot.joints if not joint.follows), f"{robot.name}: with_friction"
-    given = {name: value for name, value in changes.items() if name != "smooth"}
-    split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in given.items()}
+    friction = {name: value for name, value in changes.items() if name != "smooth"}
+    split = {name: positive_vector(value, count, where, name, or_zero=True) for name, value in friction.items()}
     joints, start = [], 0
     for joint in robot.joints:
         if not joint.follows:
-            own = {name: values[start : start + joint.nv] for name, values in split.items()}
-            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in own.items()}
-            given = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
-            joint = replace(joint, **{name: single.get(name, value) for name, value in given.items()})
+            changed = {name: values[start : start + joint.nv] for name, values in split.items()}
+            single = {name: float(values[0]) if joint.nv == 1 else values for name, values in changed.items()}
+            friction = {name: value for name, value in changes.items() if joint.type != "free" or np.ndim(value)}
+            joint = replace(joint, **{name: single.get(name, value) for name, value in friction.items()})
             start += joint.nv
         joints.append(joint)
     return replace(robot, joints=tuple(joints))
@@ -242,8 +242,8 @@ def with_motor(
         message = "axis and a pose as place, whose z is the spin axis, are mutually exclusive"
         raise ModelError(message, where=where, allowed="one of them", fix="omit axis")
     if axis is not None or body.has_axis:
-        own = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
-        direction = at.pose[:3, :3] @ own
+        spin_axis = body.pose[:3, 2] if axis is None else frozen_array(axis, (3,), where, "axis")
+        direction = at.pose[:3, :3] @ spin_axis
     else:
         direction = _axis_seen_from(robot, robot.joint(joint), at.link)
     motor = Motor(carrier_of(robot, at).name, inertia, ratio, direction, stiffness, damping)
@@ -351,13 +351,13 @@ def with_joint_type(robot: M, name: str, type: str) -> M:
         fix = f"open it first: robot.without_loop({coupling!r})"
         raise ModelError(f"it is coupled by {coupling!r}", value=coupling, where=where, fix=fix)
     new = _changed(joint, type, where)
-    own = {*joint.velocity_names}
-    active = [item for old in robot.active for item in (new.velocity_names if old in own else (old,))]
+    coordinates = {*joint.velocity_names}
+    active = [item for old in robot.active for item in (new.velocity_names if old in coordinates else (old,))]
     joints = tuple(new if item is joint else item for item in robot.joints)
     postures = robot.posture_table
     if {joint.type, type} != {"revolute", "continuous"}:  # the positions have another meaning
-        own = set(joint.position_names)
-        postures = {name: {key: x for key, x in q.items() if key not in own} for name, q in postures.items()}
+        coordinates = set(joint.position_names)
+        postures = {name: {key: x for key, x in q.items() if key not in coordinates} for name, q in postures.items()}
         if postures != robot.posture_table:
             warn("its positions in postures become neutral", where=where)
     return replace(robot, joints=joints, active=tuple(dict.fromkeys(active)), posture_table=postures)
@@ -475,29 +475,32 @@ def attach(robot: M, other: Mechanism, at: str, prefix: str = "") -> M:
         raise ModelError(f"{reprlib.repr(other)} cannot be attached", where=robot.name, allowed="a robot")
     place = robot.place(at)
 
-    def own(name: str) -> str:
+    def prefixed(name: str) -> str:
         return prefix + name
 
     mine = {*robot.places, *robot.joint_names}
-    clash = sorted(mine & {own(name) for name in (*other.places, *other.joint_names)})
+    clash = sorted(mine & {prefixed(name) for name in (*other.places, *other.joint_names)})
     if clash:
         fix = "pass a prefix for its names, for example `prefix='tool/'`"
         raise ModelError(f"both robots have {', '.join(map(repr, clash[:6]))}", where=robot.name, fix=fix)
-    links = [robot.base, *robot.links, *(replace(x, name=own(x.name)) for x in (other.base, *other.links))]
-    name = unused_name(own(f"{other.base.name}/weld"), {*robot.joint_names, *map(own, other.joint_names)})
-    weld = Joint(name, "fixed", carrier(robot, place).name, own(other.base.name), place.pose)
+    links = [robot.base, *robot.links, *(replace(x, name=prefixed(x.name)) for x in (other.base, *other.links))]
+    name = unused_name(prefixed(f"{other.base.name}/weld"), {*robot.joint_names, *map(prefixed, other.joint_names)})
+    weld = Joint(name, "fixed", carrier(robot, place).name, prefixed(other.base.name), place.pose)
     joints = []
     for x in other.joints:
-        names: dict[str, Any] = {key: own(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
-        motor = x.motor and replace(x.motor, carrier=own(x.motor.carrier))
+        names: dict[str, Any] = {key: prefixed(getattr(x, key)) for key in ("name", "parent", "child", "coordinate")}
+        motor = x.motor and replace(x.motor, carrier=prefixed(x.motor.carrier))
         joints.append(replace(x, motor=motor, **names))
-    frames = [*robot.frames, *(Frame(own(x.name), own(x.link), x.pose) for x in other.frames)]
-    loops = [*robot.loops, *(renamed(loop, own) for loop in other.loops)]
-    active = [*robot.active, *map(own, other.active)]
+    frames = [*robot.frames, *(Frame(prefixed(x.name), prefixed(x.link), x.pose) for x in other.frames)]
+    loops = [*robot.loops, *(renamed(loop, prefixed) for loop in other.loops)]
+    active = [*robot.active, *map(prefixed, other.active)]
     postures = dict(robot.posture_table)
     for posture, q in other.posture_table.items():  # if both have it, one posture has the positions of both
-        postures[own(posture)] = {**postures.get(own(posture), {}), **{own(key): x for key, x in q.items()}}
-    theirs = ((own(a), own(b), reason) for a, b, reason in other.allowed_collisions)
+        postures[prefixed(posture)] = {
+            **postures.get(prefixed(posture), {}),
+            **{prefixed(key): x for key, x in q.items()},
+        }
+    theirs = ((prefixed(a), prefixed(b), reason) for a, b, reason in other.allowed_collisions)
     kept: dict[str, Any] = {"loops": loops, "active": active, "posture_table": postures}
     kept["allowed_collisions"] = (*robot.allowed_collisions, *theirs)
     return rebuilt(robot, links, [*robot.joints, weld, *joints], frames, **kept)

@@ -163,8 +163,8 @@ def with_active(robot: M, names: Sequence[str]) -> M:
     """
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise ModelError(f"active is {names!r}", value=names, where=robot.name, allowed="a list of coordinates")
-    own = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
-    return replace(robot, active=tuple(item for name in names for item in own.get(name, (name,))))
+    coordinates = {joint.name: joint.velocity_names for joint in robot.joints if joint.nv > 1}
+    return replace(robot, active=tuple(item for name in names for item in coordinates.get(name, (name,))))
 
 
 def without_coordinates(robot: M, joint: Joint) -> dict[str, Any]:

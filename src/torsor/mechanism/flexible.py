@@ -251,8 +251,8 @@ class Modes(Flexible):
         N, n = masses.size, shapes.shape[-1]
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
-            given = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
-            self._set(**{name: frozen_array(given, shape, where, name, most=LARGEST)})
+            array = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
+            self._set(**{name: frozen_array(array, shape, where, name, most=LARGEST)})
         frozen_array(masses, (N,), where, "masses", most=LARGEST)
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))

@@ -81,7 +81,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
         allowed = "a list of paths such as 'links.hand.mass', or a mapping from names to paths"
         raise ModelError(argument="paths", value=paths, where=mechanism.name, allowed=allowed)
     result: list[Free] = []
-    given: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
+    owners: dict[Number, str] = {}  # set directly, so named once; parameters with coefficients may add up in one number
     for item in paths:
         path = paths[item] if isinstance(paths, Mapping) else item
         if isinstance(path, Mapping):
@@ -96,8 +96,8 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             named = item if isinstance(paths, Mapping) else path
             for suffix, number in _numbers(mechanism, path):
                 name = f"{named}{suffix}"
-                if given.setdefault(number, name) != name:
-                    what = f"{given[number]!r} and {name!r} are the same number"
+                if owners.setdefault(number, name) != name:
+                    what = f"{owners[number]!r} and {name!r} are the same number"
                     raise ModelError(what, where=mechanism.name, allowed=_ONCE)
                 result.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
     double = next((name for name, count in Counter(entry.name for entry in result).items() if count > 1), None)
@@ -176,14 +176,14 @@ def _fields(owner: Link | Joint) -> dict[str, tuple[str, ...]]:
 
 
 def _components(
-    mechanism: Mechanism, path: str, key: tuple[str, int, str], names: tuple[str, ...], wanted: str
+    mechanism: Mechanism, path: str, key: tuple[str, int, str], names: tuple[str, ...], suffix: str
 ) -> list[tuple[str, Number]]:
-    if not wanted:
+    if not suffix:
         return [(f".{name}" if name else "", Number(*key, k)) for k, name in enumerate(names)]
-    if wanted not in names:
-        message = f"path {path!r}: no component {wanted!r}"
+    if suffix not in names:
+        message = f"path {path!r}: no component {suffix!r}"
         raise ModelError(message, where=mechanism.name, allowed=", ".join(filter(None, names)) or "none")
-    return [("", Number(*key, names.index(wanted)))]
+    return [("", Number(*key, names.index(suffix)))]
 
 
 def _stiffness(joint: Joint) -> float | None:

@@ -358,8 +358,8 @@ class Coupling(Part):
 def _coefficient(value: object, where: str, what: str) -> float | tuple[float, ...]:
     """Return a number, or the factors of the powers of a coordinate as a tuple without trailing zeros."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
-    given: Any = value if several else [value]
-    factors = [number(item, where, what, least=-LARGEST, most=LARGEST) + 0.0 for item in given]
+    coefficients: Any = value if several else [value]
+    factors = [number(item, where, what, least=-LARGEST, most=LARGEST) + 0.0 for item in coefficients]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(f"has {len(factors)} factors", argument=what, where=where, allowed=f"1 to {HIGHEST_POWER}")
     while factors and factors[-1] == 0:

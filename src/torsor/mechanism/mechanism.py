@@ -21,10 +21,10 @@ from torsor.mechanism.parts import Frame, Joint, Link
 Allowed = tuple[str, str, str]
 
 
-def checked_allowed(given: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
+def checked_allowed(pairs: Iterable[Any], places: Collection[str], where: str) -> tuple[Allowed, ...]:
     """Return pairs of links or frames with their reasons, sorted and unique; the first reason of a pair is kept."""
     result = dict[tuple[str, str], str]()
-    for item in given:
+    for item in pairs:
         words = tuple(item) if isinstance(item, Iterable) and not isinstance(item, str) else ()
         if len(words) != 3 or not all(isinstance(word, str) for word in words):
             message = "(link, link, reason), three strings"
@@ -100,8 +100,8 @@ def checked_postures(
     result = dict[str, dict[str, float]]()
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
-        own = ((key, value) for key, value in positions.items() if key in known)
-        result[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in own}
+        existing = ((key, value) for key, value in positions.items() if key in known)
+        result[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in existing}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | result[name])[key] for key in quaternion):
@@ -320,8 +320,8 @@ class Mechanism(Part):
         return sum(link.mass for link in self.links)
 
     def _gather(self, name: str, motors: ArrayLike) -> Array:
-        own = [getattr(joint, name) for joint in self._leaders]
-        return np.concatenate([np.zeros(0), *own, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
+        arrays = [getattr(joint, name) for joint in self._leaders]
+        return np.concatenate([np.zeros(0), *arrays, np.broadcast_to(np.asarray(motors, float), len(self.elastic))])
 
     @property
     def lower(self) -> Array:
@@ -435,9 +435,9 @@ def units(mechanism: Mechanism) -> tuple[list[str], list[str]]:
     rates: list[str] = []
     for joint in mechanism.joints:
         if not joint.follows:
-            own = ["rad" if turns else "m" for turns in joint.kind.turns]
-            rates += own
-            positions += own if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
+            velocity_units = ["rad" if turns else "m" for turns in joint.kind.turns]
+            rates += velocity_units
+            positions += velocity_units if joint.nq == joint.nv else [*["m"] * (joint.nq - 4), *["1"] * 4]
     motors = ["rad" if joint.kind.turns[0] else "m" for joint in mechanism.elastic]
     return positions + motors, rates + motors
 

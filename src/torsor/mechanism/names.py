@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 
-def unused_name(wanted: str, taken: Iterable[str]) -> str:
+def unused_name(name: str, taken: Iterable[str]) -> str:
     """Return a name, with underscores appended until it is unused."""
     taken = set(taken)
-    while wanted in taken:
-        wanted += "_"
-    return wanted
+    while name in taken:
+        name += "_"
+    return name
 
 
 def claim_name(wanted: str, taken: set[str]) -> str:

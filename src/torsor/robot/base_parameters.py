@@ -62,8 +62,8 @@ def with_parameters(robot: M, parameters: ArrayLike) -> M:
         links.append(replace(link, mass=mass, com=com, inertia=(inertia + inertia.T) / 2))
     joints, rest = [], pi[10 * len(robot.links) :].reshape(-1, 3)
     for joint in robot.joints:
-        own, rest = rest[: joint.nv], rest[joint.nv :]
-        joints.append(replace(joint, rotor_inertia=own[:, 0], coulomb=own[:, 1], viscous=own[:, 2]))
+        drive, rest = rest[: joint.nv], rest[joint.nv :]
+        joints.append(replace(joint, rotor_inertia=drive[:, 0], coulomb=drive[:, 1], viscous=drive[:, 2]))
     return replace(robot, links=tuple(links), joints=tuple(joints))
 
 

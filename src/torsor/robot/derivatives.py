@@ -105,8 +105,8 @@ def rates(
 
 def loaded(kernels: RobotKernels, name: str, values: Values, loads: Loads, options: dict[str, Any], out: Out) -> Any:
     """Return the results of an algorithm under external wrenches."""
-    keeps, given = loads.given(kernels.mechanism, name)
-    return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *given, out=out)
+    keeps, arrays = loads.given(kernels.mechanism, name)
+    return kernels.compiled(kernels.request(name, external=keeps, **options))(*values, *arrays, out=out)
 
 
 def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
@@ -118,11 +118,11 @@ def _patterns(function: ca.Function) -> list[tuple[Any, Any, tuple[int, int]]]:
     return result
 
 
-def check_count(mechanism: Mechanism, name: str, what: str, given: Sequence[Any], wanted: dict[str, Any]) -> None:
+def check_count(mechanism: Mechanism, name: str, what: str, arrays: Sequence[Any], expected: dict[str, Any]) -> None:
     """Raise ModelError if the number of arrays is not the number of inputs of an algorithm."""
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(wanted):
-        count = len(given) if hasattr(given, "__len__") else given
-        allowed = f"{len(wanted)}, one for each of {', '.join(wanted)}"
+    if isinstance(arrays, str) or not hasattr(arrays, "__len__") or len(arrays) != len(expected):
+        count = len(arrays) if hasattr(arrays, "__len__") else arrays
+        allowed = f"{len(expected)}, one for each of {', '.join(expected)}"
         raise ModelError(f"{name} got {count} {what}", where=mechanism.name, allowed=allowed)
 
 
@@ -358,8 +358,8 @@ class Derivatives:
         request, shapes = self._checked(name, inputs, form="jvp", components=components, **options)
         check_count(self._closure.mechanism, name, "tangents", tangents, shapes.tangents)
         pairs = zip(tangents, shapes.tangents.values(), strict=True)
-        given = [np.zeros(shape) if item is None else item for item, shape in pairs]
-        result = self._closure.kernels.compiled(request)(*inputs, *given, out=out)
+        directions = [np.zeros(shape) if item is None else item for item, shape in pairs]
+        result = self._closure.kernels.compiled(request)(*inputs, *directions, out=out)
         half = len(result) // 2
         return _single_or_tuple(result[:half]), _single_or_tuple(result[half:])
 

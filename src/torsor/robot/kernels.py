@@ -150,8 +150,8 @@ class Kernels:
         """Return the name of a file on disk: a hash of everything that its content depends on."""
         traced_by = cache.source_hash("spatial", "mechanism", "dynamics")  # other sources are in the identity or label
         on_card = "cuda " if self.target.device == "cuda" else ""
-        message = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
-        return hashlib.sha256(compiler_fingerprint() + message.encode()).hexdigest()
+        key_text = f"{traced_by} {self.identity} {self.target.dtype} {on_card}{label}"
+        return hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
 
 
 def _told(key: Hashable) -> AbstractContextManager[Any]:
@@ -225,17 +225,17 @@ class RobotKernels(Kernels):
         rows: str = "all",
     ) -> Array:
         """Evaluate an algorithm at a link or frame; ``point`` (..., 3) is fixed to it. It may return a tuple."""
-        given = values if point is None else (*values, point)
+        inputs = values if point is None else (*values, point)
         try:
             kernel = self._placed[name, place, axes, point is None, rows]
-            results: Array = kernel.direct(*given) if out is None else kernel(*given, out=out)
+            results: Array = kernel.direct(*inputs) if out is None else kernel(*inputs, out=out)
             return results
         except (KeyError, TypeError, ValueError, OverflowError):
             pass  # the first call, or the kernel raises an error with the reason
         kernel = self.compiled(self.request(name, place, axes=axes, point=point is not None, rows=rows))
         if type(place) is str:  # 1, 1.0 and True are one key, but not one place
             self._placed[name, place, axes, point is None, rows] = kernel
-        result: Array = kernel(*given, out=out)
+        result: Array = kernel(*inputs, out=out)
         return result
 
     def compiled(self, request: Request) -> AnyKernel:
@@ -287,9 +287,9 @@ class RobotKernels(Kernels):
         mechanism has loops, unless ``loops`` is "open".
         """
         try:
-            given = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
+            arguments = (name, place, external, None if forced is None else tuple(forced), loops, *options.items())
             # 1, 1.0 and True are one key, but not one place.
-            key = (*given, type(place), type(external), *map(type, options.values()))
+            key = (*arguments, type(place), type(external), *map(type, options.values()))
             known = self._requests.get(key)
         except TypeError:  # an option that is not hashable: the checks below raise an error that names it
             return self._checked_request(name, place, external, forced, loops, options)
@@ -307,14 +307,14 @@ class RobotKernels(Kernels):
         options: dict[str, Any],
     ) -> Request:
         mechanism, where = self.mechanism, self.mechanism.name
-        given = name
+        full_name = name
         if isinstance(name, str) and ":" in name and place is None:
             name, _, place = name.partition(":")
         name = ALGORITHM_OF.get(name, name) if isinstance(name, str) else name
         if not isinstance(name, str) or name not in ALGORITHMS:
             fix = "correct the name"
-            allowed = algorithm_names(given)
-            raise ModelError(f"no algorithm {given!r}", value=given, where=where, allowed=allowed, fix=fix)
+            allowed = algorithm_names(full_name)
+            raise ModelError(f"no algorithm {full_name!r}", value=full_name, where=where, allowed=allowed, fix=fix)
         algorithm = ALGORITHMS[name]
         unknown = options.keys() - {field.name for field in fields(Request)}
         if unknown:
@@ -369,8 +369,8 @@ def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
         rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
         kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
         message = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
-        own = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
-        raise ModelError(message, where=where, fix=f"{own} for closed loops; robot.open_tree() cuts them")
+        method = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
+        raise ModelError(message, where=where, fix=f"{method} for closed loops; robot.open_tree() cuts them")
 
 
 def _check_axes(algorithm: Algorithm, request: Request, where: str) -> None:

@@ -91,8 +91,8 @@ class Parametric(Generic[R]):
         if name in _BELOW:
             return ParametricAccessor(self, name)
         if name not in ON_ROBOT:
-            own = "names, paths, values, at, function, operation_count, by_parameters, robot"
-            allowed = f"{own}, {', '.join(_BELOW)}, and the robot's algorithms"
+            members = "names, paths, values, at, function, operation_count, by_parameters, robot"
+            allowed = f"{members}, {', '.join(_BELOW)}, and the robot's algorithms"
             raise AttributeError(f"Parametric has no {name!r}; allowed: {allowed}")
         return partial(self._evaluate, name)
 
@@ -103,12 +103,12 @@ class Parametric(Generic[R]):
             if name not in OF_ALL:
                 raise ModelError(f'{name} is not available with coordinates="all"', where=self.name)
             name = OF_ALL[name]
-        request, given = self._request(name, values, options, "value")
+        request, inputs = self._request(name, values, options, "value")
         if name + WITH_MARGIN in ALGORITHMS:
-            numbers = Numbers(self._free, given[-1])
-            return by_multipliers(self._closure, name, *given[:-1], numbers=numbers, out=out)
-        check_inputs(self._closure, request, given)
-        result: Results = self._closure.kernels.compiled(request)(*given, out=out)
+            numbers = Numbers(self._free, inputs[-1])
+            return by_multipliers(self._closure, name, *inputs[:-1], numbers=numbers, out=out)
+        check_inputs(self._closure, request, inputs)
+        result: Results = self._closure.kernels.compiled(request)(*inputs, out=out)
         return result
 
     def _request(
@@ -142,9 +142,9 @@ class Parametric(Generic[R]):
             >>> arm.by_parameters("gravity_force", [0.0], [3.0]).round(9).tolist()  # g times 1 m
             [[9.81]]
         """
-        request, given = self._request(name, values, options, "jacobian")
-        check_inputs(self._closure, request, given)
-        result: Results = self._closure.kernels.compiled(request)(*given)
+        request, inputs = self._request(name, values, options, "jacobian")
+        check_inputs(self._closure, request, inputs)
+        result: Results = self._closure.kernels.compiled(request)(*inputs)
         return result
 
     def function(self, name: str, place: str | int | None = None, **options: Any) -> ca.Function:
@@ -207,8 +207,8 @@ class ParametricAccessor:
     _accessor: str
 
     def __dir__(self) -> list[str]:
-        own = _OF_INPUTS if self._accessor == "derivatives" else ()
-        return [*super().__dir__(), *ACCESSORS[self._accessor], *own]
+        methods = _OF_INPUTS if self._accessor == "derivatives" else ()
+        return [*super().__dir__(), *ACCESSORS[self._accessor], *methods]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # before the fields are set, as copy and pickle ask for them

@@ -290,7 +290,7 @@ class _Kernel:
 
     def body(self) -> None:
         """Write all operations; a result is stored as soon as it is known."""
-        wanted, spills = self.program.targets, self.spills
+        targets, spills = self.program.targets, self.spills
         self.places()
         self.start_angles()
 
@@ -302,10 +302,10 @@ class _Kernel:
             for item, slot in spills.loads.get(index, ()):
                 self.fetch(item, slot)
             self.compute(index, operation)
-            if index in wanted:
+            if index in targets:
                 if index in spills.first:
                     self.fetch(index, spills.first[index])
-                give(self.value(index), wanted[index])
+                give(self.value(index), targets[index])
             for item, slot in spills.stores.get(index, ()):
                 self.store(self.value(item), self.slot(slot))
             for item in spills.dropped.get(index, ()):

@@ -94,27 +94,27 @@ class CudaKernel(VirtualMachine):
         for k, (array, value) in enumerate(zip(arrays, values, strict=True)):
             self.check_shape(k, array, value)
         batch = self.batch(arrays)
-        given = self._checked_out(out, batch)
-        with device.of([*arrays, *(item for item in given if item is not None)]):
+        outputs = self._checked_out(out, batch)
+        with device.of([*arrays, *(item for item in outputs if item is not None)]):
             if 0 in batch:
-                pairs = zip(given, self.outputs, strict=True)
+                pairs = zip(outputs, self.outputs, strict=True)
                 empty = [self._empty(batch, core, True) if item is None else item for item, core in pairs]
                 return empty[0] if len(empty) == 1 else tuple(empty)
             placed = [self._placed(a, batch, shape) for a, shape in zip(arrays, self.inputs, strict=True)]
-            results = self._evaluate([item for item, _ in placed], [item for _, item in placed], given, batch)
+            results = self._evaluate([item for item, _ in placed], [item for _, item in placed], outputs, batch)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _evaluate(self, arrays: list[Any], places: list[Placed], given: list[Any], batch: Shape) -> list[Any]:
+    def _evaluate(self, arrays: list[Any], places: list[Placed], outputs: list[Any], batch: Shape) -> list[Any]:
         """Return the results for checked inputs; ``arrays`` keeps copies of them alive."""
         states = math.prod(batch)
         dense = [self._is_row_major(place) for place in places]
-        wanted = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, given, batch)))
+        to_stage = choose_staged(self._entries, self._size, (*dense, *self._rows_out(places, dense, outputs, batch)))
         results: list[Any] = []
-        for k, (core, array) in enumerate(zip(self.outputs, given, strict=True), start=len(arrays)):
+        for k, (core, array) in enumerate(zip(self.outputs, outputs, strict=True), start=len(arrays)):
             written, share = array, self._device.xp.may_share_memory
             overlaps = array is not None and any(share(array, item) for item in arrays)
             if array is None or overlaps or self._place(array, batch, core) is None:
-                written = self._empty(batch, core, wanted[k])
+                written = self._empty(batch, core, to_stage[k])
             places.append(self._place(written, batch, core) or Placed(0, 0, 0))
             results.append(written)
         # A row-major array of ``out`` that is not staged is written correctly, but slowly.
@@ -122,18 +122,18 @@ class CudaKernel(VirtualMachine):
         arguments = [states, *(n for place in places for n in (place.pointer, place.state, place.entry))]
         for kernel in self._kernel(staged):
             kernel.launch(-(-states // kernel.threads), kernel.threads, kernel.shared, arguments)
-        for k, array in enumerate(given):
+        for k, array in enumerate(outputs):
             if array is not None and array is not results[k]:
                 array[...] = results[k]
                 results[k] = array
         return results
 
-    def _rows_out(self, places: list[Placed], dense: list[bool], given: list[Any], batch: Shape) -> list[bool]:
+    def _rows_out(self, places: list[Placed], dense: list[bool], outputs: list[Any], batch: Shape) -> list[bool]:
         """Return which results are row-major: those of ``out`` that are; new ones follow the inputs."""
         columns = any(item.state == self._size and item.entry != self._size and item.entry for item in places)
         new = any(dense) or not columns
         result = []
-        for array, core in zip(given, self.outputs, strict=True):
+        for array, core in zip(outputs, self.outputs, strict=True):
             place = None if array is None else self._place(array, batch, core)
             result.append(math.prod(core) > 1 and (new if place is None else self._is_row_major(place)))
         return result
@@ -168,18 +168,18 @@ class CudaKernel(VirtualMachine):
 
     def _checked_out(self, out: Any, batch: Shape) -> list[Any]:
         """Return the arrays of ``out=``, with None for missing ones; raise an error for invalid ones."""
-        given = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
+        arrays = [None] * len(self.outputs) if out is None else list(out) if isinstance(out, tuple) else [out]
         name, kind = self.signature.name, self._device.xp.ndarray
-        if len(given) != len(self.outputs):
-            raise ModelError(f"has {len(given)} arrays", argument="out", where=name, allowed=str(len(self.outputs)))
-        for array, core in zip(given, self.outputs, strict=True):
+        if len(arrays) != len(self.outputs):
+            raise ModelError(f"has {len(arrays)} arrays", argument="out", where=name, allowed=str(len(self.outputs)))
+        for array, core in zip(arrays, self.outputs, strict=True):
             shape = (*batch, *core)
             if array is None or (isinstance(array, kind) and (array.shape, array.dtype) == (shape, self.dtype)):
                 continue
             result = f"{array.dtype} {array.shape}" if isinstance(array, kind) else type(array).__name__
             allowed = f"a GPU array, {self.dtype} {shape}"
             raise ModelError(f"is {result}", argument="out", where=name, allowed=allowed)
-        return given
+        return arrays
 
     def _kernel(self, staged: tuple[bool, ...]) -> list[Loaded]:
         """Return the kernels of a layout on the current GPU."""
@@ -198,8 +198,8 @@ class CudaKernel(VirtualMachine):
         device = self._device
         if self._key is None:
             self._key = program_key(self._program, self.inputs, self.outputs, self.dtype, 1)
-        message = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
-        name = hashlib.sha256(compiler_fingerprint() + message.encode()).hexdigest()
+        key_text = f"{self._key} {device.form} {device.card.description} {plan} {self.dtype}"
+        name = hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
         stored = cache.load(name)
         if stored is None:
             # A part without all entries of a result cannot write whole lines of it.

@@ -261,8 +261,8 @@ def _restricted(program: Program, values: list[int]) -> Program:
         if index not in needed:
             needed.add(index)
             stack += program.operations[index].taken
-    own = set(values)
-    results = tuple(tuple(v if v in own else None for v in result) for result in program.results)
+    required = set(values)
+    results = tuple(tuple(v if v in required else None for v in result) for result in program.results)
     return arranged(replace(program, results=results), sorted(needed))
 
 

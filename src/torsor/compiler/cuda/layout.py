@@ -70,11 +70,11 @@ class Form:
 
     def head(self, name: str, arrays: int, attributes: Sequence[str] = ()) -> str:
         """Return the head of a function: its name and its parameters."""
-        given = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
-        given = f"i64 %states, {given}" if arrays else "i64 %states"
+        parameters = ", ".join(f"i64 %p.{k}, i64 %b.{k}, i64 %e.{k}" for k in range(arrays))
+        parameters = f"i64 %states, {parameters}" if arrays else "i64 %states"
         if self.on_card:
-            return f"define ptx_kernel void @{name}({given}) {' '.join(attributes)} {{"
-        return f"define void @{name}(i64 %thread, ptr %tile, {given}) {{"
+            return f"define ptx_kernel void @{name}({parameters}) {' '.join(attributes)} {{"
+        return f"define void @{name}(i64 %thread, ptr %tile, {parameters}) {{"
 
     def declarations(self) -> list[str]:
         """Return the declarations of what the instructions above use."""
@@ -150,10 +150,10 @@ def tiles(entries: Sequence[int], size: int, staged: Sequence[bool]) -> tuple[li
     return result, total
 
 
-def choose_staged(entries: Sequence[int], size: int, wanted: Sequence[bool]) -> tuple[bool, ...]:
+def choose_staged(entries: Sequence[int], size: int, requested: Sequence[bool]) -> tuple[bool, ...]:
     """Return which arrays are staged: the requested ones, in order, while shared memory lasts."""
     room, chosen = LARGEST_TILE, []
-    for count, want in zip(entries, wanted, strict=True):
+    for count, want in zip(entries, requested, strict=True):
         needs = Tile.of(count, size, 0).size if want else 0
         chosen.append(want and needs <= room)
         room -= needs if chosen[-1] else 0
@@ -233,22 +233,22 @@ def _write_lines(e: Emitter, form: Form, arrays: Sequence[Staged], way: str) -> 
     e.lines += [f"  store {_LOAD} {value}, {goal}, align {_VECTOR}" for value, goal in moves]
 
 
-def _write_single(e: Emitter, form: Form, each: Staged, way: str) -> None:
+def _write_single(e: Emitter, form: Form, array: Staged, way: str) -> None:
     """Write a loop that copies one entry at a time; the states may lie apart."""
-    k, scalar, label = each.number, e.scalar, f"{way}.{each.number}"
+    k, scalar, label = array.number, e.scalar, f"{way}.{array.number}"
     before = e.block
-    total = e.put(f"mul i64 %count, {each.entries}")
+    total = e.put(f"mul i64 %count, {array.entries}")
     some = e.put(f"icmp slt i64 %lane, {total}")
     e.lines += [
         f"  br i1 {some}, label %loop.{label}, label %after.{label}",
         f"loop.{label}:",
         f"  %j.{label} = phi i64 [ %lane, %{before} ], [ %next.{label}, %loop.{label} ]",
-        f"  %row.{label} = udiv i64 %j.{label}, {each.entries}",
-        f"  %entry.{label} = urem i64 %j.{label}, {each.entries}",
+        f"  %row.{label} = udiv i64 %j.{label}, {array.entries}",
+        f"  %entry.{label} = urem i64 %j.{label}, {array.entries}",
         f"  %across.{label} = mul i64 %entry.{label}, {scalar.size}",
         f"  %down.{label} = mul i64 %row.{label}, %b.{k}",
         f"  %outer.{label} = add i64 %down.{label}, %across.{label}",
-        f"  %low.{label} = mul i64 %row.{label}, {each.tile.pitch}",
+        f"  %low.{label} = mul i64 %row.{label}, {array.tile.pitch}",
         f"  %inner.{label} = add i64 %low.{label}, %across.{label}",
         f"  %there.{label} = getelementptr i8, {form.memory} %{way}.chunk.{k}, i64 %outer.{label}",
         f"  %here.{label} = getelementptr i8, {form.shared} %{way}.tile.{k}, i64 %inner.{label}",

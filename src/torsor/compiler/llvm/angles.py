@@ -209,19 +209,19 @@ def stages(program: Program) -> list[Stage]:
                     most = depth[argument]
             depth[index] = most + 1 if code in TRIGONOMETRIC else most
     never = max(depth, default=0) + 1
-    wanted = [never] * len(operations)  # the first stage in which a value is used
+    first_use = [never] * len(operations)  # the first stage in which a value is used
     groups: list[tuple[list[int], list[int]]] = [([], []) for _ in range(never)]
     for index in range(len(operations) - 1, -1, -1):
         code, arguments, _ = operations[index]
-        if code == ca.OP_INPUT or (code == ca.OP_CONST and wanted[index] == never):
+        if code == ca.OP_INPUT or (code == ca.OP_CONST and first_use[index] == never):
             continue
         trigonometric = code in TRIGONOMETRIC
-        place = depth[index] if trigonometric or wanted[index] == never else wanted[index]
+        place = depth[index] if trigonometric or first_use[index] == never else first_use[index]
         groups[place][not trigonometric].append(index)
         needed = place - 1 if trigonometric else place
         for argument in arguments:
-            if needed < wanted[argument] and (trigonometric or operations[argument].code != ca.OP_CONST):
-                wanted[argument] = needed
+            if needed < first_use[argument] and (trigonometric or operations[argument].code != ca.OP_CONST):
+                first_use[argument] = needed
     return [Stage(kind == 0, indices[::-1]) for group in groups for kind, indices in enumerate(group) if indices]
 
 

@@ -128,7 +128,7 @@ def _check(k: int, shape: tuple[int, ...], head: int, last: bool) -> str:
 
     offsets = (("data", "ptr", 0), ("axes", "i32", 8), ("shape", "ptr", 16), ("descr", "ptr", 40), ("flags", "i32", 48))
     fields = "".join(field(name, kind, head + offset) for name, kind, offset in offsets)
-    message = f"""check.{k}:
+    code = f"""check.{k}:
   %p.{k} = getelementptr ptr, ptr %args, i64 {k}
   %a.{k} = load ptr, ptr %p.{k}
 {field("type", "ptr", head - 8)}  %is.array.{k} = icmp eq ptr %type.{k}, %array.type
@@ -145,14 +145,14 @@ lengths.{k}:
 """
     condition = "true"
     for axis, length in enumerate(shape):
-        message += f"""  %pl.{k}.{axis} = getelementptr i64, ptr %shape.{k}, i64 {axis}
+        code += f"""  %pl.{k}.{axis} = getelementptr i64, ptr %shape.{k}, i64 {axis}
   %l.{k}.{axis} = load i64, ptr %pl.{k}.{axis}
   %e.{k}.{axis} = icmp eq i64 %l.{k}.{axis}, {length}
   %c.{k}.{axis} = and i1 %e.{k}.{axis}, {condition}
 """
         condition = f"%c.{k}.{axis}"
     return (
-        message
+        code
         + f"""  %slot.{k} = getelementptr ptr, ptr %arrays, i64 {k}
   store ptr %data.{k}, ptr %slot.{k}
   br i1 {condition}, label %{"make" if last else f"check.{k + 1}"}, label %other

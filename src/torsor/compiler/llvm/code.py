@@ -58,8 +58,8 @@ def write_llvm(
         if operation.code == ca.OP_INPUT
     }
     entries = ((index, [ends[k] + entry for k, entry in places]) for index, places in program.targets.items())
-    wanted = {_ZERO if index is None else index: result for index, result in entries}
-    stores = {index: [("%out", entry) for entry in result] for index, result in wanted.items()}
+    targets = {_ZERO if index is None else index: result for index, result in entries}
+    stores = {index: [("%out", entry) for entry in result] for index, result in targets.items()}
     for index in slots:
         stores.setdefault(index, []).append(memory[index])
     angles: list[int] = []  # their places
@@ -84,7 +84,7 @@ def write_llvm(
         number, name = number + 1, f"piece.{number}"
         calls.append(f"  call void @{name}(ptr %in, ptr %out, ptr %scratch)")
         piece: Piece | NeonPiece
-        copies = _copies(program, wanted) if part is parts[-1] else []
+        copies = _copies(program, targets) if part is parts[-1] else []
         if encode and can_encode(program, part):
             piece = NeonPiece(program, scalar, memory, count)
         else:
@@ -98,7 +98,7 @@ def write_llvm(
             pieces.append(write_piece(name, piece))
         scratch = max(scratch, piece.spilled)
     states = write_loop(program.inputs, program.outputs, axes, scalar, width, number, calls, scratch)
-    fixed = _write_constants(_constants(program, wanted), scalar, width)
+    fixed = _write_constants(_constants(program, targets), scalar, width)
     places = write_places(angles, scalar, width, loops_called(states))
     if encoded:
         pieces.insert(0, ENCODED + "".join(encoded))
@@ -179,20 +179,20 @@ def _offsets(sizes: tuple[tuple[int, int], ...]) -> list[int]:
     return list(accumulate((rows * columns for rows, columns in sizes), initial=0))
 
 
-def _constants(program: Program, wanted: dict[int, list[int]]) -> dict[int, float]:
+def _constants(program: Program, targets: dict[int, list[int]]) -> dict[int, float]:
     """Return the entries of the outputs that are constants, mostly structural zeros, with their values."""
     result: dict[int, float] = {}
-    for index, entries in wanted.items():
+    for index, entries in targets.items():
         if index == _ZERO or program.operations[index].code == ca.OP_CONST:
             result |= dict.fromkeys(entries, 0.0 if index == _ZERO else program.operations[index].number)
     return result
 
 
-def _copies(program: Program, wanted: dict[int, list[int]]) -> list[tuple[int, int]]:
+def _copies(program: Program, targets: dict[int, list[int]]) -> list[tuple[int, int]]:
     """Return the values and entries of outputs that no piece computes: inputs, sines and cosines."""
     copied = (ca.OP_INPUT, *TRIGONOMETRIC)
-    result = [index for index in wanted if index != _ZERO and program.operations[index].code in copied]
-    return [(index, entry) for index in result for entry in wanted[index]]
+    result = [index for index in targets if index != _ZERO and program.operations[index].code in copied]
+    return [(index, entry) for index in result for entry in targets[index]]
 
 
 def _write_constants(numbers: dict[int, float], scalar: Scalar, width: int) -> str:

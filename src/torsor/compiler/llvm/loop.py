@@ -297,9 +297,9 @@ def _array(k: int, rows: int, columns: int, axes: int, first_step: int, scalar: 
     # A scalar has no strides, a vector one; the values of missing strides do not matter.
     text += step(first_step, "row") if axes >= 1 else f"  %row.{k} = add i64 0, {scalar.size * columns}\n"
     text += step(first_step + 1, "column") if axes >= 2 else f"  %column.{k} = add i64 0, {scalar.size}\n"
-    result, wanted = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
+    result, expected = (f"%column.{k}", scalar.size) if columns > 1 else ("0", 0)
     return f"""{text}  %dense.row.{k} = icmp eq i64 %row.{k}, {scalar.size * columns}
-  %dense.column.{k} = icmp eq i64 {result}, {wanted}
+  %dense.column.{k} = icmp eq i64 {result}, {expected}
   %dense.{k} = and i1 %dense.row.{k}, %dense.column.{k}
 """
 
@@ -313,7 +313,7 @@ def _move_dense(k: int, move: str, count: int, scalar: Scalar, width: int) -> st
 
 
 def _transposed(
-    move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, own: str
+    move: str, count: int, scalar: Scalar, width: int, first: str, step: str, block: str, prefix: str, address: str
 ) -> str:
     """Return code that packs or unpacks ``count`` entries of W rows, which are ``step`` bytes apart.
 
@@ -325,7 +325,7 @@ def _transposed(
         lines.append(f"  %{prefix}.o{row} = mul i64 {step}, {steps}")
         lines.append(f"  %{prefix}.{row} = getelementptr i8, ptr {base}, i64 %{prefix}.o{row}")
         rows.append(f"%{prefix}.{row}")
-    t = Transposer(scalar, rows, block, own)
+    t = Transposer(scalar, rows, block, address)
     (t.pack if move == "pack" else t.unpack)(count)
     return "\n".join(lines + t.lines)
 

@@ -157,25 +157,25 @@ def c_addresses(names: Sequence[str] = C_FUNCTIONS) -> dict[str, int]:
     result: dict[str, int] = {}
     windows = sys.platform == "win32"
     # Windows checks the stack of functions that need much of it.
-    wanted = {*names, *(("__chkstk",) if windows else ())}
+    needed = {*names, *(("__chkstk",) if windows else ())}
     # The last one starts a process to find its library, and is rarely needed.
     libraries = ("ucrtbase", "ntdll") if windows else (None, "m")
     for library in (ctypes.CDLL(ctypes.util.find_library(item) if item == "m" else item) for item in libraries):
-        for name in wanted - result.keys():
+        for name in needed - result.keys():
             # Some functions are older on Windows than their standard names.
             known = (name, f"_{name}", *(("_clearfp",) if name == "feclearexcept" else ())) if windows else (name,)
             function = next((getattr(library, item) for item in known if hasattr(library, item)), None)
             if function is not None:
                 result[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-        if wanted <= result.keys():
+        if needed <= result.keys():
             break
     return result
 
 
 def _locks() -> list[Any]:
     """Return the locks of linking and of llvmlite, in the order in which they are taken."""
-    own = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
-    return [LINKING, *([] if own is None else [own])]
+    llvmlite_lock = getattr(getattr(llvm.ffi.lib, "_lock", None), "_lock", None)
+    return [LINKING, *([] if llvmlite_lock is None else [llvmlite_lock])]
 
 
 def _before_fork() -> None:

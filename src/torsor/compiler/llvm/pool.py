@@ -72,8 +72,8 @@ ROUNDS = 4  # minimum number of chunks per thread, so that none waits long for t
 def load(struct: str, layout: type[Compiled] | type[Job], *names: str) -> str:
     """Return code that loads words of a structure; those that end with an asterisk are pointers."""
     text = ""
-    for given in names:
-        name, kind = given.rstrip("*"), "ptr" if given.endswith("*") else "i64"
+    for field in names:
+        name, kind = field.rstrip("*"), "ptr" if field.endswith("*") else "i64"
         text += f"""  %p.{struct}.{name} = getelementptr i64, ptr %{struct}, i64 {layout._fields.index(name)}
   %{struct}.{name} = load {kind}, ptr %p.{struct}.{name}
 """

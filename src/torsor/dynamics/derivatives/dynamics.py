@@ -53,16 +53,16 @@ Three = tuple[ca.SX, ...]  # derivatives with respect to q, v and a (or tau)
 
 def _traced(tree: Tree, rule: Rule, q: ca.SX, v: ca.SX, a: ca.SX, loads: "Loads") -> Three:
     """Return the derivatives of a rule with respect to q (along ``integrate``), v and a."""
-    given = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
-    at = {name: ca.SX.sym(name, *value.shape) for name, value in given.items() if value is not None}
+    arguments = {"q": q, "v": v, "a": a, "external": loads.external, "points": loads.points}
+    at = {name: ca.SX.sym(name, *value.shape) for name, value in arguments.items() if value is not None}
     start, external = ca.SX.sym("start", tree.nq), at.get("external")
     if external is not None and loads.in_world:
         external = _turned(tree, start, at["q"], external, at.get("points"))
     result = rule(tree, at["q"], at["v"], at["a"], external)
     result = ca.densify(ca.vec(result.T) if result.size2() > 1 else result)  # a matrix with a row for each link by rows
     by_q = ca.jacobian(result, at["q"]) @ steps(tree, at["q"])
-    found = [ca.substitute(item, start, at["q"]) for item in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
-    results: Any = ca.Function("derivatives", list(at.values()), found)(*(given[name] for name in at))
+    derivatives = [ca.substitute(item, start, at["q"]) for item in (by_q, *(ca.jacobian(result, at[x]) for x in "va"))]
+    results: Any = ca.Function("derivatives", list(at.values()), derivatives)(*(arguments[name] for name in at))
     return tuple(results)
 
 
@@ -71,8 +71,8 @@ def _turned(tree: Tree, start: ca.SX, q: ca.SX, external: ca.SX, points: ca.SX |
     before, after = (world_poses(tree, moves(tree, item)) for item in (start, q))
     rows = [ca.SX(0, 6)]
     for i, body in enumerate(tree.bodies):
-        own = sx(body.link[:3, :3])
-        back = (after[i][0] @ own).T @ (before[i][0] @ own)
+        link_axes = sx(body.link[:3, :3])
+        back = (after[i][0] @ link_axes).T @ (before[i][0] @ link_axes)
         n, f = external[i, :3].T, external[i, 3:].T
         x = ca.SX.zeros(3, 1) if points is None else points[i, :].T
         f_now = back @ f
@@ -227,8 +227,8 @@ class Setting:
                 arrived[k] = arrived[k].beside(_Propagated(coordinates(item), rotor(k, item)))
             parent = bodies[k].parent
             if parent >= 0:
-                own = _Propagated(coordinates(bodies[k]), joint(k))
-                arrived[parent] = arrived[parent].beside(arrived[k].beside(own).up(self.moved[k]))
+                propagated = _Propagated(coordinates(bodies[k]), joint(k))
+                arrived[parent] = arrived[parent].beside(arrived[k].beside(propagated).up(self.moved[k]))
         return arrived
 
 
@@ -253,13 +253,13 @@ def inverse_dynamics_derivatives(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, **loa
         # Derivatives of the joint's force with respect to the coordinates below, and of their forces with respect to
         # the joint's coordinates.
         force = S.T @ by_q, S.T @ by_v, S.T @ u
-        given = u.T @ item.P2 + b.T @ item.P1 + e.T @ S, u.T @ item.P3 + b.T @ S, u.T @ S
+        by_upper = u.T @ item.P2 + b.T @ item.P1 + e.T @ S, u.T @ item.P3 + b.T @ S, u.T @ S
         by_q, by_v, by_a = (S.T @ wrench for wrench in item.wrenches(carried))
         if at.moved[k].varies:
             by_q = by_q + at.moved[k].turning(ca.vertcat(n, f))
-        own = by_q, by_v, ca.triu2symm(ca.triu(by_a))
+        diagonal = by_q, by_v, ca.triu2symm(ca.triu(by_a))
         here, others = coordinates(body), below.coordinates
-        for entries, above, beneath, block in zip(result, force, given, own, strict=True):
+        for entries, above, beneath, block in zip(result, force, by_upper, diagonal, strict=True):
             entries.add_block(here, here, block)
             entries.add_block(here, others, above)
             entries.add_block(others, here, beneath)
@@ -324,6 +324,6 @@ def hybrid_dynamics_derivatives(
     complete, by_force = ca.SX(*changes.shape), ca.SX(n, len(order))
     complete[order, :], by_force[order, :] = dx, inverse
     complete[others, :], by_force[others, :] = changes[others, :] + passed @ dx, passed @ inverse
-    given = ca.SX(n, n)
-    given[:, others], given[:, order] = complete[:, 2 * n :], by_force
-    return complete[:, :n], complete[:, n : 2 * n], given
+    by_given = ca.SX(n, n)
+    by_given[:, others], by_given[:, order] = complete[:, 2 * n :], by_force
+    return complete[:, :n], complete[:, n : 2 * n], by_given

@@ -113,12 +113,12 @@ def inverse_dynamics_hessian(
 
 def _traced(tree: Tree, q: ca.SX, v: ca.SX, a: ca.SX, weight: ca.SX, external: ca.SX | None) -> ca.SX:
     """Return the same Hessian by CasADi, for flexible links."""
-    given = [item for item in (q, v, a, weight, external) if item is not None]
-    at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(given)]
+    inputs = [item for item in (q, v, a, weight, external) if item is not None]
+    at = [ca.SX.sym(f"x{k}", *value.shape) for k, value in enumerate(inputs)]
     (x, v, a, weight, *load), step = at, ca.SX.sym("step", tree.nv)
     forces = inverse_dynamics(tree, integrate(tree, x, step), v, a, *load)
     H = ca.hessian(ca.dot(weight, forces), ca.vertcat(step, v, a))[0]
-    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*given)
+    return ca.Function("hessian", at, [ca.substitute(H, step, ca.SX.zeros(tree.nv, 1))])(*inputs)
 
 
 def _symmetric(block: ca.SX) -> ca.SX:
@@ -138,15 +138,15 @@ def _simple(tree: Tree, external: ca.SX | None) -> tuple[Tree, ca.SX | None]:
         T, q, v = body.T, body.q.start, body.v.start
         for name, axes in kinds if len(kinds) > 1 else ():
             joint = Joint(body.joint.name, name, body.joint.parent, body.joint.child)
-            own = slice(q, q + joint.nq), slice(v, v + joint.nv)
-            bodies.append(Body(above, joint, *own, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
-            T, q, v, above = make_pose(axes.T), own[0].stop, own[1].stop, len(bodies) - 1
+            slices = slice(q, q + joint.nq), slice(v, v + joint.nv)
+            bodies.append(Body(above, joint, *slices, T @ make_pose(axes), np.zeros((4, 4)), np.eye(4)))
+            T, q, v, above = make_pose(axes.T), slices[0].stop, slices[1].stop, len(bodies) - 1
         if len(kinds) > 1:
             bodies[-1] = replace(bodies[-1], P=body.P, link=body.link, rotors=body.rotors)
         else:
             bodies.append(replace(body, parent=above))
         last.append(len(bodies) - 1)
     if external is not None:
-        external, given = ca.SX.zeros(len(bodies), 6), external
-        external[last, :] = given
+        external, original = ca.SX.zeros(len(bodies), 6), external
+        external[last, :] = original
     return replace(tree, bodies=tuple(bodies)), external

@@ -74,11 +74,11 @@ def _in_base_axes(
     body = body_in_base(tree, moves(tree, q), place.link)
     R_place, p = place_in_body(tree, place, point)
     R, x = body[0] @ R_place, body[1] + body[0] @ p
-    turn, shift, own = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
+    turn, shift, rate_symbols = ca.SX.sym("turn", 3), ca.SX.sym("shift", 3), [ca.SX.sym("rate", 6) for _ in rates]
     turned = R + R @ skew(turn)
-    w, linear = [turned @ entry[:3] for entry in own], [turned @ entry[3:] for entry in own]
+    w, linear = [turned @ entry[:3] for entry in rate_symbols], [turned @ entry[3:] for entry in rate_symbols]
     result = ca.vertcat(w[-1], linear[-1]) if axes == "aligned" else spatial_rate(w, [x + R @ shift, *linear])
-    symbols = ca.vertcat(turn, shift, *own)
+    symbols = ca.vertcat(turn, shift, *rate_symbols)
     derivative = ca.substitute(ca.jacobian(result, symbols), symbols, ca.vertcat(ca.SX.zeros(6, 1), *rates))
 
     def mapped(*changes: ca.SX, by_q: bool = False) -> ca.SX:

@@ -152,13 +152,13 @@ class Chain:
         V, A = [ca.SX.zeros(6, 1)], [ca.SX.zeros(6, 1)]
         for link in self.links:
             rate = link.body.rate(v)
-            own = link.J @ rate
-            rest = ad(V[-1]) @ own
+            twist = link.J @ rate
+            rest = ad(V[-1]) @ twist
             if link.move.varies:
                 rest = rest + link.seen(link.move.bias(rate))
             if a is not None:
                 rest = rest + link.J @ link.body.rate(a)
-            V.append(V[-1] + own)
+            V.append(V[-1] + twist)
             A.append(A[-1] + rest)
         return V, A
 
@@ -175,10 +175,10 @@ class Chain:
             J, before, after = link.J, k, k + 1
             kept, carried = (before, after) if link.turns_itself else (after, before)
             Z = V[-1] - V[kept]
-            turned, own = -ad(Z) @ J, ad(V[carried]) @ J
-            shift = ad(V[kept]) @ J if J.size2() > 1 else own  # a single column does not move itself
+            turned, carried_columns = -ad(Z) @ J, ad(V[carried]) @ J
+            shift = ad(V[kept]) @ J if J.size2() > 1 else carried_columns  # a single column does not move itself
             by_q = -ad(A[-1] - A[kept]) @ J - ad(Z) @ shift
-            by_v = own + turned
+            by_v = carried_columns + turned
             if link.move.varies:
                 rates = link.body.rate(v), link.body.rate(a)
                 S_by_q, rate_by_q, rate_by_v = (link.seen(variation) for variation in link.move.variations(*rates))
@@ -211,8 +211,8 @@ class Chain:
             if link.move.varies:
                 R, p = link.pose
                 n, f = wrench[:3] - cross(p, wrench[3:]), wrench[3:]
-                own = link.move.turning(ca.vertcat(R.T @ n, R.T @ f))
-                result[first:last, first:last] += own if link.toward_b else -own
+                turning = link.move.turning(ca.vertcat(R.T @ n, R.T @ f))
+                result[first:last, first:last] += turning if link.toward_b else -turning
             first = last
         return self._gather.T @ result @ self._gather
 

@@ -116,10 +116,10 @@ class Linkage:
         """Return the forces of the active coordinates and the multipliers that are equivalent to tau (nv x 1)."""
         passed = self.multipliers(tau)
         needed = tau[self.independent] - self._A_x.T @ passed  # G^T tau
-        given = Sharing(self, share).forces(needed)
+        active_forces = Sharing(self, share).forces(needed)
         if self.is_redundant:  # only then are dependent coordinates driven
-            passed = self.multipliers(tau - self.driven(given))
-        return given, passed
+            passed = self.multipliers(tau - self.driven(active_forces))
+        return active_forces, passed
 
     def driven(self, tau_active: ca.SX) -> ca.SX:
         """Return the forces (nv x k) of all coordinates, from those of the active ones."""
@@ -293,10 +293,10 @@ def ends(tree: Tree, closures: Closures) -> Iterator[tuple[Place, Place, Chain]]
         yield cut.a, cut.b, chain
 
 
-def loads(tree: Tree, closures: Closures, found: list[ca.SX], external: Load) -> ca.SX:
+def loads(tree: Tree, closures: Closures, wrenches: list[ca.SX], external: Load) -> ca.SX:
     """Return the wrenches (L x 6) of the environment and of cut joints on the links, at their origins in their axes."""
     total = ca.SX.zeros(len(tree.bodies), 6) if external is None else ca.SX(external)
-    for (a, b, chain), wrench in zip(ends(tree, closures), found, strict=True):
+    for (a, b, chain), wrench in zip(ends(tree, closures), wrenches, strict=True):
         for place, load in ((a, -wrench), (b, chain.at_b(wrench))):
             if place.link >= 0:
                 total[place.link, :] += on_link(place, load).T

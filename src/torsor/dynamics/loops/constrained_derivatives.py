@@ -105,8 +105,8 @@ class Balance:
         """Return the derivatives of the multipliers of the chosen equations (rows x m each)."""
         linkage, changes = self.linkage, self.changes()
         if linkage.is_redundant:  # only then are dependent coordinates driven
-            given = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ change for change in changes)))
-            changes = tuple(change - drive for change, drive in zip(changes, given, strict=True))
+            drive_changes = map(linkage.driven, self.drives(share, tuple(linkage.G.T @ change for change in changes)))
+            changes = tuple(change - drive for change, drive in zip(changes, drive_changes, strict=True))
         return tuple(map(linkage.multipliers, changes))
 
 

@@ -37,8 +37,8 @@ def chart_rate(tree: Tree, u: ca.SX, v: ca.SX) -> ca.SX:
 
 def chart_velocity(tree: Tree, u: ca.SX, u_rate: ca.SX) -> ca.SX:
     """Return the velocity (nv x 1) at which the local coordinates u have the rate u_rate."""
-    own = (body for body in tree.bodies if not body.joint.follows)
-    parts = [body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in own]
+    leaders = (body for body in tree.bodies if not body.joint.follows)
+    parts = [body.joint.kind.chart_velocity(u[body.v], u_rate[body.v]) for body in leaders]
     return ca.vertcat(ca.SX.zeros(0, 1), *parts, *(u_rate[j] for _, j in tree.motors))
 
 

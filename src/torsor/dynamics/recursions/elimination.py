@@ -211,7 +211,7 @@ class Elimination:
         """Eliminate, from the tips to the root."""
         for j in reversed(range(len(self.tree.bodies))):
             body, pending = self.tree.bodies[j], self.pending[j]
-            own = _own(body)
+            coordinates = _own(body)
             for shape in self.alone[j]:  # the inertia of the body already excludes them
                 modes, U, inverse = _own(shape.modal), shape.momenta, sx(shape.modal.compliance)
                 y = inverse @ ca.vertcat(*(self.u.pop(k) for k in modes))
@@ -223,12 +223,12 @@ class Elimination:
                 if rotor.v in self.D and rotor.v not in self.condensed:
                     pending[rotor.v] = pending.get(rotor.v, ca.SX.zeros(6, 1)) + ca.vertcat(*rotor.momentum)
             # Next to the ground, few coordinates are eliminated last, without the motion of the body.
-            last = body.parent < 0 and j in self.few and len({*pending, *own}) <= FEW
-            for k in [k for k in pending if self.ends[k] == j and k not in own and not last]:
+            last = body.parent < 0 and j in self.few and len({*pending, *coordinates}) <= FEW
+            for k in [k for k in pending if self.ends[k] == j and k not in coordinates and not last]:
                 self._eliminate(j, k)
-            later = {k for k in own if k in self.D and k not in pending and self.ends[k] != j} - self.condensed
+            later = {k for k in coordinates if k in self.D and k not in pending and self.ends[k] != j} - self.condensed
             later = later if body.parent >= 0 else set()
-            for index, k in enumerate(own):
+            for index, k in enumerate(coordinates):
                 if k in self.D and k not in later and k not in self.condensed:
                     S = body.joint.ratio * self.moved[j].S[:, index]
                     alone = k not in pending and self.D[k][k].is_zero()
@@ -246,14 +246,14 @@ class Elimination:
         for k in sorted(self.D):
             self.last.append(self._pivot(k, ca.SX.zeros(6, 1), {}))
 
-    def _columns(self, j: int, own: set[int]) -> dict[int, ca.SX]:
-        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it, and of its ``own``."""
+    def _columns(self, j: int, coordinates: set[int]) -> dict[int, ca.SX]:
+        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it, and of its ``coordinates``."""
         body, move = self.tree.bodies[j], self.moved[j]
         if body.parent >= 0 and body.parent not in self.columns:
             self.columns[body.parent] = self._columns(body.parent, set(_own(self.tree.bodies[body.parent])))
         result = {k: move.down_twist(Z) for k, Z in self.columns.get(body.parent, {}).items()}
         for index, k in enumerate(_own(body)):
-            if k in own:
+            if k in coordinates:
                 result[k] = result.get(k, ca.SX.zeros(6, 1)) + body.joint.ratio * move.S[:, index]
         return result
 

@@ -85,8 +85,8 @@ def midpoint_step(
         if loops is not None:
             residual = residual + loops.A_T @ loops.multipliers  # the impulse at the start
         if k < evaluations - 1:
-            own = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
-            solve = newton_solver(tree, near, own, outer, h / 2)
+            passive_terms = passive_jacobians(tree, q_mid, v_mid, chord=k < CHORDS)
+            solve = newton_solver(tree, near, passive_terms, outer, h / 2)
             change = solve(residual)
             w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
@@ -98,14 +98,18 @@ def midpoint_step(
 
 
 def newton_solver(
-    tree: Tree, q: ca.SX, own: dict[tuple[int, int], tuple[ca.SX, ca.SX]], outer: tuple[ca.SX, ca.SX] | None, h: ca.SX
+    tree: Tree,
+    q: ca.SX,
+    passive_terms: dict[tuple[int, int], tuple[ca.SX, ca.SX]],
+    outer: tuple[ca.SX, ca.SX] | None,
+    h: ca.SX,
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``own`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
+    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of other forces
     (``outer_jacobians``); without these, the elimination of ``hybrid`` solves it.
     """
-    stiffness = {key: h**2 * K + h * D for key, (K, D) in own.items()}
+    stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
     if outer is None:
         return partial(_solve, tree, q, stiffness=stiffness)
     A = mass_matrix(tree, q) + h**2 * outer[0] + h * outer[1]
@@ -231,8 +235,8 @@ def _stage(
         tau, external = forces(here, v)
         residual = tau - inverse_dynamics(tree, here, v, k, external)
         if count < evaluations - 1:
-            own = passive_jacobians(tree, here, v, chord=count < CHORDS)
-            k = k + newton_solver(tree, near, own, outer, g)(residual)
+            passive_terms = passive_jacobians(tree, here, v, chord=count < CHORDS)
+            k = k + newton_solver(tree, near, passive_terms, outer, g)(residual)
             continue
         momenta = ca.norm_1(inertial_force(tree, here, v0)) + ca.norm_1(inertial_force(tree, here, v))
         passive = ca.norm_1(spring_force(tree, here)) + ca.norm_1(friction_force(tree, v))

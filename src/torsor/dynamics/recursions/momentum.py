@@ -110,10 +110,10 @@ def momentum(tree: Tree, q: ca.SX, v: ca.SX) -> ca.SX:
 Pose = tuple[ca.SX, ca.SX]
 
 
-def _whole(tree: Tree, moved: list[Move], each: list[Composite]) -> Composite:
+def _whole(tree: Tree, moved: list[Move], composites_of: list[Composite]) -> Composite:
     """Return all moving links as one rigid body in base axes, about the base's origin."""
     total = Composite(ca.SX.zeros(3, 3), ca.SX.zeros(3, 1), 0.0)
-    for body, move, composite in zip(tree.bodies, moved, each, strict=True):
+    for body, move, composite in zip(tree.bodies, moved, composites_of, strict=True):
         if body.parent < 0:
             total = total + composite.up(move)
     return total

@@ -115,16 +115,19 @@ class _Recursion:
             self._outward(body, move, *((self.w[k], self.a[k], self.U[k]) if k >= 0 else still))
 
     def _outward(self, body: Body, move: Move, w_above: Jet, a_above: Jet, U_above: list[_U]) -> None:
-        own = [body.rate(rate) for rate in self.rates]
-        S = move.S_rates(own)
-        twist = [_product(lambda S, x: S @ x, S, own, m) if move.varies else S[0] @ own[m] for m in range(len(own))]
+        joint_rates = [body.rate(rate) for rate in self.rates]
+        S = move.S_rates(joint_rates)
+        twist = [
+            _product(lambda S, x: S @ x, S, joint_rates, m) if move.varies else S[0] @ joint_rates[m]
+            for m in range(len(joint_rates))
+        ]
         wJ, vJ = [item[:3] for item in twist], [item[3:] for item in twist]
         joint = _Turning(move, wJ)
         p = [move.p, *joint.up(vJ)[: len(self.orders) - 1]]
         carried = joint.down(w_above)
-        w = [carried[m] + wJ[m] for m in range(len(own))]
+        w = [carried[m] + wJ[m] for m in range(len(joint_rates))]
         a_origin = joint.down([a_above[m] + _product(lambda U, r: U @ r, U_above, p, m) for m in self.orders])
-        across = [2 * carried[m] + wJ[m] for m in range(len(own))]
+        across = [2 * carried[m] + wJ[m] for m in range(len(joint_rates))]
         a = [a_origin[m] + vJ[m + 1] + _product(cross, across, vJ, m) for m in self.orders]
         self.w.append(w)
         self.a.append(a)
@@ -199,17 +202,17 @@ def _load_rates(rates: Sequence[ca.SX], external: Load, external_rate: Load) -> 
 
 
 def _traced(
-    tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, given: Sequence[ca.SX], external: Sequence[ca.SX]
+    tree: Tree, rule: Callable[..., ca.SX], q: ca.SX, rates: Sequence[ca.SX], external: Sequence[ca.SX]
 ) -> tuple[ca.SX, ...]:
-    """Return a result and its rates by CasADi; ``given`` are v, a, j, ..., ``external`` are loads and their rates."""
+    """Return a result and its rates by CasADi; ``rates`` are v, a, j, ..., ``external`` are loads and their rates."""
     x, load = ca.SX.sym("q", tree.nq), [ca.SX.sym("load", *item.shape) for item in external]
-    y = [ca.SX.sym("rate", tree.nv) for _ in given]
+    y = [ca.SX.sym("rate", tree.nv) for _ in rates]
     state = ca.vertcat(x, *y[:-1], *map(ca.vec, load[:-1]))
     change = ca.vertcat(steps(tree, x) @ y[0], *y[1:], *map(ca.vec, load[1:]))
     result = [rule(tree, x, y[0], y[1], load[0] if load else None)]
-    for _ in given[2:]:
+    for _ in rates[2:]:
         result.append(ca.reshape(ca.jtimes(ca.vec(result[-1]), state, change), result[-1].shape))
-    results: Any = ca.Function("rates", [x, *y, *load], result)(q, *given, *external)
+    results: Any = ca.Function("rates", [x, *y, *load], result)(q, *rates, *external)
     return tuple(results)
 
 

@@ -299,9 +299,9 @@ def _spring(joint: Joint, at: Coordinate) -> Passive:
     return Passive(*where, joint.offset - spring.rest, spring.stiffness, spring.damping)
 
 
-def _transmission(joint: Joint, at: Coordinate, own: Coordinate) -> Passive:
+def _transmission(joint: Joint, at: Coordinate, motor_at: Coordinate) -> Passive:
     motor: Any = joint.motor
-    where = (own.q.start, at.q.start), (own.v.start, at.v.start), (1.0, -joint.ratio)
+    where = (motor_at.q.start, at.q.start), (motor_at.v.start, at.v.start), (1.0, -joint.ratio)
     return Passive(*where, -joint.offset, motor.stiffness, motor.damping)
 
 

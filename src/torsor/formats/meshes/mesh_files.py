@@ -97,13 +97,13 @@ class Materials:
 def plain_materials(text: str) -> str:
     """Return the names and diffuse colours of materials (text of an .mtl file), with the opacity as fourth number."""
     result = dict[str, dict[str, list[str]]]()
-    own = dict[str, list[str]]()
+    material = dict[str, list[str]]()
     for line in text.splitlines():
         key, *rest = line.split() or [""]
         if key == "newmtl":
-            own = result.setdefault(" ".join(rest), {})
+            material = result.setdefault(" ".join(rest), {})
         elif key in ("Kd", "d"):
-            own[key] = rest
+            material[key] = rest
     painted = {name: own["Kd"][:3] + own.get("d", ["1"])[:1] for name, own in result.items() if "Kd" in own}
     return "\n".join(f"newmtl {name}\nKd {' '.join(color)}" for name, color in painted.items())
 
@@ -134,10 +134,10 @@ def painted(surface: Triangles, look: Any) -> list[Painted]:
 
 def by_color(surface: Triangles, colors: Array) -> list[Painted]:
     """Return a surface with face ``colors`` (m, 4) in parts of one colour each."""
-    shades, own = _few(colors)
+    shades, shade_indices = _few(colors)
     result = []
     for number, shade in enumerate(shades):
-        used, indices = np.unique(surface.faces[own == number], return_inverse=True)
+        used, indices = np.unique(surface.faces[shade_indices == number], return_inverse=True)
         red, green, blue, opacity = shade.tolist()
         result.append(Painted(Triangles(surface.vertices[used], indices.reshape(-1, 3)), (red, green, blue, opacity)))
     return result
@@ -148,23 +148,23 @@ def _material_color(look: Any) -> Color | None:
     material = getattr(look, "material", None)
     if material is None or getattr(material, "name", None) == "default":
         return None
-    given = getattr(material, "baseColorFactor", None)
-    given = getattr(material, "diffuse", None) if given is None else given
-    if given is None or np.size(given) not in (3, 4):
+    factor = getattr(material, "baseColorFactor", None)
+    factor = getattr(material, "diffuse", None) if factor is None else factor
+    if factor is None or np.size(factor) not in (3, 4):
         return None
-    red, green, blue, opacity = (*(np.asarray(given, dtype=float).ravel() / 255).tolist(), 1.0)[:4]
+    red, green, blue, opacity = (*(np.asarray(factor, dtype=float).ravel() / 255).tolist(), 1.0)[:4]
     return red, green, blue, opacity if opacity > 0 else 1.0
 
 
 def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
     """Return a limited number of colours (k, 4) and the index of each of many (m, 4); similar ones are averaged."""
     for levels in LEVELS:
-        _, own = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
-        own = own.reshape(-1)
-        if own.max() < FEW:
+        _, indices = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
+        indices = indices.reshape(-1)
+        if indices.max() < FEW:
             break
-    sizes = np.bincount(own)
-    return np.stack([np.bincount(own, column) for column in colors.T], axis=-1) / sizes[:, None], own
+    sizes = np.bincount(indices)
+    return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
 
 
 # The folders in which meshes of a robot file may be: an untrusted file must not refer to arbitrary files of the
@@ -307,9 +307,9 @@ def read_surface(path: Path, prim: str, folders: tuple[str, ...] = ()) -> list[P
         raise ModelError(f"no mesh at {prim}", where=where, allowed="the path of a Mesh prim")
     surface, counts = triangles_of(result, where)
     count, shown = len(counts), import_usd(where).UsdGeom.Gprim(result)
-    given = shown.GetDisplayColorPrimvar()
-    colors, opacities = given.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
-    by_face = given.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
+    primvar = shown.GetDisplayColorPrimvar()
+    colors, opacities = primvar.ComputeFlattened(), shown.GetDisplayOpacityPrimvar().ComputeFlattened()
+    by_face = primvar.GetInterpolation() == "uniform" and colors is not None and len(colors) == count
     if not by_face or not len(surface.faces):
         return [Painted(surface, None)]
     opacity = np.array(opacities) if opacities is not None and len(opacities) == count else np.ones(count)
@@ -326,8 +326,8 @@ def _stage(path: Path, _changed: int, folders: tuple[str, ...]) -> Any:
 
 def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
     """Return the surface of a Mesh prim, and the number of corners of each face."""
-    given = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
-    points, counts, corners = (np.array([] if value is None else value) for value in given)
+    attributes = [prim.GetAttribute(name).Get() for name in ("points", "faceVertexCounts", "faceVertexIndices")]
+    points, counts, corners = (np.array([] if value is None else value) for value in attributes)
     points, counts, corners = points.reshape(-1, 3).astype(float), counts.astype(np.int64), corners.astype(np.int64)
     try:
         if not np.isfinite(points).all():

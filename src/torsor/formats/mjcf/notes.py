@@ -39,13 +39,13 @@ class Note(NamedTuple):
     shapes: tuple[tuple[str, Shape], ...] = ()
 
 
-def mesh_entry(body: str, given: Visual | Shape, names: MeshNames) -> dict[str, Any]:
+def mesh_entry(body: str, shown: Visual | Shape, names: MeshNames) -> dict[str, Any]:
     """Return the note entry of a mesh visual or collision shape."""
-    entry = {"body": body, "mesh": names.file(given), "size": given.size, "pose": given.pose[:3].tolist()}
-    entry |= {"name": given.name} if given.name else {}
-    if isinstance(given, Shape):
-        return entry | {"contype": given.contype, "conaffinity": given.conaffinity}
-    return entry | ({} if given.color is None else {"color": given.color})
+    entry = {"body": body, "mesh": names.file(shown), "size": shown.size, "pose": shown.pose[:3].tolist()}
+    entry |= {"name": shown.name} if shown.name else {}
+    if isinstance(shown, Shape):
+        return entry | {"contype": shown.contype, "conaffinity": shown.conaffinity}
+    return entry | ({} if shown.color is None else {"color": shown.color})
 
 
 def write_note(root: ET.Element, base: str, links: dict[str, Any], meshes: list[dict[str, Any]]) -> None:
@@ -74,8 +74,8 @@ def read_note(data: str, path: Path) -> Note:
                 visuals.append((body, Visual("mesh", size, **settings, color=color)))
         links = dict[str, tuple[str, Array]]()
         for joint, entry in content.get("links", {}).items():
-            given = np.vstack([entry["pose"], _LAST_ROW])
-            pose = frozen_pose(given, path.name, f"the link after {joint!r}", most=_FARTHEST)
+            matrix = np.vstack([entry["pose"], _LAST_ROW])
+            pose = frozen_pose(matrix, path.name, f"the link after {joint!r}", most=_FARTHEST)
             exact = make_pose(from_quaternion(to_quaternion(pose[:3, :3])), pose[:3, 3])  # whatever its digits are
             links[joint] = name_of(entry["name"], "link"), exact
         return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))

@@ -243,12 +243,12 @@ class _Reader:
         """Return the names of all objects of a kind; unnamed objects are numbered."""
         kind = getattr(self.mujoco.mjtObj, f"mjOBJ_{what.upper()}")
         try:
-            given = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
+            raw_names = [self.mujoco.mj_id2name(self.model, kind, i) for i in range(count)]
         except UnicodeDecodeError as error:
             message = f"the name of a {what} cannot be read ({error})"
             raise ModelError(message, where=self.path.name, fix="save it as UTF-8") from None
-        taken = {name for name in given if name}
-        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(given)]
+        taken = {name for name in raw_names if name}
+        return [name or claim_name(f"{what}{i}", taken) for i, name in enumerate(raw_names)]
 
     def _noted_base(self, name: str) -> int:
         """Return the body noted as the base, or 0, the world, if there is none or more than one."""
@@ -274,9 +274,11 @@ class _Reader:
     def _per_dof(self, name: str) -> Array:
         """Return armature or damping (nv,), including that of actuators, reflected by their gears."""
         m, total = self.model, np.array(getattr(self.model, f"dof_{name}"))
-        own = getattr(m, f"actuator_{name}", np.zeros(len(m.actuator_trntype)))  # older versions of MuJoCo have none
+        actuator_values = getattr(
+            m, f"actuator_{name}", np.zeros(len(m.actuator_trntype))
+        )  # older versions of MuJoCo have none
         for dof, joint in enumerate(m.dof_jntid):
-            total[dof] += sum(gear * (gear * float(own[a])) for a, gear in self._gears(joint))
+            total[dof] += sum(gear * (gear * float(actuator_values[a])) for a, gear in self._gears(joint))
         return total
 
     def _effort_limit(self, joint: int) -> float:
@@ -369,14 +371,14 @@ class _Reader:
                 continue
             parent, name = self.bodies[m.body_parentid[body]], self.bodies[body]
             rest = pose_of(m.body_pos[body], m.body_quat[body])
-            own = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
-            if not own:
+            joints_of_body = range(start := int(m.body_jntadr[body]), start + int(m.body_jntnum[body]))
+            if not joints_of_body:
                 welded = f"{name}/fixed", "fixed", rest
-                wanted, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
-                joints.append(Joint(claim_name(wanted, joint_names), kind, parent, name, placement))
-            for j in own:  # the joints of a body act in sequence
-                wanted, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
-                child, at = (name, np.eye(4)) if j == own[-1] else (claim_name(wanted, link_names), at)
+                joint_name, kind, placement = ("root", "free", np.eye(4)) if body == floating_body else welded
+                joints.append(Joint(claim_name(joint_name, joint_names), kind, parent, name, placement))
+            for j in joints_of_body:  # the joints of a body act in sequence
+                joint_name, at = self.note.links.get(self.joints[j], (f"{name}/{self.joints[j]}", np.eye(4)))
+                child, at = (name, np.eye(4)) if j == joints_of_body[-1] else (claim_name(joint_name, link_names), at)
                 links += [Link(child)] if child != name else []
                 joint, R = self._joint(j, parent, child, rest), at[:3, :3]
                 if not np.array_equal(at, np.eye(4)):  # the frame of the child is there
@@ -431,8 +433,8 @@ class _Reader:
         if shape == "mesh":
             mesh = int(m.geom_dataid[g])
             start = int(m.mesh_pathadr[mesh])
-            own = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
-            file = self.unread.get(m.mesh(mesh).name, own)
+            file_name = "" if start < 0 else m.paths[start:].split(b"\0", 1)[0].decode()
+            file = self.unread.get(m.mesh(mesh).name, file_name)
             moved, path = pose_of(m.mesh_pos[mesh], m.mesh_quat[mesh]), self.path.parent / file  # to its principal axes
             result |= {"pose": pose @ inverse_pose(moved), "size": tuple(m.mesh_scale[mesh].tolist())}
             result |= {"mesh": file or None, "path": str(path) if file and path.is_file() else None}

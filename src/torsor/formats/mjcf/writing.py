@@ -44,30 +44,30 @@ def _is_for_mujoco(path: Path) -> bool:
         return False
 
 
-def _has_materials(given: Visual | Shape) -> bool:
+def _has_materials(visual: Visual | Shape) -> bool:
     """Return whether a visual has material colours from its .obj file, which MuJoCo does not read."""
-    path = Path(given.path or "")
-    if not isinstance(given, Visual) or given.color is not None or path.suffix.lower() != ".obj":
+    path = Path(visual.path or "")
+    if not isinstance(visual, Visual) or visual.color is not None or path.suffix.lower() != ".obj":
         return False
     try:
-        return any(part.color is not None for part in read_painted(path, given.folders))
+        return any(part.color is not None for part in read_painted(path, visual.folders))
     except (ModelError, ImportError):  # MuJoCo may still read it
         return False
 
 
-def _surfaces(given: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
+def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
     """Return the surface of a mesh file: one per colour, or a single one if colours do not matter."""
-    where = f"mesh {given.mesh!r}"
-    painted = read_painted(given.path or "", given.folders)
+    where = f"mesh {shape.mesh!r}"
+    painted = read_painted(shape.path or "", shape.folders)
     by_color: dict[Color | None, list[Triangles]] = {}
     for surface, color in painted:
-        by_color.setdefault(color if isinstance(given, Visual) and given.color is None else None, []).append(surface)
+        by_color.setdefault(color if isinstance(shape, Visual) and shape.color is None else None, []).append(surface)
     result = [(joined(surfaces), color) for color, surfaces in by_color.items()]
-    result = [item for item in result if item[0].scaled(given.size).area > _LEAST_AREA]
+    result = [item for item in result if item[0].scaled(shape.size).area > _LEAST_AREA]
     if not result:
         raise ModelError("its surface has no area", where=where)
-    if isinstance(given, Shape):
-        points = result[0][0].scaled(given.size).vertices
+    if isinstance(shape, Shape):
+        points = result[0][0].scaled(shape.size).vertices
         spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
             raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
@@ -92,19 +92,19 @@ class Geoms:
         self.names, self.kept = set[str](), kept
         self.unseen: list[dict[str, Any]] = []
 
-    def add(self, body: ET.Element, given: Visual | Shape) -> None:
+    def add(self, body: ET.Element, shape: Visual | Shape) -> None:
         """Add a visual or a collision shape to a body; a visual mesh without a colour has those of its file."""
         color: tuple[float, ...] | None = None
-        if isinstance(given, Shape):
-            masks = {"contype": str(given.contype), "conaffinity": str(given.conaffinity)}
+        if isinstance(shape, Shape):
+            masks = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
             settings = masks | {"group": _COLLISION_GROUP}
         else:
-            color, settings = None if given.color is None else (*given.color, 1.0)[:4], _VISUAL
-        if given.shape == "mesh":
-            for mesh, own in self._meshes(body, given):
-                self._geom(body, given, {"type": "mesh", "mesh": mesh, "rgba": color or own, **settings})
+            color, settings = None if shape.color is None else (*shape.color, 1.0)[:4], _VISUAL
+        if shape.shape == "mesh":
+            for mesh, colour in self._meshes(body, shape):
+                self._geom(body, shape, {"type": "mesh", "mesh": mesh, "rgba": color or colour, **settings})
             return
-        kind, size = given.shape, np.array(given.size)
+        kind, size = shape.shape, np.array(shape.size)
         if kind == "box":
             size = size / 2
         elif kind in ("capsule", "cylinder"):
@@ -113,52 +113,52 @@ class Geoms:
                 kind, size = "sphere", size[:1]
         elif kind == "plane":
             size = np.array([0, 0, 1])  # without end
-        self._geom(body, given, {"type": kind, "size": size, "rgba": color, **settings})
+        self._geom(body, shape, {"type": kind, "size": size, "rgba": color, **settings})
 
-    def _geom(self, body: ET.Element, given: Visual | Shape, look: dict[str, Any]) -> None:
-        own = self.names if isinstance(given, Shape) else self.names | self.kept
-        name = unused_name(given.name, own) if given.name else None
+    def _geom(self, body: ET.Element, shape: Visual | Shape, look: dict[str, Any]) -> None:
+        used_names = self.names if isinstance(shape, Shape) else self.names | self.kept
+        name = unused_name(shape.name, used_names) if shape.name else None
         self.names |= {name} if name else set()
-        add_element(body, "geom", name=name, **placed(given.pose), **look)
+        add_element(body, "geom", name=name, **placed(shape.pose), **look)
 
-    def _meshes(self, body: ET.Element, given: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
+    def _meshes(self, body: ET.Element, shape: Visual | Shape) -> list[tuple[str, tuple[float, ...] | None]]:
         """Return names and colours of the meshes of a visual or shape; none, with a note, if MuJoCo cannot read it."""
         try:
-            return list(self._parts(given))
+            return list(self._parts(shape))
         except (ModelError, ImportError) as error:
-            if given.path:
+            if shape.path:
                 self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN}", str(error))
             else:
-                self.omissions.note(f"meshes that are not found, {_UNSEEN}", given.mesh or given.name)
-            self.unseen.append(mesh_entry(body.get("name", "world"), given, self.mesh_names))
+                self.omissions.note(f"meshes that are not found, {_UNSEEN}", shape.mesh or shape.name)
+            self.unseen.append(mesh_entry(body.get("name", "world"), shape, self.mesh_names))
             return []
 
-    def _parts(self, given: Visual | Shape) -> list[tuple[str, Color | None]]:
+    def _parts(self, shape: Visual | Shape) -> list[tuple[str, Color | None]]:
         """Return the names of the meshes that show a visual or shape, with the colours of the file, if any.
 
         A file that MuJoCo reads is one mesh. For other types, and for .obj files with materials, a visual without a
         colour becomes one mesh per colour of its file. ModelError is raised if files are missing or cannot be
         converted, ImportError without trimesh.
         """
-        path = Path(given.path or "")
-        if not given.path or not split_prim(path)[0].is_file():
-            raise ModelError("no such file", where=f"mesh {given.mesh!r}")
-        if _is_for_mujoco(path) and not _has_materials(given):
-            return [(self._mesh(self.mesh_names.reachable(given), given), None)]
-        key = given.path, given.size, type(given), getattr(given, "color", None) is None
+        path = Path(shape.path or "")
+        if not shape.path or not split_prim(path)[0].is_file():
+            raise ModelError("no such file", where=f"mesh {shape.mesh!r}")
+        if _is_for_mujoco(path) and not _has_materials(shape):
+            return [(self._mesh(self.mesh_names.reachable(shape), shape), None)]
+        key = shape.path, shape.size, type(shape), getattr(shape, "color", None) is None
         if key not in self.copied:
             add = self.mesh_names.copies.add
-            self.copied[key] = [(add(path.stem, surface), color) for surface, color in _surfaces(given)]
-        return [(self._mesh(copy, given), color) for copy, color in self.copied[key]]
+            self.copied[key] = [(add(path.stem, surface), color) for surface, color in _surfaces(shape)]
+        return [(self._mesh(copy, shape), color) for copy, color in self.copied[key]]
 
-    def _mesh(self, path: Path, given: Visual | Shape) -> str:
+    def _mesh(self, path: Path, shape: Visual | Shape) -> str:
         """Return the name of the mesh of a file at the given scale; its element is added if it is new."""
         file = relative_file(self.mesh_names.path, str(path))
-        if (file, given.size) not in self.meshes:
-            name = self.meshes[file, given.size] = unused_name(path.stem, self.meshes.values())
+        if (file, shape.size) not in self.meshes:
+            name = self.meshes[file, shape.size] = unused_name(path.stem, self.meshes.values())
             # Inertias are given, and a shell has no volume that could be too small for MuJoCo.
-            add_element(self.asset, "mesh", name=name, file=file, scale=given.size, inertia="shell")
-        return self.meshes[file, given.size]
+            add_element(self.asset, "mesh", name=name, file=file, scale=shape.size, inertia="shell")
+        return self.meshes[file, shape.size]
 
 
 def placed(T: Array) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def _owner(element: ET.Element) -> str:
     return f"{element.tag} {element.get('name', '')!r}"
 
 
-def _error(found: str, element: ET.Element, **fields: str) -> ModelError:
-    return ModelError(found, where=where_is(element, _owner(element)), **fields)
+def _error(message: str, element: ET.Element, **fields: str) -> ModelError:
+    return ModelError(message, where=where_is(element, _owner(element)), **fields)
 
 
 def name_of(element: ET.Element) -> str:
@@ -372,10 +372,10 @@ def _coordinate(element: ET.Element) -> OsimCoordinate:
 
 def _axis(element: ET.Element) -> OsimAxis:
     named = (item for item in element if item.tag not in ("coordinates", "axis", "function"))
-    own = next(named, element.find("function/*"))  # in version 3 within <function>
+    function = next(named, element.find("function/*"))  # in version 3 within <function>
     axis = numbers_in(element, "axis", 3)
     coordinates = tuple(text_of(element, "coordinates").split())
-    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(element, own))
+    return OsimAxis(element.get("name", ""), axis, coordinates, *_function(element, function))
 
 
 def _coupling(element: ET.Element) -> OsimCoupling:

@@ -197,7 +197,7 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
     if joint.kind != CUSTOM:
         raise ModelError(f"a {joint.kind}", where=where, allowed=", ".join([CUSTOM, WELD, *_KINDS]))
     result = []
-    own = joint.coordinates[0].name if joint.coordinates else ""
+    first_coordinate = joint.coordinates[0].name if joint.coordinates else ""
     for kind, axes in (("prismatic", joint.axes[3:]), ("revolute", joint.axes[:3])):
         for axis in axes:
             if len(axis.coordinates) > 1:
@@ -208,7 +208,9 @@ def steps_of(model: OsimModel, joint: OsimJoint) -> list[Step]:
                 function = Curve((float(function(np.zeros(1))[0][0]),))
                 if not function.polynomial[0]:
                     continue
-            result.append(Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else own, function))
+            result.append(
+                Step(kind, axis.axis, axis.coordinates[0] if axis.coordinates else first_coordinate, function)
+            )
     return result
 
 
@@ -234,14 +236,14 @@ def couplings_of(model: OsimModel, names: tuple[str, ...]) -> dict[str, tuple[st
     return result
 
 
-def curve_of(given: OsimAxis | OsimCoupling) -> Curve:
+def curve_of(source: OsimAxis | OsimCoupling) -> Curve:
     """Return the function of an axis or of a coupling."""
-    numbers = given.numbers
-    if given.function in ("LinearFunction", "PolynomialFunction", "Constant"):
-        return Curve(tuple((given.scale * numbers).tolist()))
-    x, y = numbers[::2], given.scale * numbers[1::2]
+    numbers = source.numbers
+    if source.function in ("LinearFunction", "PolynomialFunction", "Constant"):
+        return Curve(tuple((source.scale * numbers).tolist()))
+    x, y = numbers[::2], source.scale * numbers[1::2]
     if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
-        name = given.name if isinstance(given, OsimAxis) else given.dependent
+        name = source.name if isinstance(source, OsimAxis) else source.dependent
         message = f"the points x of {name} are {x[:8].tolist()}"
-        raise ModelError(message, where=given.function, allowed="two or more, in increasing order")
-    return broken_line(x, y) if given.function == "PiecewiseLinearFunction" else cubic_spline(x, y)
+        raise ModelError(message, where=source.function, allowed="two or more, in increasing order")
+    return broken_line(x, y) if source.function == "PiecewiseLinearFunction" else cubic_spline(x, y)

@@ -181,11 +181,11 @@ class _Builder:
 
     def _moving(self, step: Step, inner: Curve, leads: bool, name: str) -> Joint:
         """Return a step as a joint of its own coordinate, or as one that follows it."""
-        given, line = self.coordinates[step.coordinate], _line(step.function, inner)
+        coordinate, line = self.coordinates[step.coordinate], _line(step.function, inner)
         settings: dict[str, Any] = {"source": self.model.source, "axis": step.axis}
         if leads:
             name = step.coordinate
-            settings |= self._range(given)
+            settings |= self._range(coordinate)
         else:
             name = claim_name(name, self.joint_names)
             settings["coordinate"] = step.coordinate
@@ -195,12 +195,12 @@ class _Builder:
         slope, constant = line
         return Joint(name, step.kind, "", "", ratio=slope, offset=constant, **settings)
 
-    def _range(self, given: OsimCoordinate) -> dict[str, float]:
+    def _range(self, coordinate: OsimCoordinate) -> dict[str, float]:
         """Return the range of a coordinate as limits; ignore a reversed one, with a warning."""
-        if given.lower <= given.upper:
-            return {"lower": given.lower, "upper": given.upper}
-        message = f"lower limit {given.lower:g} is above upper limit {given.upper:g}"
-        where, fix = f"{self.model.source}: coordinate {given.name!r}", "exchange the numbers of <range>"
+        if coordinate.lower <= coordinate.upper:
+            return {"lower": coordinate.lower, "upper": coordinate.upper}
+        message = f"lower limit {coordinate.lower:g} is above upper limit {coordinate.upper:g}"
+        where, fix = f"{self.model.source}: coordinate {coordinate.name!r}", "exchange the numbers of <range>"
         refuse_or_warn(ModelError(message, where=where, fix=fix), self.strict, "read as no limit")
         return {}
 

@@ -305,13 +305,13 @@ class _Collector:
 
     def may_move(self, element: Any) -> bool:
         """Return whether a model of a world can move; an unreadable <include>, such as model://sun, cannot."""
-        given = element
+        model = element
         if element.tag == "include":
             try:
-                given = self._included(element, Finder(self.path))[0]
+                model = self._included(element, Finder(self.path))[0]
             except ModelError:
                 return False
-        return not any(FLAGS.get(text_of(item, "static").lower(), False) for item in (element, given))
+        return not any(FLAGS.get(text_of(item, "static").lower(), False) for item in (element, model))
 
     def read(self, world: Any, element: Any, root: Element) -> Model:
         outside, gravity = Scope(THE_WORLD, self.version), _EARTH
@@ -331,29 +331,29 @@ class _Collector:
         if depth > DEEPEST:
             allowed = f"{DEEPEST} or fewer"
             raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
-        given, version, merged = element, around.version, False
+        model, version, merged = element, around.version, False
         if element.tag == "include":
-            given, version, finder = self._included(element, finder)
+            model, version, finder = self._included(element, finder)
             merged = element.get("merge", "false").strip().lower() in ("true", "1")
-        if any(flag_of(item, "static", "model") for item in (element, given)):
+        if any(flag_of(item, "static", "model") for item in (element, model)):
             self.model.resting += [element] if depth else []
             self.model.static = self.model.static or not depth
-        name = (text_of(element, "name") if element.tag == "include" else "") or _name(given)
+        name = (text_of(element, "name") if element.tag == "include" else "") or _name(model)
         where = where_is(element, f"model {name!r}")
-        pose, relative_to = pose_of(element if element.find("pose") is not None else given, name)
-        placement = text_of(element, "placement_frame") or given.get("placement_frame", "")
+        pose, relative_to = pose_of(element if element.find("pose") is not None else model, name)
+        placement = text_of(element, "placement_frame") or model.get("placement_frame", "")
         at = SdfFrame("model", f"{around.prefix}{name}", around, pose, relative_to, around.frame, where=where)
         top = around.frame.kind == WORLD
         prefix = around.prefix if merged else "" if top else f"{around.prefix}{name}::"
-        scope = Scope(at, version, prefix, given.get("canonical_link", ""))
+        scope = Scope(at, version, prefix, model.get("canonical_link", ""))
         at.inside, at.placement = scope, placement
         if merged:
             scope.names, scope.nested = around.names, around.nested
         else:
             around.add(at, name, element)
             around.nested[name] = scope
-        self.model.roots.append(given)
-        self._parts(given, scope, finder, depth)
+        self.model.roots.append(model)
+        self._parts(model, scope, finder, depth)
 
     def _parts(self, element: Any, scope: Scope, finder: Finder, depth: int) -> None:
         m = self.model

@@ -101,8 +101,8 @@ class Unread:
             warn("; ".join(parts), where=self.source, fix=fix if acting else "")
 
 
-def _lines(found: dict[str, list[int]]) -> str:
-    return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in found.items()], most=12)
+def _lines(noted: dict[str, list[int]]) -> str:
+    return listing([f"{what} ({len(lines)}, line {lines[0]})" for what, lines in noted.items()], most=12)
 
 
 ALL_MASKS = 0xFFFF  # SDF's default of <collide_bitmask>
@@ -200,10 +200,10 @@ class _LinkReader:
             return None
         size: list[float] = []
         for tag, count in _SIZES[shape.tag]:
-            given = shape.find(tag)
-            if given is None:
+            child = shape.find(tag)
+            if child is None:
                 raise ModelError(f"<{shape.tag}> has no <{tag}>", where=where_is(shape, self.part.owner))
-            size += numbers_of(given, count, self.part.owner).tolist()
+            size += numbers_of(child, count, self.part.owner).tolist()
         found_shape: dict[str, Any] = {"shape": shape.tag, "pose": self._pose(element), "name": element.get("name", "")}
         if shape.tag == "plane":
             normal = shape.find("normal")
@@ -322,10 +322,12 @@ class _JointReader:
         axis, owner = part.element.find(tag), part.owner
         if axis is None:
             raise ModelError(f"no <{tag}>", where=part.frame.where, fix=f"add <{tag}><xyz>...</xyz></{tag}>")
-        given = axis.find("xyz")
-        xyz = np.array([0.0, 0.0, 1.0]) if given is None else numbers_of(given, 3, owner, sys.float_info.max)
+        xyz_element = axis.find("xyz")
+        xyz = (
+            np.array([0.0, 0.0, 1.0]) if xyz_element is None else numbers_of(xyz_element, 3, owner, sys.float_info.max)
+        )
         frame, where = part.frame, where_is(axis, owner)
-        expressed_in = "" if given is None else (given.get("expressed_in") or "").strip()
+        expressed_in = "" if xyz_element is None else (xyz_element.get("expressed_in") or "").strip()
         if expressed_in:
             frame = part.scope.find(expressed_in, where)
         elif flag_of(axis, "use_parent_model_frame", owner, part.scope.version < (1, 5)):
@@ -345,9 +347,9 @@ class _JointReader:
     def _rotor(self, part: Part) -> float:
         """Return the rotor inertia after the gear, as in Drake: without the gyroscopic moments of the rotor."""
         result = (item for item in part.element if item.tag in (ROTOR, GEAR))
-        given = {item.tag: float(numbers_of(item, 1, part.owner)[0]) for item in result}
-        ratio = given.get(GEAR, 1.0)
-        return given.get(ROTOR, 0.0) * ratio * ratio  # ** raises its own error on overflow
+        values = {item.tag: float(numbers_of(item, 1, part.owner)[0]) for item in result}
+        ratio = values.get(GEAR, 1.0)
+        return values.get(ROTOR, 0.0) * ratio * ratio  # ** raises its own error on overflow
 
     def _settings(self, part: Part, tag: str) -> dict[str, Any]:
         """Return limits, friction, spring and leader of an axis."""
@@ -423,11 +425,11 @@ class _JointReader:
                 message = f"there is no hinge between the gearbox_reference_body {reference.name!r} and {link.name!r}"
                 raise ModelError(message, where=where, fix="add a revolute joint between these links")
             joint, axis = hinge
-            own = link.in_world()[:3, :3] @ self._axis(part, tag, link)
-            if np.linalg.norm(np.cross(own, axis)) > _PARALLEL:
+            axis_direction = link.in_world()[:3, :3] @ self._axis(part, tag, link)
+            if np.linalg.norm(np.cross(axis_direction, axis)) > _PARALLEL:
                 message = f"<{tag}> is not along the axis of joint {joint.name!r}"
                 raise ModelError(message, value=joint.name, where=where)
-            sign = math.copysign(1.0, float(own @ axis)) * (1.0 if joint.child == link.name else -1.0)
+            sign = math.copysign(1.0, float(axis_direction @ axis)) * (1.0 if joint.child == link.name else -1.0)
             factors[joint.name] = factors.get(joint.name, 0.0) + sign * factor
         self.loops.append(Coupling(part.frame.name, factors, source=part.element.source))
 

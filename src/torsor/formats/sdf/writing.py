@@ -55,11 +55,11 @@ class _Writer:
     def __init__(self, mechanism: Mechanism, path: Path):
         self.source, self.omissions, self.version = path.name, Omissions(), 7
         self.meshes = MeshNames(path, self.omissions)
-        given = self.omissions.without_wheels(mechanism)
-        self.loops = [loop for loop in given.loops if isinstance(loop, Loop)]
-        couplings = tuple(loop for loop in given.loops if isinstance(loop, Coupling))
+        without_wheels = self.omissions.without_wheels(mechanism)
+        self.loops = [loop for loop in without_wheels.loops if isinstance(loop, Loop)]
+        couplings = tuple(loop for loop in without_wheels.loops if isinstance(loop, Coupling))
         self.active = mechanism.active
-        self.mechanism = without_couplings(replace(given, loops=couplings), self.source, "SDF")
+        self.mechanism = without_couplings(replace(without_wheels, loops=couplings), self.source, "SDF")
         shapes = [shape for link in (mechanism.base, *mechanism.links) for shape in link.shapes]
         self.masked = any((shape.contype, shape.conaffinity) != (1, 1) for shape in shapes)
         self.frames = {frame.name: frame.pose for frame in mechanism.frames}
@@ -188,24 +188,24 @@ class _Writer:
                 contact = add_element(add_element(made, "surface"), "contact")
                 add_element(contact, "collide_bitmask").text = str(shape.contype % 2**32)
 
-    def _geometry(self, link: ET.Element, tag: str, given: Visual | Shape, names: set[str]) -> ET.Element:
+    def _geometry(self, link: ET.Element, tag: str, part: Visual | Shape, names: set[str]) -> ET.Element:
         """Add a visual or a collision shape; a shape of a link that became a frame is written in that frame."""
-        element = add_element(link, tag, name=claim_name(given.name or f"{tag}{len(names) + 1}", names))
-        welded = given.link if isinstance(given, Shape) and given.link in self.frames else None
-        _pose(element, given.pose if welded is None else inverse_pose(self.frames[welded]) @ given.pose, welded)
-        shape = add_element(add_element(element, "geometry"), given.shape)
-        if given.shape in ("capsule", "ellipsoid"):
+        element = add_element(link, tag, name=claim_name(part.name or f"{tag}{len(names) + 1}", names))
+        welded = part.link if isinstance(part, Shape) and part.link in self.frames else None
+        _pose(element, part.pose if welded is None else inverse_pose(self.frames[welded]) @ part.pose, welded)
+        shape = add_element(add_element(element, "geometry"), part.shape)
+        if part.shape in ("capsule", "ellipsoid"):
             self.version = max(self.version, 8)
-        if given.shape == "mesh":
-            add_element(shape, "uri").text = self.meshes.file(given)
-            add_element(shape, "scale").text = numbers(given.size)
-        elif given.shape == "plane":
+        if part.shape == "mesh":
+            add_element(shape, "uri").text = self.meshes.file(part)
+            add_element(shape, "scale").text = numbers(part.size)
+        elif part.shape == "plane":
             add_element(shape, "normal").text = "0 0 1"
             add_element(shape, "size").text = "1 1"
-        elif given.shape in ("box", "ellipsoid"):
-            add_element(shape, "size" if given.shape == "box" else "radii").text = numbers(given.size)
+        elif part.shape in ("box", "ellipsoid"):
+            add_element(shape, "size" if part.shape == "box" else "radii").text = numbers(part.size)
         else:
-            _add_texts(shape, dict(zip(("radius", "length"), given.size, strict=False)))
+            _add_texts(shape, dict(zip(("radius", "length"), part.size, strict=False)))
         return element
 
     # Joints

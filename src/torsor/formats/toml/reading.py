@@ -253,8 +253,8 @@ class _Reader:
     def _shape(self, where: str, entry: Table) -> Shape:
         masks: Table = {}
         for key in some(entry, "contype", "conaffinity"):
-            given = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
-            masks[key] = whole_number(given, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
+            mask = int(entry[key]) if entry[key].is_integer() else entry[key]  # writers may print 1.0 or 1
+            masks[key] = whole_number(mask, where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         try:
             return Shape(**self._geometry(where, entry, SHAPE_SIZES), **some(entry, "link"), **masks)
         except ModelError as wrong:

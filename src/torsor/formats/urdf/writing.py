@@ -73,8 +73,8 @@ class _Writer:
         for frame in m.frames:
             # The shapes of a welded link, which is a frame of the mechanism, are in the axes of that frame.
             shapes, back = self.carriers[frame.link].shapes, inverse_pose(frame.pose)
-            own = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
-            self._shapes(add_element(self.root, "link", name=frame.name), own)
+            frame_shapes = [replace(shape, pose=back @ shape.pose) for shape in shapes if shape.link == frame.name]
+            self._shapes(add_element(self.root, "link", name=frame.name), frame_shapes)
             self._fixed_joint(frame.name, frame.link, frame.pose)
         self._motors([joint for _, joint in moving])
         for a, b, _ in m.allowed_collisions:
@@ -112,9 +112,9 @@ class _Writer:
             if known:
                 self._geometry(element, "collision", shape)
 
-    def _geometry(self, element: ET.Element, tag: str, given: Visual | Shape) -> list[ET.Element]:
+    def _geometry(self, element: ET.Element, tag: str, part: Visual | Shape) -> list[ET.Element]:
         """Add a visual or a collision shape, and return its elements."""
-        shapes = capsule_parts(given, len(element.findall(tag))) if given.shape == "capsule" else [given]
+        shapes = capsule_parts(part, len(element.findall(tag))) if part.shape == "capsule" else [part]
         made = []
         for shape in shapes:
             made.append(add_element(element, tag, name=shape.name or None))

@@ -127,8 +127,8 @@ def _end(scene: Scene, prim: Any, joint: Any, side: str) -> End:
 def several(scene: Scene, prim: Any) -> dict[str, Array]:
     """Return friction, limits and rotor inertia of a joint with several velocities, if Torsor wrote them."""
     data = own_data(prim)
-    given = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
-    scene.left_out.note(f"{', '.join(given)} of joints with several axes", prim.GetName(), given)
+    omitted = [key for default, *keys in ENGINES.values() for key in keys if _engine(prim, default, key) != default]
+    scene.left_out.note(f"{', '.join(omitted)} of joints with several axes", prim.GetName(), omitted)
     return {key: np.array(data[key], dtype=float) for key in SEVERAL if key in data}
 
 
@@ -207,8 +207,8 @@ def _driven(scene: Scene, joint: UsdJoint, drive: str, unit: float, effort: floa
         return settings
     plain = {"drive_stiffness": stiffness, "drive_damping": damping, "drive_target": rest}
     if all(agrees(data, key, value) for key, value in plain.items()):
-        given: dict[str, Any] | None = data.get("spring")
-        return settings | {"viscous": float(data["viscous"]), "spring": None if given is None else Spring(**given)}
+        spring: dict[str, Any] | None = data.get("spring")
+        return settings | {"viscous": float(data["viscous"]), "spring": None if spring is None else Spring(**spring)}
     return settings | {"viscous": damping, "spring": Spring(stiffness, rest=rest) if stiffness else None}
 
 
@@ -258,13 +258,13 @@ def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: lis
     poses = [end.pose @ make_pose(axis_frame(axis_of(axis))) for end in joint.ends]
     ends = list[str]()
     for letter, end, pose in zip("ab", joint.ends, poses, strict=True):
-        own, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
-        known = next((frame for frame in frames if frame.name == own and frame.link == link), None)
-        at = known.pose if known is not None else np.eye(4) if own == link else None
+        frame_name, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
+        known = next((frame for frame in frames if frame.name == frame_name and frame.link == link), None)
+        at = known.pose if known is not None else np.eye(4) if frame_name == link else None
         if at is None or not np.allclose(at, pose, rtol=0, atol=AGREE * max(1.0, np.abs(pose).max())):
-            own = scene.unused(f"{joint.name}/{letter}", "link")
-            frames.append(Frame(own, link, pose))
-        ends.append(own)
+            frame_name = scene.unused(f"{joint.name}/{letter}", "link")
+            frames.append(Frame(frame_name, link, pose))
+        ends.append(frame_name)
     return Loop(joint.name, ends[0], ends[1], kind, joint.length or 0.0, scene.source)
 
 

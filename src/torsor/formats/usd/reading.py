@@ -107,20 +107,20 @@ def _mass(scene: Scene, prim: Any, place: Place, solids: list[Solid]) -> Solid:
 def _newton_inertia(prim: Any) -> Array | None:
     """Return the inertia (3 x 3) that Newton stores in double precision, which has priority over that of UsdPhysics."""
     attribute = prim.GetAttribute("newton:inertia")
-    given = attribute.Get() if attribute else None
-    if given is None or len(given) == 0:
+    moments = attribute.Get() if attribute else None
+    if moments is None or len(moments) == 0:
         return None
     try:
-        return symmetric(frozen_array(np.array(given, dtype=float), (6,), "", ""))
+        return symmetric(frozen_array(np.array(moments, dtype=float), (6,), "", ""))
     except (TypeError, ValueError):  # of which ModelError is one
-        raise wrong_type(attribute, given, "6 finite numbers: xx yy zz xy xz yz") from None
+        raise wrong_type(attribute, moments, "6 finite numbers: xx yy zz xy xz yz") from None
 
 
-def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[Solid]:
+def _solid(scene: Scene, body: Any, part: Any, fields: dict[str, Any]) -> list[Solid]:
     """Return (mass, centre, inertia) of a collision shape with its density, in body axes; none for a plane."""
-    if found["shape"] == "plane" or "mesh" in own_data(part):
+    if fields["shape"] == "plane" or "mesh" in own_data(part):
         return []
-    if found["shape"] == "mesh":
+    if fields["shape"] == "mesh":
         surface, (pose, scale) = triangles_of(part, scene.where(part))[0], scene.place_in(part, body)
         at = surface.scaled(scale * scene.units.length).at(pose).vertices
         faces = at[surface.faces] - at.mean(axis=0)
@@ -130,8 +130,8 @@ def _solid(scene: Scene, body: Any, part: Any, found: dict[str, Any]) -> list[So
         volume, center, inertia = tetrahedra_solid(faces, volumes * np.sign(volumes.sum()))
         center = center + at.mean(axis=0)
     else:
-        primitive = primitive_solid(found["shape"], np.array(found["size"]))
-        volume, center, inertia = move_inertia(found["pose"], *primitive)
+        primitive = primitive_solid(fields["shape"], np.array(fields["size"]))
+        volume, center, inertia = move_inertia(fields["pose"], *primitive)
     mass = number_of(scene.pxr.UsdPhysics.MassAPI(part).GetMassAttr()) * scene.units.mass
     factor = mass / volume if mass else _density(scene, body, part)
     return [(factor * volume, center, factor * inertia)]
@@ -143,13 +143,13 @@ def _density(scene: Scene, body: Any, part: Any) -> float:
     bound, _ = scene.pxr.UsdShade.MaterialBindingAPI(part).ComputeBoundMaterial("physics")
     densities = [physics.MassAPI(part).GetDensityAttr(), physics.MassAPI(body).GetDensityAttr()]
     densities += [physics.MaterialAPI(bound.GetPrim()).GetDensityAttr()] if bound else []
-    given = next((value for density in densities for value in [number_of(density)] if value), 0.0)
-    if not given >= 0 or np.isinf(given):
-        raise ModelError(f"density is {given:g}", where=scene.where(part), allowed="0 or more")
+    first_density = next((value for density in densities for value in [number_of(density)] if value), 0.0)
+    if not first_density >= 0 or np.isinf(first_density):
+        raise ModelError(f"density is {first_density:g}", where=scene.where(part), allowed="0 or more")
     path, counts = str(body.GetPath()), not number_of(physics.MassAPI(body).GetMassAttr())
-    if not given and counts and "mass" not in own_data(body) and path not in scene.of_water:
+    if not first_density and counts and "mass" not in own_data(body) and path not in scene.of_water:
         scene.of_water.append(path)
-    return given * scene.units.mass / scene.units.length**3 or WATER
+    return first_density * scene.units.mass / scene.units.length**3 or WATER
 
 
 def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, Any] | None:
@@ -246,37 +246,37 @@ def read_usd(path: Path, base: str = "fixed", strict: bool = False, snap: float 
 class _Reader:
     """The state of reading one stage: the bodies of the articulation, and its joints, by path."""
 
-    def __init__(self, scene: Scene, wanted: str):
+    def __init__(self, scene: Scene, prim_path: str):
         self.scene = scene
         physics = scene.pxr.UsdPhysics
         every = {str(prim.GetPath()): prim for prim in scene.prims if scene.is_body(prim)}
         result = (joint_of(scene, prim) for prim in scene.prims if prim.IsA(physics.Joint))
         joints = [joint for joint in result if joint is not None]
-        self.root, chosen = self._articulation(every, joints, wanted)
+        self.root, chosen = self._articulation(every, joints, prim_path)
         self.bodies = {path: prim for path, prim in every.items() if path in chosen}
         for path in every.keys() - chosen:
             scene.left_out.note("bodies outside the articulation", path)
-        own = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
-        self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in own]
+        chosen_joints = [joint for joint in joints if any(end.body in chosen for end in joint.ends)]
+        self.joints = [replace(joint, name=scene.name(joint.prim, "joint")) for joint in chosen_joints]
         root = scene.stage.GetPrimAtPath(self.root)
         self.data = own_data(root)
         self.stacks = self._stacks() if flag_of(root.GetAttribute("newton:jointsAddMobility"), False) else {}
 
-    def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], wanted: str) -> tuple[str, set[str]]:
+    def _articulation(self, bodies: dict[str, Any], joints: list[UsdJoint], prim_path: str) -> tuple[str, set[str]]:
         """Return the path of the root and the body paths of the one articulation that is read."""
         scene, pieces = self.scene, _connected(bodies, joints)
         api = scene.pxr.UsdPhysics.ArticulationRootAPI
         result = dict[str, set[str]]()
         for prim in (prim for prim in scene.prims if prim.HasAPI(api)):
             path = str(prim.GetPath())
-            own = next(({end.body for end in joint.ends} for joint in joints if joint.prim == prim), set())
-            own |= {body for body in bodies if _is_below(body, path)}
-            result[path] = {body for piece in pieces if piece & own for body in piece}
+            ends = next(({end.body for end in joint.ends} for joint in joints if joint.prim == prim), set())
+            ends |= {body for body in bodies if _is_below(body, path)}
+            result[path] = {body for piece in pieces if piece & ends for body in piece}
         if not result:
             result = {min(piece, key=list(bodies).index): piece for piece in pieces}
             joined = {end.body for joint in joints for end in joint.ends}
             result = {path: piece for path, piece in result.items() if piece & joined} or result
-        result = {path: piece for path, piece in result.items() if piece and _is_below(path, wanted)}
+        result = {path: piece for path, piece in result.items() if piece and _is_below(path, prim_path)}
         # The first root of a piece: the root of a robot may also be marked on its joint to the world.
         first = {frozenset(piece): path for path, piece in reversed(result.items())}
         result = {path: piece for path, piece in result.items() if path == first[frozenset(piece)]}
@@ -289,7 +289,7 @@ class _Reader:
             what = f"{len(result)} articulations: {listing(result)}"
             fix = f"name one: {scene.source}#{next(iter(result))}"
             raise ModelError(what, where=scene.source, allowed="one", fix=fix)
-        what = f"no articulation at {wanted}" if wanted else "no rigid body (PhysicsRigidBodyAPI)"
+        what = f"no articulation at {prim_path}" if prim_path else "no rigid body (PhysicsRigidBodyAPI)"
         raise ModelError(what, where=scene.source, allowed="bodies with joints of UsdPhysics")
 
     def _stacks(self) -> dict[str, list[UsdJoint]]:
@@ -396,8 +396,8 @@ class _Reader:
         between = before[0], after[-1]
         links, made = joint_chain(steps, *ends, *between, lambda name: scene.unused(name, "link"))
         if len(made) == 1 and sign > 0:
-            own = {key: exact(data, key, getattr(made[0], key)) for key in ("axis", "point")}
-            made = [replace(made[0], placement=placement, **own)]
+            geometry = {key: exact(data, key, getattr(made[0], key)) for key in ("axis", "point")}
+            made = [replace(made[0], placement=placement, **geometry)]
         return links, made
 
     def _steps(self, joint: UsdJoint, sign: float) -> list[Joint]:

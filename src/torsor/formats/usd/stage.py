@@ -105,14 +105,14 @@ def vector_of(attribute: Any, default: float = 0.0) -> Array:
 
 def rotation_of(attribute: Any) -> Array | None:
     """Return the rotation (3 x 3) of a single-precision quaternion, or None for none and for the zero quaternion."""
-    given = attribute.Get() if attribute else None
-    if given is None:
+    value = attribute.Get() if attribute else None
+    if value is None:
         return None
-    if not hasattr(given, "GetImaginary"):
-        raise wrong_type(attribute, given, "a quaternion")
-    quaternion = np.array([*(decimal(item) for item in given.GetImaginary()), decimal(given.GetReal())])
+    if not hasattr(value, "GetImaginary"):
+        raise wrong_type(attribute, value, "a quaternion")
+    quaternion = np.array([*(decimal(item) for item in value.GetImaginary()), decimal(value.GetReal())])
     if not np.isfinite(quaternion).all():
-        raise wrong_type(attribute, given, "finite numbers")
+        raise wrong_type(attribute, value, "finite numbers")
     return np.asarray(from_quaternion(quaternion)) if quaternion.any() else None
 
 
@@ -137,21 +137,21 @@ def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
     """Return whether there are exact numbers for a key that agree with those of the schema to its precision."""
     if key not in data:
         return False
-    given, result = np.array(data[key], dtype=float), np.array(plain, dtype=float)
-    if given.shape != result.shape:
+    exact_numbers, result = np.array(data[key], dtype=float), np.array(plain, dtype=float)
+    if exact_numbers.shape != result.shape:
         return False
     finite = np.isfinite(result)
     size = np.abs(result[finite]).max(initial=0.0)
-    close = np.abs(given[finite] - result[finite]).max(initial=0.0) <= AGREE * size
-    return bool(close) and np.array_equal(given[~finite], result[~finite])
+    close = np.abs(exact_numbers[finite] - result[finite]).max(initial=0.0) <= AGREE * size
+    return bool(close) and np.array_equal(exact_numbers[~finite], result[~finite])
 
 
 def exact(data: Mapping[str, Any], key: str, plain: Any) -> Any:
     """Return the exact numbers of a key if they agree with the schema, else those of the schema."""
     if not agrees(data, key, plain):
         return plain
-    given = np.array(data[key], dtype=float)
-    return float(given) if given.ndim == 0 else given
+    exact_numbers = np.array(data[key], dtype=float)
+    return float(exact_numbers) if exact_numbers.ndim == 0 else exact_numbers
 
 
 _LARGEST_UNIT = 1e20  # m or kg: a light year is 1e16
@@ -212,13 +212,13 @@ class Scene:
         """
         path = str(prim.GetPath())
         if path not in self._names:
-            wanted = str(own_data(prim).get("name", "")) or prim.GetDisplayName() or prim.GetName()
-            self._names[path] = self.unused(wanted, kind)
+            prim_name = str(own_data(prim).get("name", "")) or prim.GetDisplayName() or prim.GetName()
+            self._names[path] = self.unused(prim_name, kind)
         return self._names[path]
 
-    def unused(self, wanted: str, kind: str) -> str:
+    def unused(self, prim_name: str, kind: str) -> str:
         """Return a name that no part of a ``kind`` has, and claim it."""
-        return claim_name(wanted, self._taken.setdefault(kind, set()))
+        return claim_name(prim_name, self._taken.setdefault(kind, set()))
 
     def place(self, prim: Any) -> Place:
         """Return the pose of a prim in the stage, and its scale."""

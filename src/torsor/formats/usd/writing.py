@@ -95,50 +95,50 @@ class Parts:
         if scale is not None:
             ops.AddScaleOp(double).Set(gf.Vec3d(*scale.tolist()))
 
-    def surface(self, body: Any, given: Visual | Shape) -> None:
+    def surface(self, body: Any, part: Visual | Shape) -> None:
         """Add a visual or a collision shape of a body; collision shapes are not drawn."""
-        collides, path = isinstance(given, Shape), str(body.GetPath())
+        collides, path = isinstance(part, Shape), str(body.GetPath())
         folder = "collisions" if collides else "visuals"
         if not self.stage.GetPrimAtPath(f"{path}/{folder}"):
             self.define(path, folder, "Scope")
-        prim = self.define(f"{path}/{folder}", given.name or given.shape, _KINDS[given.shape])
-        shape, size = getattr(self.pxr.UsdGeom, _KINDS[given.shape])(prim), np.array(given.size)
-        scaled = given.shape in ("box", "ellipsoid")
-        self.place(prim, given.pose, size if scaled else None)
-        self.own(prim, name=given.name)
-        if given.shape == "box":
+        prim = self.define(f"{path}/{folder}", part.name or part.shape, _KINDS[part.shape])
+        shape, size = getattr(self.pxr.UsdGeom, _KINDS[part.shape])(prim), np.array(part.size)
+        scaled = part.shape in ("box", "ellipsoid")
+        self.place(prim, part.pose, size if scaled else None)
+        self.own(prim, name=part.name)
+        if part.shape == "box":
             shape.CreateSizeAttr(1.0)
-        elif given.shape in ("sphere", "ellipsoid"):
-            shape.CreateRadiusAttr(1.0 if scaled else given.size[0])
-        elif given.shape in ("cylinder", "capsule"):
+        elif part.shape in ("sphere", "ellipsoid"):
+            shape.CreateRadiusAttr(1.0 if scaled else part.size[0])
+        elif part.shape in ("cylinder", "capsule"):
             shape.CreateAxisAttr("Z")
-            shape.CreateRadiusAttr(given.size[0])
-            shape.CreateHeightAttr(given.size[1])
-        elif given.shape == "plane":
+            shape.CreateRadiusAttr(part.size[0])
+            shape.CreateHeightAttr(part.size[1])
+        elif part.shape == "plane":
             shape.CreateAxisAttr("Z")
         else:
-            self._mesh(prim, given)
-        if isinstance(given, Shape):
+            self._mesh(prim, part)
+        if isinstance(part, Shape):
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim)
             shape.CreatePurposeAttr("guide")
-            self.own(prim, link=given.link, contype=given.contype, conaffinity=given.conaffinity)
-        elif given.color is not None:
-            shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*given.color[:3])])
-            shape.CreateDisplayOpacityAttr([given.color[3] if len(given.color) > 3 else 1.0])
+            self.own(prim, link=part.link, contype=part.contype, conaffinity=part.conaffinity)
+        elif part.color is not None:
+            shape.CreateDisplayColorAttr([self.pxr.Gf.Vec3f(*part.color[:3])])
+            shape.CreateDisplayOpacityAttr([part.color[3] if len(part.color) > 3 else 1.0])
 
-    def _mesh(self, prim: Any, given: Visual | Shape) -> None:
+    def _mesh(self, prim: Any, shape: Visual | Shape) -> None:
         """Add the scaled surface of a mesh, with its file name and scale."""
-        file = self.names.name(given)
-        self.own(prim, mesh=file, scale=np.array(given.size))
+        file = self.names.name(shape)
+        self.own(prim, mesh=file, scale=np.array(shape.size))
         try:
-            parts = read_painted(given.path, given.folders) if given.path else ()
+            parts = read_painted(shape.path, shape.folders) if shape.path else ()
         except (ModelError, ImportError) as error:
             self.omissions.note("surfaces of meshes that cannot be read, and are only named", f"{file}: {error}")
             return
         if not parts:
             self.omissions.note("surfaces of meshes whose files are not found, and are only named", file)
             return
-        surface = joined([part.surface for part in parts]).scaled(given.size)
+        surface = joined([part.surface for part in parts]).scaled(shape.size)
         mesh, vt = self.pxr.UsdGeom.Mesh(prim), self.pxr.Vt
         points = surface.vertices.astype(np.float32)
         mesh.CreatePointsAttr(vt.Vec3fArray.FromNumpy(points))
@@ -146,9 +146,9 @@ class Parts:
         mesh.CreateFaceVertexIndicesAttr(vt.IntArray.FromNumpy(surface.faces.astype(np.int32).ravel()))
         mesh.CreateExtentAttr(vt.Vec3fArray.FromNumpy(np.stack([points.min(axis=0), points.max(axis=0)])))
         mesh.CreateSubdivisionSchemeAttr("none")
-        if isinstance(given, Shape):
+        if isinstance(shape, Shape):
             self.pxr.UsdPhysics.MeshCollisionAPI.Apply(prim).CreateApproximationAttr("convexHull")
-        elif given.color is None and any(part.color for part in parts):
+        elif shape.color is None and any(part.color for part in parts):
             # The colours of the file, face by face, so that none of them counts as that of the visual.
             shades = np.array([part.color or _GREY for part in parts], dtype=np.float32)
             colors = np.repeat(shades, [len(part.surface.faces) for part in parts], axis=0)
@@ -338,19 +338,19 @@ class _Writer:
 
     def _settings(self, prim: Any, joint: Joint) -> None:
         """Add limits, friction, rotor inertia and drive of a hinge or slide."""
-        own, unit = self.parts.own, 1.0 if joint.type == "prismatic" else DEGREE
+        set_exact, unit = self.parts.own, 1.0 if joint.type == "prismatic" else DEGREE
         names = ("lower", "upper", "velocity_limit", "effort_limit", "coulomb", "viscous", "rotor_inertia")
         lower, upper, velocity, effort, coulomb, viscous, rotor = (float(np.ravel(getattr(joint, k))[0]) for k in names)
         prim.GetAttribute("physics:lowerLimit").Set(lower / unit)
         prim.GetAttribute("physics:upperLimit").Set(upper / unit)
-        own(prim, lower=lower, upper=upper)
+        set_exact(prim, lower=lower, upper=upper)
         motor, spring = joint.motor, joint.spring
         armature = rotor + (motor.inertia * motor.ratio**2 if motor is not None else 0.0)
-        given = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
-        given = {key: value for key, value in given.items() if value}
-        given |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
-        own(prim, type=joint.type, **given)
-        physx = {_PHYSX[key]: value for key, value in given.items() if key in _PHYSX}
+        properties = {"armature": armature, "coulomb": coulomb, "smooth": joint.smooth}
+        properties = {key: value for key, value in properties.items() if value}
+        properties |= {"velocity_limit": velocity} if np.isfinite(velocity) else {}
+        set_exact(prim, type=joint.type, **properties)
+        physx = {_PHYSX[key]: value for key, value in properties.items() if key in _PHYSX}
         if physx:
             prim.AddAppliedSchema("PhysxJointAPI")
         for key, value in physx.items():
@@ -359,13 +359,13 @@ class _Writer:
         damping, stiffness, rest = viscous, 0.0, 0.0
         if motor is not None:
             keys = ("carrier", "inertia", "ratio", "axis", "coulomb", "viscous", "smooth")
-            own(prim, rotor_inertia=rotor, motor={key: getattr(motor, key) for key in keys})
+            set_exact(prim, rotor_inertia=rotor, motor={key: getattr(motor, key) for key in keys})
             damping += motor.viscous
         if spring is not None:
             self.omissions.note("nonlinear stiffness", joint.name, isinstance(spring.stiffness, str))
             if not isinstance(spring.stiffness, str):
                 stiffness, rest = spring.stiffness, spring.rest
-                own(prim, spring={"stiffness": stiffness, "damping": spring.damping, "rest": rest})
+                set_exact(prim, spring={"stiffness": stiffness, "damping": spring.damping, "rest": rest})
             damping += spring.damping
             viscous += spring.damping if isinstance(spring.stiffness, str) else 0.0
         if not (damping or stiffness or np.isfinite(effort)):
@@ -374,12 +374,12 @@ class _Writer:
         drive.CreateTypeAttr("force")
         if np.isfinite(effort):
             drive.CreateMaxForceAttr(effort)
-            own(prim, effort_limit=effort)
+            set_exact(prim, effort_limit=effort)
         if damping or stiffness:
             drive.CreateDampingAttr(damping * unit)
             drive.CreateStiffnessAttr(stiffness * unit)
             drive.CreateTargetPositionAttr(rest / unit)
-            own(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
+            set_exact(prim, viscous=viscous, drive_stiffness=stiffness, drive_damping=damping, drive_target=rest)
 
     def _follower(self, joint: Joint) -> None:
         """Add a PhysX mimic joint: q + gearing q(leader) + offset = 0."""

@@ -67,7 +67,7 @@ def beam(
     allowed = "one number, (along y, along z) or (along y, along z, torsion)"
     counts = mode_counts(modes, 2, (2, 3), allowed, where)
     EI = positive_vector(bending, 2, where, "bending")
-    own = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
+    tip_load = number(tip_mass, where, "tip_mass", least=0), number(tip_inertia, where, "tip_inertia", least=0)
     if np.ndim(np.asarray(carries, dtype=object)) != 1:
         raise ModelError(argument="carries", value=carries, where=where, allowed="(mass, inertia)")
     later = positive_vector(carries, 2, where, "carries", or_zero=True)
@@ -77,7 +77,7 @@ def beam(
     fields: list[_Field] = []
     blocks: list[Array] = []
     for axis, stiffness, count in zip((1, 2), EI.tolist(), counts, strict=False):
-        trial = _Trial(2, count, length, mass / length, stiffness, own)
+        trial = _Trial(2, count, length, mass / length, stiffness, tip_load)
         shapes, K = trial.modes((float(later[0]), float(later[1])), at_tip)
         fields += [_Field(shape, axis, at_tip and k == 1) for k, shape in enumerate(shapes)]
         blocks.append(K)
@@ -92,7 +92,7 @@ def beam(
     for block in blocks:  # on the diagonal
         end = start + len(block)
         K[start:end, start:end], start = block, end
-    return _modes(fields, K, length, (mass, inertia), own, damping)
+    return _modes(fields, K, length, (mass, inertia), tip_load, damping)
 
 
 def _given(value: float | None, name: str, where: str) -> float:
@@ -103,10 +103,10 @@ def _given(value: float | None, name: str, where: str) -> float:
 
 def mode_counts(modes: Any, single: int, lengths: Sequence[int], allowed: str, where: str) -> list[int]:
     """Return the numbers of modes, with zeros for omitted ones; a single number counts ``single`` times."""
-    given = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
-    if len(given) not in lengths:
+    numbers = list(modes) if isinstance(modes, (Sequence, np.ndarray)) and np.ndim(modes) == 1 else [modes] * single
+    if len(numbers) not in lengths:
         raise ModelError(argument="modes", value=modes, where=where, allowed=allowed)
-    counts = [whole_number(value, where, "modes", least=0, most=MAX_MODES) for value in given]
+    counts = [whole_number(value, where, "modes", least=0, most=MAX_MODES) for value in numbers]
     if not sum(counts):
         raise ModelError("there is no mode", where=where, allowed="at least one", fix="use a rigid link without modes")
     return counts + [0] * (max(lengths) - len(counts))

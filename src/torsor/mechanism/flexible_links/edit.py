@@ -72,11 +72,11 @@ def with_rod(
     allowed = "one to four numbers: bending along y, along z, torsion, stretch"
     counts = tuple(mode_counts(modes, 1, (1, 2, 3, 4), allowed, where))
     EI = positive_vector(bending, 2, where, "bending").tolist()
-    given = {"torsion": torsion, "stretch": stretch}
-    for (what, value), count in zip(given.items(), counts[2:], strict=True):
+    optional = {"torsion": torsion, "stretch": stretch}
+    for (what, value), count in zip(optional.items(), counts[2:], strict=True):
         if count and value is None:
             raise ModelError(f"of {what} needs a stiffness", argument="modes", where=where, fix=f"pass {what}=")
-    rest = [0.0 if value is None else positive(value, where, what) for what, value in given.items()]
+    rest = [0.0 if value is None else positive(value, where, what) for what, value in optional.items()]
     N = whole_number(sections, where, "sections", most=MAX_SECTIONS)
     if max(counts) > N:
         message, fix = f"there are {max(counts)} modes at {N} sections", "pass more sections="
@@ -98,8 +98,8 @@ def with_rod(
         m = mass * float(weights[k]) / 2 if k < N else 0.0
         links.append(Link(link, m, inertia=m * r**2 * np.diag([0.5, 0.25, 0.25])))
         part = RodSection(float(s[k]), float(s[k + 1]), **strain)
-        own = name if k == 0 else f"{name}/{k + 1}"
-        joints.append(Joint(own, "flexible", parent, link, pose, coordinate=name, flexible=part))
+        section_name = name if k == 0 else f"{name}/{k + 1}"
+        joints.append(Joint(section_name, "flexible", parent, link, pose, coordinate=name, flexible=part))
         parent, pose = link, make_pose()
     return rebuilt(robot, links, joints, list(robot.frames))
 

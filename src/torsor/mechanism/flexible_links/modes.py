@@ -67,9 +67,9 @@ def node_modes(
     made = Modes(stiffness=stiffness, **parts)  # type: ignore[arg-type]  # one of them is given
     K = made.stiffness_matrix
     if frequencies is not None:
-        natural, given = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
-        if np.abs(natural / given - 1).max() > _FREQUENCY:
-            message = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(given)}"
+        natural, expected = made.frequencies, np.sort(np.sqrt(K.diagonal() / M))
+        if np.abs(natural / expected - 1).max() > _FREQUENCY:
+            message = f"natural frequencies are {shortened(natural)} rad/s instead of {shortened(expected)}"
             error_message = f"{message}: the shapes are not orthogonal with respect to the node masses"
             warn(error_message, where=source, fix="check masses and shapes, or pass the stiffness matrix")
     return Modes(stiffness=K, damping=2 * ratios * np.sqrt(K.diagonal() * M), **parts)
@@ -148,12 +148,12 @@ def _count(modes: int | None, held: int, where: str) -> int:
     return count
 
 
-def _selected_exact(found: dict[str, Any], modes: int | None, where: str) -> Modes:
+def _selected_exact(arrays: dict[str, Any], modes: int | None, where: str) -> Modes:
     """Return the first modes of a file that ``write_modes`` wrote."""
-    turns = found["turns"]
+    turns = arrays["turns"]
     if turns.dtype != bool or turns.ndim != 1:
         raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
-    whole = Modes(**{name: found[name] for name in _EXACT}, turns=tuple(turns.tolist()), source=where)
+    whole = Modes(**{name: arrays[name] for name in _EXACT}, turns=tuple(turns.tolist()), source=where)
     n = _count(modes, whole.count, where)
     ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
     ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
@@ -179,10 +179,10 @@ def _from_toml(file: Path) -> dict[str, Any]:
             allowed = "shape, and either frequency or stiffness"
             raise ModelError(f"it has {', '.join(mode) or 'nothing'}", where=where, allowed=allowed)
         for name in ("shape", "rotation"):
-            given = mode.get(name, [[0.0] * 3] * N)
-            if np.shape(np.array(given, dtype=object)) != (N, 3):
+            vectors = mode.get(name, [[0.0] * 3] * N)
+            if np.shape(np.array(vectors, dtype=object)) != (N, 3):
                 raise ModelError(f"is not a list of {N} vectors", argument=name, where=where, allowed="[x, y, z]")
-            kinds[name].append(given)
+            kinds[name].append(vectors)
         kinds["damping"].append(mode.get("damping", 0.0))
         for name in ("frequency", "stiffness"):
             kinds[name] += [mode[name]] if name in mode else []

@@ -62,13 +62,13 @@ def _wrap_jax(jax: Any, node: Node) -> Callable[..., Any]:
     def called(*values: Any) -> tuple[Any, ...]:
         batch = node.batch([np.shape(value) for value in values])
         dtype = jnp.result_type(float, *values)
-        given = [jnp.asarray(value, dtype) for value in values]
+        arrays = [jnp.asarray(value, dtype) for value in values]
         shapes = tuple(jax.ShapeDtypeStruct(batch + shape, dtype) for shape in node.outputs)
         result: tuple[Any, ...]
         if node.device == "cuda":
-            result = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*given)
+            result = _buffer_callback()(on_card, shapes, vmap_method="expand_dims")(*arrays)
         else:
-            result = jax.pure_callback(on_host, shapes, *given, vmap_method="expand_dims")
+            result = jax.pure_callback(on_host, shapes, *arrays, vmap_method="expand_dims")
         return result
 
     def derived(values: Any, tangents: Any) -> Any:

@@ -78,8 +78,8 @@ def _wrap_torch(torch: Any, node: Node) -> Any:
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
             values = ctx.saved_tensors
-            given = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
-            return node.push.wrapped(torch, _wrap_torch).apply(*values, *given)
+            directions = [torch.zeros_like(v) if t is None else t for v, t in zip(values, tangents, strict=True)]
+            return node.push.wrapped(torch, _wrap_torch).apply(*values, *directions)
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, *values: Any) -> Any:

@@ -20,12 +20,12 @@ def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: s
     if not mechanism.active and not np.size(q_active):
         return closed_positions(closure, mechanism.neutral() if guess is None else guess)
     places, nq = closure.active_positions, mechanism.nq
-    wanted = vectors(q_active, len(places), where, "q_active")
+    active = vectors(q_active, len(places), where, "q_active")
     start = closure.reference if guess is None else _near(closure, vectors(guess, nq, where, "guess"))
-    batch = np.broadcast_shapes(wanted.shape[:-1], start.shape[:-1])
+    batch = np.broadcast_shapes(active.shape[:-1], start.shape[:-1])
     begin = np.ascontiguousarray(np.broadcast_to(start, (*batch, nq)).reshape(-1, nq))
     goal = begin.copy()
-    goal[:, places] = np.broadcast_to(wanted, (*batch, len(places))).reshape(-1, len(places))
+    goal[:, places] = np.broadcast_to(active, (*batch, len(places))).reshape(-1, len(places))
     displacement = closure.kernels.exact.call("difference", begin, goal)
     _check_displacement(closure, displacement)
     side = np.broadcast_to(closure.closer.side(start.reshape(-1, nq)).reshape(start.shape[:-1]), batch).ravel()
@@ -80,16 +80,16 @@ def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
         raise ModelError(message, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
 
 
-def _check_agreement(closure: LoopClosure, found: Array, goal: Array, missing: str) -> None:
+def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missing: str) -> None:
     """Raise ModelError if active coordinates contradict each other, or set these states to NaN."""
-    apart = np.abs(closure.kernels.exact.call("difference", found, goal) / closure.scales[2])[:, closure.active]
+    apart = np.abs(closure.kernels.exact.call("difference", positions, goal) / closure.scales[2])[:, closure.active]
     wrong = apart.max(axis=-1, initial=0.0) > AGREED
     if missing == "nan":
-        found[wrong] = np.nan
+        positions[wrong] = np.nan
     elif wrong.any():
-        given, free = len(closure.active), len(closure.assembly_choice.independent)
+        count, free = len(closure.active), len(closure.assembly_choice.independent)
         message = (
-            f"active coordinates disagree by {apart.max():.2g}: {given} are given, but only {free} are independent"
+            f"active coordinates disagree by {apart.max():.2g}: {count} are given, but only {free} are independent"
         )
         fix = "pass consistent values, or check robot.closed.mobility() for overconstrained loops"
         raise ModelError(message, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
@@ -106,14 +106,14 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     trial = q.copy()
     trial[places] = goal[places]
     trial, left = space.closest(trial, [k for k in range(closure.mechanism.nv) if k not in active])
-    wanted = f"the active coordinates {shortened(goal[places].round(6))}"
+    requested = f"the active coordinates {shortened(goal[places].round(6))}"
     if distance < 1e-6 and left <= CLOSED:
         here, there = closure.closer.side(np.stack([begin, trial]))
         if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # closer to it, rounding decides the sign
             return trial
         place = "there" if abs(there) <= NEAREST else "on the way there"
         place = "at the guess" if abs(here) <= NEAREST else place
-        message = f"with {wanted} the mechanism is singular {place}, where assembly modes meet"
+        message = f"with {requested} the mechanism is singular {place}, where assembly modes meet"
         fix = "pass a guess in the desired assembly mode, beyond the singularity"
         singular = AssemblyError(message, where=closure.name, fix=fix)
         raise singular.but(q=trial, q_active=trial[places], closing_error=0.0)
@@ -121,7 +121,7 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     names = [closure.mechanism.position_names[k] for k in places]
     reached = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, q[places], strict=True))
     unreached = AssemblyError(
-        f"no closed configuration with {wanted} was reached (closure error {error:.3g})",
+        f"no closed configuration with {requested} was reached (closure error {error:.3g})",
         where=closure.name,
         allowed=f"the closest reachable coordinates are {reached}",
         fix="pass reachable coordinates, or another guess",

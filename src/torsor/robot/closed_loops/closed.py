@@ -225,9 +225,9 @@ class Closed:
     def _is_all(self, coordinates: str, **unused: object) -> bool:
         """Return whether ``coordinates`` is "all"; raise ModelError for arguments that only "active" supports."""
         every = one_of(coordinates, ("active", "all"), self.closure.name, "coordinates") == "all"
-        given = [name for name, value in unused.items() if value is not None]
-        if every and given:
-            message, fix = f'{given[0]} is not supported with coordinates="all"', f"omit {given[0]}"
+        unsupported = [name for name, value in unused.items() if value is not None]
+        if every and unsupported:
+            message, fix = f'{unsupported[0]} is not supported with coordinates="all"', f"omit {unsupported[0]}"
             raise ModelError(message, where=self.closure.name, fix=fix)
         return every
 

@@ -41,10 +41,10 @@ def constrained(
     if "share" in ALGORITHMS[name].inputs:
         weights, options = weights_of(closure, share, values)
         values = *values, weights
-    keeps, given = loads.given(closure.mechanism, name)
+    keeps, loads_given = loads.given(closure.mechanism, name)
     request = closure.kernels.request(name, external=keeps, **options)
-    check_inputs(closure, request, [*values, *given])
-    result: Array = closure.kernels.compiled(request)(*values, *given, out=out)
+    check_inputs(closure, request, [*values, *loads_given])
+    result: Array = closure.kernels.compiled(request)(*values, *loads_given, out=out)
     return result
 
 
@@ -56,16 +56,16 @@ def triple(
     return result[0], result[1], result[2]
 
 
-def written(found: Array, out: Out, name: str) -> Array:
+def written(result: Array, out: Out, name: str) -> Array:
     """Copy a result that was computed in parts into the ``out`` array, or return it if ``out`` is None."""
     if out is None:
-        return found
-    given = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
-    if given is None:
-        return found
-    check_result_array(given, found.shape, found.dtype.name, name)
-    np.copyto(given, found, casting="same_kind")  # type: ignore[arg-type]
-    return given  # type: ignore[return-value]
+        return result
+    array = out[0] if isinstance(out, (tuple, list)) and len(out) == 1 else out
+    if array is None:
+        return result
+    check_result_array(array, result.shape, result.dtype.name, name)
+    np.copyto(array, result, casting="same_kind")  # type: ignore[arg-type]
+    return array  # type: ignore[return-value]
 
 
 def active_accelerations(
@@ -73,22 +73,22 @@ def active_accelerations(
 ) -> Array:
     """Return the accelerations (..., N) of the active coordinates due to forces (..., N) on them."""
     mechanism, active = closure.mechanism, closure.active
-    given = vectors(tau_active, len(active), mechanism.name, "tau_active")
-    tau = np.zeros((*given.shape[:-1], mechanism.nv))
-    tau[..., active] = given
+    forces = vectors(tau_active, len(active), mechanism.name, "tau_active")
+    tau = np.zeros((*forces.shape[:-1], mechanism.nv))
+    tau[..., active] = forces
     v = constrained(closure, "constrained_velocities", (q, v_active))
     return by_multipliers(closure, "closed_forward_dynamics", q, v, tau, external)[..., active]
 
 
 def by_multipliers(
-    closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers = OWN, out: Out = None
+    closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbers: Numbers = OWN, out: Out = None
 ) -> Array:
     """Return an algorithm's result (..., n), with closure equations that are independent at each position q."""
-    return written(_chosen(closure, name, q, *given, numbers=numbers), out, name)
+    return written(_chosen(closure, name, q, *inputs, numbers=numbers), out, name)
 
 
-def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *given: Maybe, numbers: Numbers) -> Array:
-    values = [value for value in given if value is not None]
+def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbers: Numbers) -> Array:
+    values = [value for value in inputs if value is not None]
     closure.check_closed(q, numbers)
     if name == "closed_inverse_dynamics":
         return _driven(closure, np.asarray(q, dtype=float), *values, numbers=numbers)
@@ -161,8 +161,8 @@ def _states(
 ) -> Iterator[tuple[tuple[int, ...], list[Array], Numbers]]:
     """Yield each state of a batch: its index, its arrays without leading axes, and its numbers."""
     request = closure.kernels.request(name, external=len(values) > 3, free=numbers.free)
-    given = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
-    spread = [np.broadcast_to(np.asarray(item, dtype=float), (*batch, *core)) for item, core in given]
+    arrays = zip((*values, *numbers.inputs), request.arguments(closure.mechanism).values(), strict=True)
+    spread = [np.broadcast_to(np.asarray(item, dtype=float), (*batch, *core)) for item, core in arrays]
     for index in np.ndindex(batch):
         one = [item[index] for item in spread]
         yield index, one[: len(values)], Numbers(numbers.free, one[-1]) if numbers.free else OWN

@@ -27,18 +27,18 @@ def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayL
     algorithm = ALGORITHMS[request.name]
     if not algorithm.closed or request.name in SEARCHED:
         return
-    given = dict(zip(closure.kernels.shapes(request).arguments, values, strict=True))
-    q, numbers = given["q"], Numbers(request.free, given.get("p", ()))
+    arguments = dict(zip(closure.kernels.shapes(request).arguments, values, strict=True))
+    q, numbers = arguments["q"], Numbers(request.free, arguments.get("p", ()))
     if not algorithm.multipliers:
         check_driven(closure, q, numbers)
-        if "share" in given and not (request.choice and request.choice.coupled):
-            _check_positive(closure, real_array(given["share"], closure.name, "share"))
+        if "share" in arguments and not (request.choice and request.choice.coupled):
+            _check_positive(closure, real_array(arguments["share"], closure.name, "share"))
         if len(closure.active) > len(closure.driven_choice.independent):
-            _check_rates(closure, given, numbers)
+            _check_rates(closure, arguments, numbers)
         return
     closure.check_closed(q, numbers)
     if request.name != "closed_velocities":
-        check_velocities(closure, q, given["v"], numbers)
+        check_velocities(closure, q, arguments["v"], numbers)
     margin = closure.kernels.request("closure_margin", choice=request.choice, free=request.free)
     check_margin(closure, np.asarray(closure.kernels.compiled(margin)(q, *numbers.inputs)))
 
@@ -97,16 +97,16 @@ def _of_one_state(values: ArrayLike, count: int, batch: tuple[int, ...], index: 
     return np.asarray(spread[np.unravel_index(index, batch)] if batch else spread)
 
 
-def _check_rates(closure: LoopClosure, given: dict[str, ArrayLike], numbers: Numbers) -> None:
+def _check_rates(closure: LoopClosure, arguments: dict[str, ArrayLike], numbers: Numbers) -> None:
     """Raise ModelError if the rates of redundant active coordinates contradict each other."""
-    a = given.get("a_active", np.zeros(len(closure.active)))
+    a = arguments.get("a_active", np.zeros(len(closure.active)))
     request = closure.kernels.request("constrained_accelerations", free=numbers.free)
-    result = closure.kernels.compiled(request)(given["q"], given["v_active"], a, *numbers.inputs)
+    result = closure.kernels.compiled(request)(arguments["q"], arguments["v_active"], a, *numbers.inputs)
     for name, rates in zip(("v_active", "a_active"), result, strict=True):
-        if name in given:
-            wanted = np.asarray(given[name], dtype=float)
-            wrong = np.abs(rates[..., closure.active] - wanted).max(initial=0.0)
-            size = max(1.0, float(np.abs(wanted).max(initial=0.0)))
+        if name in arguments:
+            given_rates = np.asarray(arguments[name], dtype=float)
+            wrong = np.abs(rates[..., closure.active] - given_rates).max(initial=0.0)
+            size = max(1.0, float(np.abs(given_rates).max(initial=0.0)))
             if not wrong <= CONTRADICTION * size:
                 message = f"{name}: rates of the active coordinates contradict each other by {wrong:.2g}"
                 fix = "make only as many coordinates active as there are degrees of freedom, or pass consistent rates"
@@ -130,24 +130,24 @@ def _is_matrix(share: Array, count: int) -> bool:
 def _checked_share(closure: LoopClosure, share: ArrayLike, values: Sequence[ArrayLike]) -> Array:
     """Return the weights: positive numbers (..., N), or symmetric positive definite matrices (..., N, N)."""
     count, where = len(closure.active), closure.name
-    given = real_array(share, where, "share")
-    if given.ndim == 0 or given.shape[-1] != count:
+    weights = real_array(share, where, "share")
+    if weights.ndim == 0 or weights.shape[-1] != count:
         allowed = f"(..., {count}) or (..., {count}, {count})"
-        raise ModelError(f"has shape {given.shape}", argument="share", where=where, allowed=allowed)
-    if not _is_matrix(given, count):
-        _check_positive(closure, given)
-        return given
+        raise ModelError(f"has shape {weights.shape}", argument="share", where=where, allowed=allowed)
+    if not _is_matrix(weights, count):
+        _check_positive(closure, weights)
+        return weights
     batch = np.broadcast_shapes(*(np.shape(value)[:-1] for value in values))
-    if given.ndim == 2 and batch and batch[-1] == count:
-        message = f"{given.shape} for {count} states is ambiguous: one matrix, or one row per state"
+    if weights.ndim == 2 and batch and batch[-1] == count:
+        message = f"{weights.shape} for {count} states is ambiguous: one matrix, or one row per state"
         fix = "pass share[None] for one matrix, or share[:, None] * np.eye(N) for one row per state"
         raise ModelError(message, argument="share", where=where, fix=fix)
-    size = np.abs(given).max(initial=0.0)
-    if not np.isfinite(given).all() or np.abs(given - given.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:
+    size = np.abs(weights).max(initial=0.0)
+    if not np.isfinite(weights).all() or np.abs(weights - weights.swapaxes(-1, -2)).max(initial=0.0) > 1e-12 * size:
         raise ModelError("is not symmetric", argument="share", where=where, allowed="symmetric matrices")
-    if np.linalg.eigvalsh(given).min(initial=1.0) <= 0:
+    if np.linalg.eigvalsh(weights).min(initial=1.0) <= 0:
         raise ModelError("is not positive definite", argument="share", where=where, allowed="eigenvalues above 0")
-    return given
+    return weights
 
 
 def _check_positive(closure: LoopClosure, share: Array) -> None:

@@ -74,11 +74,13 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     rows = [int(starts[k]) for k, loop in enumerate(loops) if isinstance(loop, Coupling)]
     kept, out = [0], list[int]()
     for k in range(1, len(couplings)):
-        own = np.abs(terms[k])
-        scale = np.where(own > 0, own, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres or radians
+        sizes = np.abs(terms[k])
+        scale = np.where(sizes > 0, sizes, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres or radians
         shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
         apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
-        shift = float(offsets[k] - shares @ offsets[kept]) / float(own[own > 0].min())  # of the joint that moves most
+        shift = float(offsets[k] - shares @ offsets[kept]) / float(
+            sizes[sizes > 0].min()
+        )  # of the joint that moves most
         if apart > ROUNDED or (apart > SAME and abs(shift) > ROUNDED):
             kept.append(k)
             continue

@@ -134,14 +134,14 @@ def equations(
     one_of(form, FORMS, robot.name, "form")
     whole_number(digits, robot.name, "digits", most=17)
     letters = Letters()
-    given = parameters(robot, letters, symbols)
-    result = _made(robot, request, letters, given, flag(simplify, robot.name, "simplify"))
+    free = parameters(robot, letters, symbols)
+    result = _made(robot, request, letters, free, flag(simplify, robot.name, "simplify"))
     return result if form == "sympy" else result.latex(digits)
 
 
-def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameters, simplify: bool) -> Equations:
-    request = replace(request, free=given.free)
-    function = trace(robot, request, plain=simplify or bool(given.free))
+def _made(robot: Mechanism, request: Request, letters: Letters, free: Parameters, simplify: bool) -> Equations:
+    request = replace(request, free=free.free)
+    function = trace(robot, request, plain=simplify or bool(free.free))
     count = count_operations(function)
     words = f"{request.name} takes {sum(count):,} operations"
     fix = "pass `simplify=False`, which names common subexpressions, or use a smaller robot"
@@ -149,8 +149,8 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
         raise ModelError(words, where=robot.name, allowed=f"up to {MAX_OPERATIONS:,} to simplify", fix=fix)
     shapes = {name: shape for name, shape in request.arguments(robot).items() if name != "p"}
     inputs = letters.inputs(shapes, rates=robot.nq == robot.nv)
-    sizes, own = request.results(robot), {str(entry) for entries in inputs.values() for entry in entries}
-    taken = [str(value) for value in given.values if str(value) in own or str(value) in sizes]
+    sizes, input_names = request.results(robot), {str(entry) for entries in inputs.values() for entry in entries}
+    taken = [str(value) for value in free.values if str(value) in input_names or str(value) in sizes]
     if taken:
         message, fix = (
             f"the symbol {taken[0]!r} is an input or result of {request.name}",
@@ -160,9 +160,9 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
     program = read_program(function)
     try:
         if simplify:
-            entries, made = _simplified(robot, program, inputs, letters, given)
+            entries, made = _simplified(robot, program, inputs, letters, free)
         else:
-            entries, made = direct(program, inputs, letters, given)
+            entries, made = direct(program, inputs, letters, free)
     except TooLongError:
         message = f"{words}, and an expanded one has more than {MAX_TERMS:,} terms"
         raise ModelError(message, where=robot.name, fix=fix) from None
@@ -177,7 +177,7 @@ def _made(robot: Mechanism, request: Request, letters: Letters, given: Parameter
 
     arrays = {name: tuple(input_) for name, input_ in inputs.items()}
     defined = tuple(ordered(made, sorted(used, key=order)))
-    return Equations(request.name, results, defined, arrays, given.values, sizes, letters)
+    return Equations(request.name, results, defined, arrays, free.values, sizes, letters)
 
 
 def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
@@ -189,18 +189,18 @@ def _shaped(entries: list[Expression], shape: tuple[int, ...]) -> Any:
 
 
 def _simplified(
-    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+    robot: Mechanism, program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each result in their shortest form, and the definitions of their symbols."""
-    symbols = [entry for entries in inputs.values() for entry in entries] + list(given.values)
+    symbols = [entry for entries in inputs.values() for entry in entries] + list(free.values)
     angles = len(inputs["q"]) if next(iter(inputs), "") == "q" else 0  # positions are the first symbols
     algebra = Algebra(symbols, range(angles), non_polynomial(program))
     generator = dict(zip(symbols, algebra.ring.gens, strict=False))
     leaves = [[generator[entry] for entry in entries] for entries in inputs.values()]
-    leaves.append([_polynomial(expression, generator, algebra) for expression in given.expressions])
+    leaves.append([_polynomial(expression, generator, algebra) for expression in free.expressions])
     polynomials = algebra.run(program, leaves)
     motion = [entry for name, entries in inputs.items() if name != "q" for entry in entries]
-    writer = Writer(algebra, chains(robot), motion, letters, bool(given.free))
+    writer = Writer(algebra, chains(robot), motion, letters, bool(free.free))
     entries = [[writer.expression(item) for item in output] for output in polynomials]
     flat = [item for output in entries for item in output]
     flat, made = inserted(flat, writer.definitions, most=2)
@@ -223,8 +223,8 @@ def chains(robot: Mechanism) -> list[Chain]:
     for index, (joint, parent, place) in enumerate(zip(robot.joints, robot.parents, robot.coordinates, strict=True)):
         if not joint.kind.absorbs_turn or joint.ratio != 1:
             continue
-        own = joint.placement[:3, :3] @ joint.axis
-        along = float(own @ robot.joints[parent].axis) if parent in result else 0.0
+        axis = joint.placement[:3, :3] @ joint.axis
+        along = float(axis @ robot.joints[parent].axis) if parent in result else 0.0
         positions, signs = result.pop(parent) if abs(abs(along) - 1) < 1e-12 else ([], [])
         turned = signs[-1] * round(along) if signs else 1
         result[index] = [*positions, place.q.start], [*signs, turned]
@@ -235,10 +235,10 @@ def chains(robot: Mechanism) -> list[Chain]:
 
 
 def direct(
-    program: Program, inputs: dict[str, list[Any]], letters: Letters, given: Parameters
+    program: Program, inputs: dict[str, list[Any]], letters: Letters, free: Parameters
 ) -> tuple[list[list[Expression]], Definitions]:
     """Return the entries of each output as they are computed, with definitions of repeated expressions."""
-    positions, leaves = inputs.get("q", []), [*inputs.values(), given.expressions]
+    positions, leaves = inputs.get("q", []), [*inputs.values(), free.expressions]
     used = [item for code, item, _ in program.operations if code not in (ca.OP_INPUT, ca.OP_CONST)]
     uses = Counter(part for some in (*used, *program.results) for part in some)
     values: list[Expression] = []
@@ -303,10 +303,10 @@ def inserted(expressions: Sequence[Expression], made: Definitions, most: int) ->
     return [expression.xreplace(inline) for expression in expressions], kept
 
 
-def ordered(made: Mapping[Any, Expression], wanted: Iterable[Any]) -> list[tuple[Any, Expression]]:
+def ordered(made: Mapping[Any, Expression], symbols: Iterable[Any]) -> list[tuple[Any, Expression]]:
     """Return the definitions that symbols need, each after those that it uses."""
     result: dict[Any, Expression] = {}
-    waiting = [(symbol, False) for symbol in reversed(list(wanted)) if symbol in made]
+    waiting = [(symbol, False) for symbol in reversed(list(symbols)) if symbol in made]
     while waiting:
         symbol, ready = waiting.pop()
         if symbol in result:

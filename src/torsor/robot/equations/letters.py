@@ -116,8 +116,10 @@ def parameters(robot: Mechanism, letters: Letters, symbols: bool | Sequence[str]
                 raise ModelError(f"the symbol {item.name!r}", value=item.name, where=robot.name, allowed=allowed)
             if _OWN.fullmatch(item.name) or item.name in _WORDS or iskeyword(item.name):
                 message, fix = f"the symbol {item.name!r}", "choose another"
-                own = "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda are Python words"
-                allowed = f"names that the equations do not use: {own}"
+                reserved = (
+                    "c_2 and s_2 are cosine and sine, d_, f_, w_ subexpressions; cos, sqrt, lambda are Python words"
+                )
+                allowed = f"names that the equations do not use: {reserved}"
                 raise ModelError(message, value=item.name, where=robot.name, allowed=allowed, fix=fix)
             symbol = letters.symbol(item.name)
         else:

@@ -231,12 +231,12 @@ def _importance(symbol: Any) -> tuple[int, str]:
 def _times_wave(waves: dict[tuple[str, Harmonic], Fraction], kind: str, k: int) -> dict[tuple[str, Harmonic], Fraction]:
     """Return a sum of cosines and sines of angles, times the cosine or sine of position k, as another such sum."""
     result: dict[tuple[str, Harmonic], Fraction] = {}
-    for (own, angle), value in waves.items():
+    for (letter, angle), value in waves.items():
         for sign in (1, -1):
             # cos a cos b, cos a sin b, sin a cos b and sin a sin b, as halves of two terms of a + b and a - b
             other = tuple(item + sign * (place == k) for place, item in enumerate(angle))
-            part = value / 2 * (sign if kind == "s" and own == "c" else -sign if kind == own == "s" else 1)
-            new = "c" if own == kind else "s"
+            part = value / 2 * (sign if kind == "s" and letter == "c" else -sign if kind == letter == "s" else 1)
+            new = "c" if letter == kind else "s"
             if next((item for item in other if item), 1) < 0:
                 other, part = tuple(-item for item in other), -part if new == "s" else part
             if new == "c" or any(other):

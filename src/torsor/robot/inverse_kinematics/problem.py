@@ -52,11 +52,11 @@ class Problem:
         self.robot, self.targets, self.limited, self.weighted = robot, targets, limited, weighted
         moving = set[int]()
         for target in targets:
-            own = target.coordinates(robot)
-            if not own:
+            coordinates = target.coordinates(robot)
+            if not coordinates:
                 message, fix = f"no joint moves {target.where!r}", "name a place that moves"
                 raise ModelError(message, value=target.where, where=f"{robot.name}: {WHERE}", fix=fix)
-            moving |= own
+            moving |= coordinates
         self.free = sorted(moving | self._in_loops())
         self.has_hard = bool(self._closures) or any(item.hard for item in targets)
         self._made = dict[Any, Any]()
@@ -103,11 +103,11 @@ class Problem:
     @cached_property
     def places_in_q(self) -> list[int]:
         """Index in q of each free coordinate, or -1 for those of quaternion rotations."""
-        own = dict.fromkeys(range(self.robot.nv), -1)
+        places = dict.fromkeys(range(self.robot.nv), -1)
         for joint, at in zip(self.robot.joints, self.robot.coordinates, strict=True):
             if joint.kind.nq == joint.kind.nv:
-                own |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))
-        return [own[k] for k in self.free]
+                places |= dict(zip(range(at.v.start, at.v.stop), range(at.q.start, at.q.stop), strict=True))
+        return [places[k] for k in self.free]
 
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
@@ -140,10 +140,10 @@ class Problem:
         parts = []
         weights = relative_weights(targets) if self.weighted else []
         for k, item in enumerate(targets):
-            given = item.given()
-            parts.append(given)
+            numbers = item.given()
+            parts.append(numbers)
             if self.weighted:
-                parts.append(np.broadcast_to(weights[k], (*given.shape[:-1], len(weights[k]))))
+                parts.append(np.broadcast_to(weights[k], (*numbers.shape[:-1], len(weights[k]))))
         if len(parts) == 1:
             return parts[0]
         labels = [target.label for target in targets for _ in range(1 + self.weighted)]
@@ -226,13 +226,13 @@ def fast(kernel: AnyKernel) -> Callable[..., Any]:
 
 def relative_weights(targets: tuple[Target, ...]) -> list[Array]:
     """Return the weights of targets as fractions of the largest one."""
-    given = [target.weights() for target in targets]
-    least, largest = min(map(min, given)), max(map(max, given))
+    weights = [target.weights() for target in targets]
+    least, largest = min(map(min, weights)), max(map(max, weights))
     if largest > MAX_RATIO * least:
         message = f"weights range from {least:g} to {largest:g}"
         fix = "make the target with the larger weight hard"
         raise ModelError(message, where=WHERE, allowed=f"a ratio up to {MAX_RATIO:g}", fix=fix)
-    return [value / largest for value in given]
+    return [value / largest for value in weights]
 
 
 def _shape(name: str, size: tuple[int, int]) -> Shape:

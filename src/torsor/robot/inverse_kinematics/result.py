@@ -150,10 +150,10 @@ class InverseKinematicsResult:
             met = self.alone(at)
             far = [label for label, well in met.items() if not well]
             if not far:
-                message = "each target can be met alone, so they contradict each other"
+                reason = "each target can be met alone, so they contradict each other"
             else:
-                message = f"even alone, the {' and the '.join(far)} cannot be met"
-            return f"{message} (joint limits reached: {', '.join(held)})" if held else message
+                reason = f"even alone, the {' and the '.join(far)} cannot be met"
+            return f"{reason} (joint limits reached: {', '.join(held)})" if held else reason
         if held:
             return f"joint limits block it: {', '.join(held)}"
         if self.starts[at] == 1:

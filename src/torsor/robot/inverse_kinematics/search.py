@@ -187,7 +187,7 @@ def chased(
     """
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
-    def finished(own: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
+    def finished(rivals_of: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
         if k < SURE:
             return None
         _, dv, cost, damping, _, before = state
@@ -197,10 +197,10 @@ def chased(
         elif k % WINDOW == 0:
             out |= ~(cost <= PROGRESS * before)
             state[5] = np.where(out, before, cost)
-        if own is not None and out.any():
-            done = np.zeros(own.max() + 1, dtype=bool)
-            done[own[todo[cost <= enough]]] = True
-            out |= done[own[todo]]
+        if rivals_of is not None and out.any():
+            done = np.zeros(rivals_of.max() + 1, dtype=bool)
+            done[rivals_of[todo[cost <= enough]]] = True
+            out |= done[rivals_of[todo]]
         return np.asarray(out)
 
     for first in range(0, len(q), CHUNK):
@@ -257,7 +257,7 @@ def search(run: Runner, q0: Array | None, data: Array, restarts: int) -> Found:
     return result
 
 
-def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
+def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, data: Array, used: int) -> None:
     """Search from ``again`` other postures for each of the states ``todo``, and keep better results."""
     todo = np.tile(todo, again)
     problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
@@ -265,7 +265,7 @@ def _restart(run: Runner, found: Found, todo: Indices, again: int, base: Array, 
         begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    found.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
+    best.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:

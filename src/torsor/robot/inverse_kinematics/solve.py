@@ -60,8 +60,8 @@ def inverse_kinematics(
         (True, True)
     """
     where = f"{checked_robot(robot).name}: inverse_kinematics"
-    given = made(targets, where)
-    problem = Problem.of(robot, given, flag(limits, where, "limits"))
+    checked = made(targets, where)
+    problem = Problem.of(robot, checked, flag(limits, where, "limits"))
     tolerance = positive(tolerance, where, "tolerance")
     if tolerance < LEAST_TOLERANCE:
         allowed = f"{LEAST_TOLERANCE:g} or more"
@@ -75,26 +75,26 @@ def inverse_kinematics(
     if clearance is None and pairs is not None:
         raise ModelError("needs a clearance", argument="pairs", where=where, fix="pass clearance, in m")
     apart = None if clearance is None else Apart.of(problem, clearance, pairs, where)
-    data = problem.data(given)
+    data = problem.data(checked)
     start = None if q0 is None else _positions(robot, q0, where, "q0")
-    wanted = None if posture is None else _positions(robot, posture, where, "posture")
+    preferred = None if posture is None else _positions(robot, posture, where, "posture")
     shapes = {"targets": data.shape[:-1]}
-    shapes |= {name: item.shape[:-1] for name, item in (("q0", start), ("posture", wanted)) if item is not None}
+    shapes |= {name: item.shape[:-1] for name, item in (("q0", start), ("posture", preferred)) if item is not None}
     batch = common_shape(where, **shapes)
 
-    def flat(each: Array) -> Array:
-        return np.ascontiguousarray(np.broadcast_to(each, (*batch, each.shape[-1])).reshape(-1, each.shape[-1]))
+    def flat(array: Array) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(array, (*batch, array.shape[-1])).reshape(-1, array.shape[-1]))
 
     data, start = flat(data), None if start is None else flat(start)
-    enough = (tolerance * (min(map(min, relative_weights(given))) if problem.weighted else 1.0)) ** 2
+    enough = (tolerance * (min(map(min, relative_weights(checked))) if problem.weighted else 1.0)) ** 2
     run = Runner(problem, enough) if apart is None else ApartRunner(problem, enough, apart)
     result = search(run, start, data, restarts)
     q = result.q
-    if wish or wanted is not None:
-        q = _chosen(run, q, data, None if wanted is None else flat(wanted), result.cost <= enough)
+    if wish or preferred is not None:
+        q = _chosen(run, q, data, None if preferred is None else flat(preferred), result.cost <= enough)
     if problem.has_hard and apart is None:  # searches with shapes enforce hard rows as they keep shapes apart
         q = _kept(problem, q, data, result.cost <= enough)
-    return _result(problem, given, apart, q, data, batch, result.starts, tolerance)
+    return _result(problem, checked, apart, q, data, batch, result.starts, tolerance)
 
 
 def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
@@ -111,13 +111,13 @@ def _positions(robot: Robot, value: ArrayLike, where: str, what: str) -> Array:
     return q
 
 
-def _chosen(run: Runner, q: Array, data: Array, wanted: Array | None, solved: Mask) -> Array:
-    """Return positions that meet the targets where q does, near ``wanted`` or with the highest manipulability."""
+def _chosen(run: Runner, q: Array, data: Array, preferred: Array | None, solved: Mask) -> Array:
+    """Return positions that meet the targets where q does, near ``preferred`` or with the highest manipulability."""
     todo = np.flatnonzero(solved)
     if not len(todo):
         return q
-    name = "manipulability" if wanted is None else "posture"
-    goal = q if wanted is None else wanted
+    name = "manipulability" if preferred is None else "posture"
+    goal = q if preferred is None else preferred
     better, _ = refined(run.problem, name, q[todo], data[todo], goal[todo])
     exact = run.ends(run.problem.clipped(better), data[todo], patient=True)
     well = exact.cost <= run.enough
@@ -198,8 +198,8 @@ def _alone(
     for label, target in targets.items():
         light = (replace(target, weight=1.0),)
         one = Problem.of(robot, light, limited)
-        given = one.data(light)
-        data = np.broadcast_to(given, (*batch, given.shape[-1]))[at][None]
+        numbers = one.data(light)
+        data = np.broadcast_to(numbers, (*batch, numbers.shape[-1]))[at][None]
         ends = search(Runner(one, tolerance**2), None, data, 10)
         result[label] = bool(ends.cost[0] <= tolerance**2)
     return result

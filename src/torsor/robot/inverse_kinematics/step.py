@@ -158,10 +158,10 @@ class _Objective:
     A: ca.SX
 
 
-def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX) -> _Objective:
+def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, preferred: ca.SX) -> _Objective:
     """Return the objective and the hard rows at positions x (nq x 1).
 
-    "misses" is the squared misses of targets that are not hard. "posture" is the squared distance from ``wanted`` (nq),
+    "misses" is the squared misses of targets that are not hard. "posture" is the squared distance from ``preferred`` (nq),
     and "manipulability" is minus its logarithm (Yoshikawa 1985), both while all targets are met.
     """
     free, n = problem.free, len(problem.free)
@@ -169,7 +169,7 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX
     if name == "misses":
         return _Objective(ca.sumsqr(at.r) / 2, at.J.T @ at.r, symmetric(at.J.T @ at.J), at.c, at.A)
     if name == "posture":
-        apart = -difference(problem.tree, x, wanted)[free]
+        apart = -difference(problem.tree, x, preferred)[free]
         return _Objective(ca.sumsqr(apart) / 2, apart, ca.SX.eye(n), at.r, at.J)
     step = ca.SX.sym("step", n)
     beside = problem.traced(problem.moved(x, step), data, soft=True).J
@@ -180,14 +180,14 @@ def _objective(problem: Problem, name: str, x: ca.SX, data: ca.SX, wanted: ca.SX
 
 
 def kernel(problem: Problem, name: str) -> AnyKernel:
-    """Return the kernel (q, dv, f, c, W, damping, data, wanted) -> the first six after a trial of the step dv."""
+    """Return the kernel (q, dv, f, c, W, damping, data, preferred) -> the first six after a trial of the step dv."""
 
     def make() -> ca.Function:
         n, nq = len(problem.free), problem.robot.nq
         q, dv, data = ca.SX.sym("q", nq), ca.SX.sym("dv", n), ca.SX.sym("data", problem.data_size)
-        f, c, W, damping, wanted = (*map(ca.SX.sym, ("f", "c", "W", "damping")), ca.SX.sym("wanted", nq))
+        f, c, W, damping, preferred = (*map(ca.SX.sym, ("f", "c", "W", "damping")), ca.SX.sym("wanted", nq))
         x = problem.moved(q, dv)
-        at = _objective(problem, name, x, data, wanted)
+        at = _objective(problem, name, x, data, preferred)
         size = ca.norm_2(at.c)
         D = limit_scaling(problem, x, at.gradient)
         root = ca.SX.ones(n) if D is None else ca.sqrt(D)
@@ -198,7 +198,7 @@ def kernel(problem: Problem, name: str) -> AnyKernel:
         bad = q, SHORTER * dv, f, c, W, HEAVIER * damping
         outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in zip(good, bad, strict=True)])
         names = ["q", "dv", "f", "c", "W", "damping"]
-        inputs = [q, dv, f, c, W, damping, data, wanted]
+        inputs = [q, dv, f, c, W, damping, data, preferred]
         return ca.Function("refine", inputs, outputs, [*names, "data", "wanted"], [f"{x}_next" for x in names])
 
     return problem.kernel("refine", name, make)
@@ -221,7 +221,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     return root * u, nu
 
 
-def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -> tuple[Array, Flags]:
+def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array) -> tuple[Array, Flags]:
     """Return positions (K, nq) that minimise the objective while the hard rows hold, and which searches converged."""
     run, count = kernel(problem, name), len(q)
 
@@ -230,6 +230,6 @@ def refined(problem: Problem, name: str, q: Array, data: Array, wanted: Array) -
         return np.asarray(still | ~(state[5] < MAX_REFINE_DAMPING))
 
     fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)
-    state = [q, np.zeros((count, len(problem.free))), *fill, data, wanted]
+    state = [q, np.zeros((count, len(problem.free))), *fill, data, preferred]
     best = np.empty_like(q)
     return best, advance(state, lambda s, _: [*run(*s), *s[6:]], finished, MAX_STEPS, {0: best})

@@ -68,8 +68,8 @@ class Posture:
         """Axes of each body's joint in base axes: angular and linear (3 x 1 each)."""
         result = []
         for move, (R, _) in zip(self._moved, self._poses, strict=True):
-            own = range(move.S.size2())
-            result.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in own])
+            columns = range(move.S.size2())
+            result.append([(R @ move.S[:3, c], R @ move.S[3:, c]) for c in columns])
         return result
 
     def center_of_mass(self) -> Rows:
@@ -84,8 +84,8 @@ def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
     """Return the indices in v of the coordinates that move a place."""
     result, k = set[int](), place.link
     while k >= 0:
-        own = mechanism.coordinates[k].v
-        result |= set(range(own.start, own.stop))
+        velocities = mechanism.coordinates[k].v
+        result |= set(range(velocities.start, velocities.stop))
         k = mechanism.parents[k]
     return result
 
@@ -128,9 +128,9 @@ class Target:
     @property
     def form(self) -> tuple[Any, ...]:
         """Everything except data that the traced rows depend on, including the axis of a target that has one."""
-        own = vars(self)
-        axis = direction(own["axis"], self.label, "axis").tolist() if "axis" in own else ()
-        return (type(self).__name__, repr(own.get("place")), *axis)
+        fields = vars(self)
+        axis = direction(fields["axis"], self.label, "axis").tolist() if "axis" in fields else ()
+        return (type(self).__name__, repr(fields.get("place")), *axis)
 
     def bare(self) -> "Target":
         """Return the target without its values and its weight."""
@@ -142,11 +142,11 @@ class Target:
         count = len(self.kinds)
         if type(self.weight) is float and 0 < self.weight < np.inf:
             return np.full(count, self.weight)
-        given = real_array(self.weight, WHERE, f"weight of the {self.label}")
-        if given.shape not in ((), (count,)) or not (np.isfinite(given) & (given > 0)).all():
+        values = real_array(self.weight, WHERE, f"weight of the {self.label}")
+        if values.shape not in ((), (count,)) or not (np.isfinite(values) & (values > 0)).all():
             allowed = "a positive number" + (" or two, (position, angle)" if count == 2 else "")
             raise ModelError(argument="weight", value=self.weight, where=f"{WHERE}: {self.label}", allowed=allowed)
-        return np.broadcast_to(given, (count,))[::-1].astype(float)  # rows have angles first
+        return np.broadcast_to(values, (count,))[::-1].astype(float)  # rows have angles first
 
     def coordinates(self, mechanism: Mechanism) -> set[int]:
         """Return the indices in v of the coordinates that the target depends on."""

@@ -74,8 +74,8 @@ class Assembly:
 
     def rows(self) -> ca.SX:
         """Return K^T (nv x N), in base axes if the platform is free, with rows scaled by ``Parts.weights``."""
-        own = self.drives() if self.platform.is_free else self.platform.project(self.drives())
-        return ca.diag(self.parts.weights) @ own
+        wrenches = self.drives() if self.platform.is_free else self.platform.project(self.drives())
+        return ca.diag(self.parts.weights) @ wrenches
 
     def drives(self) -> ca.SX:
         """Return the wrenches (6 x N) whose product with the platform's twist, in base axes, is each drive's rate."""
@@ -124,8 +124,8 @@ def platform_mass_matrix(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
 def forward_dynamics(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX, forces: ca.SX, external: Given = None) -> ca.SX:
     """Return the acceleration of the platform's coordinates (nv x 1)."""
     whole = Assembly(parts, pose, q, u)
-    given = whole.platform.project(whole.drives() @ forces)
-    return Columns(whole.mass_matrix()).solve(given - whole.force(external))
+    drive_force = whole.platform.project(whole.drives() @ forces)
+    return Columns(whole.mass_matrix()).solve(drive_force - whole.force(external))
 
 
 def inverse_jacobian(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
@@ -155,15 +155,15 @@ def kinetic_energy(parts: Parts, pose: ca.SX, q: ca.SX, u: ca.SX) -> ca.SX:
     """Return the kinetic energy (J) of platform and legs."""
     whole = Assembly(parts, pose, q, u)
     pairs = zip(parts.whole[1:], whole.limbs, strict=True)
-    own = (tree_kinetic_energy(tree, item.q, item.velocities()) for tree, item in pairs)
-    return sum(own, start=tree_kinetic_energy(parts.whole[0], pose, u))
+    energies = (tree_kinetic_energy(tree, item.q, item.velocities()) for tree, item in pairs)
+    return sum(energies, start=tree_kinetic_energy(parts.whole[0], pose, u))
 
 
 def potential_energy(parts: Parts, pose: ca.SX, q: ca.SX) -> ca.SX:
     """Return the potential energy (J) of platform and legs."""
     pairs = zip(parts.whole[1:], parts.limbs, strict=True)
-    own = (tree_potential_energy(tree, q[limb.q]) for tree, limb in pairs)
-    return sum(own, start=tree_potential_energy(parts.whole[0], pose))
+    energies = (tree_potential_energy(tree, q[limb.q]) for tree, limb in pairs)
+    return sum(energies, start=tree_potential_energy(parts.whole[0], pose))
 
 
 def closed_positions(parts: Parts, pose: ca.SX, guess: ca.SX) -> ca.SX:
@@ -233,13 +233,13 @@ class Platforms(NamedTuple):
 
 def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
     """Return the singularities of the second kind, from J_p^-1 (..., N, n); ``length`` (m) scales translations."""
-    own = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
+    scales = characteristic_scales(parts.platform, parts.length if length is None else length)[1]
     finite: Flags = np.asarray(np.isfinite(K).all(axis=(-2, -1)))
-    _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * own)
+    _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * scales)
     with np.errstate(divide="ignore", invalid="ignore"):
         condition = np.where(finite, values[..., 0] / values[..., -1], np.inf)
     singular: Flags = np.asarray(finite & ~(values[..., -1] >= SINGULAR * values[..., 0]))
-    return Platforms(condition, singular, np.where(singular[..., None], _unit(V[..., -1, :] * own), 0.0))
+    return Platforms(condition, singular, np.where(singular[..., None], _unit(V[..., -1, :] * scales), 0.0))
 
 
 def _unit(vectors: Array) -> Array:
@@ -301,12 +301,12 @@ def assembly_trial(parts: Parts, state: ca.SX, move: ca.SX) -> ca.SX:
     drives, places = ca.SX(drive_units(parts)), [_position(limb, k) for limb in parts.limbs for k in limb.driven]
     apart = (driven - ca.vertcat(*(q[k] for k in places))) / drives
     ahead = [step[k] for limb, step in zip(parts.limbs, steps, strict=True) for k in limb.driven]
-    wanted, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
+    drive_error, K = apart - ca.vertcat(*ahead) / drives, _scaled_jacobian(parts, whole)
     if K.size1() == K.size2():
-        turn, side = reflected(K, wanted)
+        turn, side = reflected(K, drive_error)
     else:
         columns = Columns(K)
-        turn, side, apart = columns.solve(wanted), columns.independence(), K.T @ apart
+        turn, side, apart = columns.solve(drive_error), columns.independence(), K.T @ apart
     moved = [ca.SX(parts.units) * turn]
     twist = whole.platform.unit_rates() @ moved[0]
     for limb, step in zip(whole.limbs, steps, strict=True):

@@ -31,9 +31,11 @@ def carriers(robot: Assembled) -> tuple[str, ...]:
 
 def with_parameters(robot: P, whole: Robot) -> P:
     """Return a parallel robot with links and joints of ``whole``, its tree with loops after a parameter change."""
-    own = _of_part(robot.carriage, whole, "")
+    platform = _of_part(robot.carriage, whole, "")
     legs = [replace(leg, robot=_of_part(leg.robot, whole, f"{leg.name}/")) for leg in robot.legs]
-    return replace(robot, platform=own if isinstance(robot.platform, Robot) else own.links[-1], legs=tuple(legs))
+    return replace(
+        robot, platform=platform if isinstance(robot.platform, Robot) else platform.links[-1], legs=tuple(legs)
+    )
 
 
 def _of_part(part: Robot, whole: Robot, prefix: str) -> Robot:

@@ -104,7 +104,7 @@ def without_trigonometry(
     lines: dict[int, _Line | None] = {}
     outputs = [ca.SX.zeros(function.sparsity_out(k)) for k in range(function.n_out())]
     table = {(item.place, item.ratio): item for item in known}
-    given = [ca.densify(input_) for input_ in inputs]
+    dense = [ca.densify(input_) for input_ in inputs]
     for k in range(function.n_instructions()):
         code, ins, outs = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
         if code == ca.OP_OUTPUT:
@@ -112,7 +112,7 @@ def without_trigonometry(
             continue
         line: _Line | None
         if code == ca.OP_INPUT:
-            value = given[ins[0]].nz[ins[1]]
+            value = dense[ins[0]].nz[ins[1]]
             line = _Line(ins[1], 1.0, 0.0) if ins[0] == which else None
         elif code == ca.OP_CONST:
             number = function.instruction_constant(k)
@@ -182,10 +182,10 @@ class Assembled(Part):
 
     def __post_init__(self) -> None:
         where = name_of(self.name, "robot")
-        given = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
-        self._set(legs=given, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
-        if not given or not all(isinstance(leg, Leg) for leg in given):
-            kinds = ", ".join(sorted({type(leg).__name__ for leg in given})) or "none, or not in a list"
+        listed = tuple(self.legs) if isinstance(self.legs, Iterable) else ()
+        self._set(legs=listed, gravity=frozen_array(self.gravity, (3,), where, "gravity"))
+        if not listed or not all(isinstance(leg, Leg) for leg in listed):
+            kinds = ", ".join(sorted({type(leg).__name__ for leg in listed})) or "none, or not in a list"
             raise ModelError(f"are {kinds}", argument="legs", where=where, allowed="a list of one or more Leg objects")
         names = [leg.name for leg in self.legs]
         if len(set(names)) < len(names):
@@ -237,10 +237,10 @@ class Assembled(Part):
         tree = lean(whole[0])
         length = length_of(self.legs, tree, self.home)
         for leg in self.legs:
-            limb, q, own = fit(leg, self.carriage, self.home, (nq, nv), length)
+            limb, q, leg_tree = fit(leg, self.carriage, self.home, (nq, nv), length)
             limbs.append(limb)
             home.append(q)
-            whole.append(own)
+            whole.append(leg_tree)
             nq, nv = limb.q.stop, limb.v.stop
         struts = tuple(self._strut(tree, limb, q) for limb, q in zip(limbs, home, strict=True))
         return Parts(tree, tuple(limbs), struts, tuple(whole), length), np.concatenate(home)
@@ -342,8 +342,8 @@ class Assembled(Part):
         if key.fused:
             q, known = self._closed_positions(symbols["pose"])
             plain = ca.Function(key.name, list(symbols.values()), results)
-            given = [q if item == "q" else symbols[item] for item in names]
-            results = without_trigonometry(plain, given, names.index("q"), known)
+            inputs = [q if item == "q" else symbols[item] for item in names]
+            results = without_trigonometry(plain, inputs, names.index("q"), known)
             del symbols["q"]
         titles = [key.name] if len(results) == 1 else [f"{key.name}_{k}" for k in range(len(results))]
         return ca.Function(key.name, list(symbols.values()), ca.cse(results), list(symbols), titles)
@@ -374,8 +374,8 @@ class Assembled(Part):
         limbs = []
         for leg, limb in zip(self.legs, self._parts.limbs, strict=True):
             places = leg.base.tobytes(), leg.at.tobytes(), limb.tip.link, limb.tip.pose.tobytes()
-            own = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
-            limbs.append(fingerprint(leg.robot, *places, *own))
+            facts = leg.kind, leg.length, limb.rows, limb.idle.tobytes(), limb.driven
+            limbs.append(fingerprint(leg.robot, *places, *facts))
         signs = [strut and strut.signs(self.leg_home[strut.limb.q]) for strut in self._parts.struts]
         home = self.leg_home.tobytes(), self._parts.length
         return fingerprint(self.carriage, limbs, signs, *home, source_hash("robot/parallel"))

@@ -209,12 +209,14 @@ class Kinematics:
     def _unreached(self, x: Array, q: Array, reached: Flags, guessed: bool) -> ModelError:
         """Return an error that names the leg farthest from reaching the first pose, with its closure error."""
         robot, index = self.robot, tuple(np.argwhere(~reached)[0][:-1])
-        pose, own = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
+        pose, positions = np.broadcast_to(x, (*reached.shape[:-1], x.shape[-1]))[index], q[index]
         where, result = f"{robot.name}, pose {shortened(np.round(pose, 6))}", dict[str, float]()
         for leg, limb, well in zip(robot.legs, self.parts.limbs, reached[index], strict=True):
             if not well:
                 look = Look(limb._replace(rows=tuple(range(limb.loop.count))), self.parts.platform, pose)
-                result[leg.name] = look.space.closest(np.where(np.isfinite(own), own, robot.leg_home)[limb.q])[1]
+                result[leg.name] = look.space.closest(
+                    np.where(np.isfinite(positions), positions, robot.leg_home)[limb.q]
+                )[1]
         name, size = max(result.items(), key=lambda pair: pair[1])
         if size <= 1e-6:
             mode = "the guess" if guessed else "home"
@@ -230,13 +232,13 @@ class Kinematics:
         """Return poses (..., nq of the platform) for drive positions (..., N), near a guess or home."""
         robot, names = self.robot, self.robot.driven_names
         count, n = len(names), robot.carriage.nq
-        wanted = vectors(q_driven, count, f"{robot.name}, drives {', '.join(names)}", "q_driven")
+        goal = vectors(q_driven, count, f"{robot.name}, drives {', '.join(names)}", "q_driven")
         x = robot.home if guess is None else guess
         q = self.inverse(x, None)
-        batch = common_shape(robot.name, q_driven=wanted.shape[:-1], guess=x.shape[:-1])
+        batch = common_shape(robot.name, q_driven=goal.shape[:-1], guess=x.shape[:-1])
         begin = np.concatenate([x, q, q[..., robot._driven]], axis=-1)
         begin = np.ascontiguousarray(np.broadcast_to(begin, (*batch, begin.shape[-1])).reshape(-1, begin.shape[-1]))
-        flat = np.broadcast_to(wanted, (*batch, count)).reshape(-1, count)
+        flat = np.broadcast_to(goal, (*batch, count)).reshape(-1, count)
         way = np.zeros((len(begin), robot.dof + robot.nv + count))
         way[:, -count:] = flat - begin[:, -count:]
         state, well = self._assembler.walk(begin, self._assembler.side(begin), way)

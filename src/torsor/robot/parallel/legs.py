@@ -181,8 +181,8 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
         message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
         fix = "check base, at, tip and kind, or set a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(message, where=where, fix=fix)
-    own, all_ = look.own(q), look.whole(q)
-    choice = choose(own, [])
+    leg_jacobian, all_ = look.own(q), look.whole(q)
+    choice = choose(leg_jacobian, [])
     rank = len(choice.rows)
     scale = float(np.linalg.norm(all_, 2))
     if np.count_nonzero(np.linalg.svd(all_, compute_uv=False) > RANK * scale) > rank:
@@ -205,11 +205,11 @@ class Look:
         held = TracedLimb(limb, q, traced.platform).A
         # Divided by the scales of the equations, multiplied by those of the steps of leg and platform.
         rows = ca.diag(1 / ca.SX(limb.loop.units(limb.length)))
-        own, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
+        leg_scales, others = (characteristic_scales(tree, limb.length)[1] for tree in (limb.tree, platform))
         result = [
             traced.closure_error(),
-            rows @ traced.A @ ca.diag(ca.SX(own)),
-            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([own, others]))),
+            rows @ traced.A @ ca.diag(ca.SX(leg_scales)),
+            rows @ ca.horzcat(traced.A, by_platform) @ ca.diag(ca.SX(np.concatenate([leg_scales, others]))),
             rows @ held,
         ]
         result = [ca.substitute(item, u, ca.SX.zeros(platform.nv, 1)) for item in result]
@@ -219,7 +219,7 @@ class Look:
         self._home = home
         # The Jacobians of the error by the leg, by leg and platform, and by the leg as if it were closed at q.
         self.own, self.whole, self.closed = (partial(self._at, k) for k in (1, 2, 3))
-        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, own)
+        self.space = Space(lambda q: self._at(0, q).ravel(), self.own, self.moved, leg_scales)
 
     def _at(self, k: int, q: Array) -> Array:
         return np.asarray(self._function(self._home, q)[k].full())

@@ -68,11 +68,11 @@ class Platform:
 
     def project(self, wrench: ca.SX) -> ca.SX:
         """Return the generalised forces (nv rows) of wrenches (6 rows) at its origin in base axes."""
-        own = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
+        local = ca.vertcat(self.R.T @ wrench[:3, :], self.R.T @ wrench[3:, :])
         if self.is_free:
-            return own
+            return local
         k = len(self.tree.bodies) - 1
-        return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ own
+        return jacobian(self.tree, self.x, Place(k, inverse_pose(self.tree.bodies[k].link))).T @ local
 
     def lifted(self, force: ca.SX) -> ca.SX:
         """Return the wrench (6 x 1) at its origin in base axes of forces on the coordinates of a free platform."""
@@ -119,8 +119,8 @@ class Limb(NamedTuple):
     @property
     def units(self) -> tuple[list[float], Array]:
         """Characteristic scales of the equations (independent rows, then idle ones) and of the leg's velocities."""
-        rows, own = self.loop.units(self.length), characteristic_scales(self.tree, self.length)[1]
-        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], own
+        rows, velocities = self.loop.units(self.length), characteristic_scales(self.tree, self.length)[1]
+        return [*(rows[k] for k in self.rows), *[1.0] * len(self.idle)], velocities
 
     @property
     def angles(self) -> NDArray[np.bool_]:

@@ -51,14 +51,14 @@ class ParallelRobot(Assembled):
 
     def _call(self, name: str, pose: ArrayLike, *values: ArrayLike, q: Maybe, external: Any = None) -> list[Array]:
         x = self._coordinates(pose)
-        given = [*values] if external is None else [*values, external]
+        inputs = [*values] if external is None else [*values, external]
         result: list[Array]
         fused, known = q is None and self.has_closed_form, None
         if not fused:
             known = self.inverse_kinematics(x) if q is None else vectors(q, self.nq, self.name, "q")
-            given.insert(0, known)
+            inputs.insert(0, known)
         try:
-            *result, state = self._kernel(name, fused, external is not None, checked=True)(x, *given)
+            *result, state = self._kernel(name, fused, external is not None, checked=True)(x, *inputs)
         except ModelError as error:  # it names the wrong input
             raise error.inside(self.name) from None
         except (TypeError, ValueError) as error:

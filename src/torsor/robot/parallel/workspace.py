@@ -230,25 +230,30 @@ def parallel_fields(text: str) -> dict[str, Any]:
         numbers: dict[str, Any] = {name: np.array(item[name], dtype=float) for name in ("at", "base", "home")}
         rest = {name: item[name] for name in ("name", "tip", "kind", "length")}
         parts.append(Leg(robot=robot_of(item["robot"]), driven=tuple(item["driven"]), **numbers, **rest))
-    own = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
+    arrays = {name: np.array(data[name], dtype=float) for name in ("home", "gravity")}
     platform = carriage.links[-1] if data["motion"] else carriage
     motion = {"motion": data["motion"]} if data["motion"] else {}
-    return {"platform": platform, "legs": tuple(parts), "name": data["name"], **own, **motion}
+    return {"platform": platform, "legs": tuple(parts), "name": data["name"], **arrays, **motion}
 
 
 def _numbers(array: Array | None) -> Any:
     return None if array is None else array.tolist()
 
 
-def workspace_arrays(found: Archive, robot: Assembled) -> dict[str, Any]:
+def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
     """Return the arrays of a workspace of a robot, checked."""
-    poses = found.arrays["poses"]
+    poses = archive.arrays["poses"]
     batch = poses.shape[:-1]
-    sizes = {"nq": robot.nq, "nv": robot.nv, "legs": len(robot.legs), "dof": found.arrays["platform_motion"].shape[-1]}
+    sizes = {
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "legs": len(robot.legs),
+        "dof": archive.arrays["platform_motion"].shape[-1],
+    }
     check_array(poses, (*batch, robot.carriage.nq), "poses")
     for name, (axes, kind) in SHAPED.items():
-        check_array(found.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
-    return {"poses": poses} | {name: found.arrays[name] for name in SHAPED}
+        check_array(archive.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
+    return {"poses": poses} | {name: archive.arrays[name] for name in SHAPED}
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
