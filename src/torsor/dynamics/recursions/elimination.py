@@ -247,7 +247,7 @@ class Elimination:
             self.last.append(self._pivot(k, ca.SX.zeros(6, 1), {}))
 
     def _columns(self, j: int, coordinates: set[int]) -> dict[int, ca.SX]:
-        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it, and of its ``coordinates``."""
+        """Return the motion (6 x 1) of body j for a unit of each unknown coordinate above it and of ``coordinates``."""
         body, move = self.tree.bodies[j], self.moved[j]
         if body.parent >= 0 and body.parent not in self.columns:
             self.columns[body.parent] = self._columns(body.parent, set(_own(self.tree.bodies[body.parent])))
