@@ -106,7 +106,7 @@ def newton_solver(
 ) -> Callable[[ca.SX], ca.SX]:
     """Return the function that solves (M + h^2 K + h D) x = residual, with M at q.
 
-    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` those of others
+    ``passive_terms`` are the entries of K and D of springs and friction (``passive_jacobians``), ``outer`` of others
     (``outer_jacobians``); without these, the elimination of ``hybrid`` solves it.
     """
     stiffness = {key: h**2 * K + h * D for key, (K, D) in passive_terms.items()}
