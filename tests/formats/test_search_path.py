@@ -7,7 +7,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.cli import main
-from torsor.formats.meshes.mesh_files import SEARCHED, read_mesh
+from torsor.formats.meshes.mesh_files import SEARCH_VARIABLES, read_mesh
 
 from .sdf_text import link, model
 
@@ -21,7 +21,7 @@ TRIANGLE = (
 
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*SEARCHED, "TORSOR_MESHES"):
+    for name in (*SEARCH_VARIABLES, "TORSOR_MESHES"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -51,7 +51,7 @@ def test_a_mesh_is_found_in_a_folder_that_is_given_and_may_be_read(tmp_path: Pat
         assert len(read_mesh(shape.path, shape.folders).faces) == 1
 
 
-@pytest.mark.parametrize("variable", SEARCHED)
+@pytest.mark.parametrize("variable", SEARCH_VARIABLES)
 def test_a_mesh_is_found_in_the_folders_of_the_environment(
     tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

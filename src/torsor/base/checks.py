@@ -21,7 +21,7 @@ Kind = TypeVar("Kind")
 # Orthonormality tolerance of a rotation matrix: larger errors are mistakes, not rounding.
 ROTATION_TOLERANCE = 1e-6
 # Largest number of a mechanism, in SI units: forces and inertias are products of up to six of them and remain finite.
-LARGEST = 1e50
+MAX_NUMBER = 1e50
 _FINITE = sys.float_info.max
 
 
@@ -200,7 +200,7 @@ def frozen_array(
         raise ModelError(f"has shape {array.shape}", argument=what, value=value, where=where, allowed=allowed)
     bound = most if finite else math.inf
     if not (np.abs(array) <= bound).all():  # NaN fails the comparison too
-        allowed = "finite numbers" if bound > LARGEST else f"finite numbers up to {most:g}"
+        allowed = "finite numbers" if bound > MAX_NUMBER else f"finite numbers up to {most:g}"
         raise ModelError(argument=what, value=array, where=where, allowed=allowed)
     array += 0.0  # -0.0 becomes 0.0
     array.setflags(write=False)

@@ -2,7 +2,7 @@
 
 from decimal import Decimal, InvalidOperation
 
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 
 
 def number_in(text: str, power: int = 0) -> float:
@@ -44,4 +44,4 @@ def text_of(value: float, power: int = 0) -> str:
 
 def up_to(most: float) -> str:
     """Return the text " up to {most}" for a message, or "" for extraordinarily large bounds."""
-    return f" up to {most:g}" if most <= LARGEST else ""
+    return f" up to {most:g}" if most <= MAX_NUMBER else ""

@@ -24,7 +24,7 @@ MAX_KEY_PARTS = 100
 _LONG_KEY = re.compile(
     r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+)""" + f"{{{MAX_KEY_PARTS}}}", re.ASCII
 )
-_WRONG = object()
+_MISFIT = object()
 _WORDS = {bool: "true or false", str: "a string in quotes", int: "a whole number", float: "a number"}
 _WORDS |= {dict: "a table", list: "a list"}
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
@@ -252,7 +252,7 @@ def fitted(value: Any, hint: Any, where: str) -> Any:
         (0.0, 1.0)
     """
     result = _fit(value, hint)
-    if result is _WRONG:
+    if result is _MISFIT:
         raise error(where, f"found {short(value)}", _words(hint))
     return result
 
@@ -260,29 +260,29 @@ def fitted(value: Any, hint: Any, where: str) -> Any:
 def _fit(value: Any, hint: Any) -> Any:
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any or hint is object:
-        return value if _is_plain(value) else _WRONG
+        return value if _is_plain(value) else _MISFIT
     if origin in (Union, types.UnionType):
-        fits = [result for item in inner if item is not type(None) and (result := _fit(value, item)) is not _WRONG]
-        return fits[0] if fits else _WRONG
+        fits = [result for item in inner if item is not type(None) and (result := _fit(value, item)) is not _MISFIT]
+        return fits[0] if fits else _MISFIT
     if hint in (bool, str, dict, list):
-        return value if type(value) is hint else _WRONG
+        return value if type(value) is hint else _MISFIT
     if hint is int:
-        return value if type(value) is int and abs(value) < 2**53 else _WRONG
+        return value if type(value) is int and abs(value) < 2**53 else _MISFIT
     if hint is float:
-        return float(value) if _is_number(value) else _WRONG
+        return float(value) if _is_number(value) else _MISFIT
     if origin is Sequence and inner == (str,) and type(value) is str:
         return (value,)
     if origin in (tuple, list, Sequence) and type(value) is list:
         same = origin is not tuple or inner[1:] == (Ellipsis,)
         parts = inner[:1] * len(value) if same else inner
         if len(parts) != len(value):
-            return _WRONG
+            return _MISFIT
         row = tuple(_fit(entry, part) for entry, part in zip(value, parts, strict=True))
-        return _WRONG if any(cell is _WRONG for cell in row) else row
+        return _MISFIT if any(cell is _MISFIT for cell in row) else row
     if origin in (dict, Mapping) and type(value) is dict:
         table = {key: _fit(entry, inner[1]) for key, entry in value.items()}
-        return _WRONG if any(item is _WRONG for item in table.values()) else table
-    return _WRONG
+        return _MISFIT if any(item is _MISFIT for item in table.values()) else table
+    return _MISFIT
 
 
 def _is_number(value: Any) -> bool:

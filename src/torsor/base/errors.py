@@ -17,10 +17,10 @@ _OWN_FILES = str(Path(__file__).parents[1]), functools.__file__
 # Control characters, which a terminal obeys (including U+009B), and those that change the text direction. Line feeds
 # are kept, because some messages are lists. Names are shown by repr, which escapes them.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-LONGEST = 16  # numbers that a message shows in full: those of a pose
+MAX_VALUES_SHOWN = 16  # numbers that a message shows in full: those of a pose
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 80
-_REPR.maxlist = _REPR.maxtuple = LONGEST
+_REPR.maxlist = _REPR.maxtuple = MAX_VALUES_SHOWN
 
 
 class Message(Exception):  # noqa: N818 - the base of errors and of warnings
@@ -150,7 +150,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda item: item[0].encode("unicode_escape").decode(), text)
 
 
-def shortened(values: Any, most: int = LONGEST) -> str:
+def shortened(values: Any, most: int = MAX_VALUES_SHOWN) -> str:
     """Format numbers, an array or nested lists as a list: the first few entries, and their number.
 
     Example:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from torsor.base.errors import ModelError, warn
 
 MAX_FAULTS = 20  # that an error shows
-_FOUND: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
+_FAULTS: ContextVar[list[ModelError] | None] = ContextVar("faults", default=None)
 
 
 class StopReadingError(ModelError):
@@ -24,7 +24,7 @@ def refuse_or_warn(fault: ModelError, strict: bool, effect: str = "") -> None:
         Traceback (most recent call last):
         torsor.ModelError: arm.urdf: no mass
     """
-    faults = _FOUND.get()
+    faults = _FAULTS.get()
     if not strict:
         fields = vars(fault) | {"what": f"{fault.what}; {effect}" if effect else fault.what}
         warn(**fields)
@@ -61,7 +61,7 @@ def all_faults() -> Iterator[None]:
         arm.urdf: no axis
     """
     faults = list[ModelError]()
-    before = _FOUND.set(faults)
+    before = _FAULTS.set(faults)
     try:
         yield
     except ModelError as error:
@@ -70,7 +70,7 @@ def all_faults() -> Iterator[None]:
         if not isinstance(error, StopReadingError):
             faults.append(error)
     finally:
-        _FOUND.reset(before)
+        _FAULTS.reset(before)
     if len(faults) == 1:
         raise faults[0]
     if faults:

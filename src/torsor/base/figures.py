@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 MAX_CURVES = 8  # curves in a panel: more cannot be told apart
 MAX_ROLLOUTS = 50  # curves that are drawn
-LONGEST = 26  # characters of a name in a legend
+MAX_LABEL_LENGTH = 26  # characters of a name in a legend
 DPI = 130
-FEW = 10  # up to this many names use the ten default colours; more use a circle of hues
-NEAR = 1.0  # limits farther from the curves than this multiple of their span are not drawn
+MAX_DEFAULT_COLOURS = 10  # up to this many names use the ten default colours; more use a circle of hues
+MAX_BOUND_DISTANCE = 1.0  # limits farther from the curves than this multiple of their span are not drawn
 JUMPS = "dotted jumps: Coulomb friction acts against the velocity, and is zero at rest"
 HOUSE = {"alpha": 0.3}
 SIZES = {"wide": 9.0, "column": 6.2, "row": 2.5, "head": 0.7}
@@ -147,7 +147,7 @@ def colours_of(*panels: Iterable[str]) -> dict[str, str]:
     """
     groups = [list(dict.fromkeys(panel)) for panel in panels]
     names = list(dict.fromkeys(name for group in groups for name in group))
-    if len(names) <= FEW:
+    if len(names) <= MAX_DEFAULT_COLOURS:
         return {name: f"C{k}" for k, name in enumerate(names)}
     slots = dict[str, tuple[int, int]]()  # the slot of each name, and its turn in the slot
     used = [0] * MAX_CURVES
@@ -174,7 +174,7 @@ def label(name: str) -> str:
         >>> label("_x$y"), label("joint1")
         (' _x\\$y', 'joint1')
     """
-    short = name if len(name) <= LONGEST else f"{name[: LONGEST - 9]}...{name[-6:]}"
+    short = name if len(name) <= MAX_LABEL_LENGTH else f"{name[: MAX_LABEL_LENGTH - 9]}...{name[-6:]}"
     return (" " if short.startswith("_") else "") + short.replace("$", r"\$")
 
 
@@ -294,7 +294,7 @@ def _bounds(axes: Any, quantity: Quantity, curves: list[int], colours: Mapping[s
     ends = np.concatenate([np.zeros(0), *(np.concatenate([lower, upper]) for _, lower, upper in known)])
     ends = ends[np.isfinite(ends)]
     if not quantity.fits:
-        ends = ends[(ends >= low - NEAR * span) & (ends <= high + NEAR * span)]
+        ends = ends[(ends >= low - MAX_BOUND_DISTANCE * span) & (ends <= high + MAX_BOUND_DISTANCE * span)]
     if not ends.size:
         return False
     margin = 0.08 * max(high, ends.max()) - 0.08 * min(low, ends.min())

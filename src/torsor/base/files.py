@@ -20,13 +20,19 @@ from numpy.typing import NDArray
 from torsor.base.errors import ModelError
 
 # Errors that a damaged or malicious file may cause during decoding.
-_DAMAGED: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
-_DAMAGED += (MemoryError, EOFError, OSError, RuntimeError, SyntaxError)  # NumPy parses the headers of arrays as Python
-_DAMAGED += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
+_DECODING_ERRORS: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, AttributeError, IndexError)
+_DECODING_ERRORS += (
+    MemoryError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+)  # NumPy parses the headers of arrays as Python
+_DECODING_ERRORS += (tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error)
 LARGEST_FILE = 16_000_000  # bytes; published robots need less than a tenth of it
 LARGEST_VARIABLE = "TORSOR_LARGEST_FILE"  # the environment variable that changes it
 LONGEST_NAME = 60  # characters of a file name that an error shows
-_KEPT = 40  # characters of a file name that its temporary name keeps
+_MAX_NAME_KEPT = 40  # characters of a file name that its temporary name keeps
 _KINDS = {"f": "real numbers", "iu": "integers", "b": "booleans"}
 
 
@@ -151,7 +157,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(source, sink)
         return
     # In the same folder, so that replace is one operation; short, because a name has at most 255 bytes.
-    part = target.with_name(f".{target.name[:_KEPT]}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name[:_MAX_NAME_KEPT]}.{secrets.token_hex(4)}.part")
     try:
         yield part
         if target.is_file():
@@ -208,7 +214,7 @@ def reading_npz(path: Path, what: str) -> Iterator[dict[str, NDArray[Any]]]:
             raise ModelError(
                 f"there is no {error}", where=path.name, fix=f"check that the file contains {what}"
             ) from None
-        except _DAMAGED as error:
+        except _DECODING_ERRORS as error:
             raise ModelError(f"not {what}: {error}", where=path.name) from None
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-AGAIN = 0.05  # seconds after which a lost interrupt is repeated
+REPEAT_INTERVAL = 0.05  # seconds after which a lost interrupt is repeated
 
 _active: list["Stoppable"] = []
 _limits = threading.local()  # ``at``: the time (s) at which the work of this thread ends
@@ -36,9 +36,9 @@ def is_stoppable() -> bool:
 class Stoppable:
     """Work in the main thread that Ctrl-C stops, even if foreign code discards the exception.
 
-    SIGINT calls the previously installed handler. If that raises an exception, KeyboardInterrupt is raised again every
-    ``AGAIN`` seconds until the work ends. Nothing changes in other threads, inside another ``Stoppable``, or if SIGINT
-    is ignored or ends the process.
+    SIGINT calls the previously installed handler. If that raises an exception, KeyboardInterrupt is raised again
+    every ``REPEAT_INTERVAL`` seconds until the work ends. Nothing changes in other threads, inside another
+    ``Stoppable``, or if SIGINT is ignored or ends the process.
 
     After ``seconds`` the work is interrupted as by Ctrl-C and ends with ``OutOfTimeError``. In other threads, and if
     SIGINT ends the process, this happens only at the start of an inner ``Stoppable``, such as each compiled function.
@@ -110,10 +110,10 @@ class Stoppable:
         if self._entered and (frame is None or frame.f_code not in (_ENTER, _EXIT)) and not _is_deleting(frame):
             raise KeyboardInterrupt
 
-    def _repeat(self, seconds: float = AGAIN) -> None:
+    def _repeat(self, seconds: float = REPEAT_INTERVAL) -> None:
         """Interrupt the main thread repeatedly: after Ctrl-C, or at the limit of ``seconds``."""
         ends = perf_counter() + seconds
-        while not self._end.wait(AGAIN):
+        while not self._end.wait(REPEAT_INTERVAL):
             self._late = self._late or (perf_counter() >= ends and not self._stopped)
             if not self._late and not self._stopped:
                 continue

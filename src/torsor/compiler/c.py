@@ -24,13 +24,13 @@ from torsor.compiler.source import MARK, About, ArrayArgument, Names, SourceKern
 # Results are the same on every processor that does not fuse products. Larger angles, infinities and NaN are passed to
 # the C library.
 
-_LARGEST = 1000.0  # rad; k has 10 bits then
+_MAX_ANGLE = 1000.0  # rad; k has 10 bits then
 _HALF_PI = (1.5703125, 0.00048375129699707031, 7.549790126404332e-08)  # 8 bits, 11 bits, the rest
 
 
 def _sine(literal: Callable[[float], str]) -> str:
     """Return the C function ``torsor_sine``: sin(x + quarter pi/2), so that a quarter of 1 makes a cosine."""
-    single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_LARGEST)
+    single, (first, second, third), largest = Scalar("float32"), map(literal, _HALF_PI), literal(_MAX_ANGLE)
     sine = source.polynomial(literal, *single.sin_terms)
     cosine = source.polynomial(literal, *single.cos_terms, -0.5, 1.0)
     half = literal(0.5)

@@ -136,12 +136,12 @@ def js_names(taken: Iterable[str] = ()) -> Names:
 
 # Minimax polynomials, highest power first: erf(x)/x in x^2 in [0, 1], and erfc(x) exp(x^2) in (x - 2)/(x + 2) for x in
 # [1, 6]. Beyond 6, erf is 1 to the last bit. Together they are within 2 ulp.
-_NEAR = (
+_NEAR_COEFFICIENTS = (
     *(5.957176147748911e-11, -1.1372848856791674e-09, 1.4659775274047436e-08, -1.6350312701054695e-07),
     *(1.6461000484121368e-06, -1.4925595266831182e-05, 0.0001205533111164271, -0.000854832698083379),
     *(0.0052239776248180145, -0.026866170645076792, 0.11283791670954879, -0.3761263890318375, 1.1283791670955126),
 )
-_FAR = (
+_FAR_COEFFICIENTS = (
     *(-2.22812957637235e-07, 4.146302183268488e-06, 1.859427387429402e-06, -1.4166339069117108e-05),
     *(-2.7640727821912852e-05, 2.7560352756678313e-05, 0.00017436477257256738, 4.355265359817883e-05),
     *(-0.0009819771114740715, -0.0008471431229415333, 0.006997461739200575, 0.0037328924016564484),
@@ -150,7 +150,7 @@ _FAR = (
 
 
 def _erf(t: JsScalar) -> str:
-    near, far = source.polynomial(t.literal, *_NEAR), source.polynomial(t.literal, *_FAR)
+    near, far = source.polynomial(t.literal, *_NEAR_COEFFICIENTS), source.polynomial(t.literal, *_FAR_COEFFICIENTS)
     return f"""// The error function, within 2 ulp.
 function torsor$erf(x) {{
     const size = Math.abs(x);

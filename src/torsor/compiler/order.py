@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import casadi as ca
 
-from torsor.compiler.program import FREE, Operation, Program
+from torsor.compiler.program import FREE_OPERATIONS, Operation, Program
 
 _PAIR = {ca.OP_SIN: ca.OP_COS, ca.OP_COS: ca.OP_SIN}
 
@@ -25,7 +25,7 @@ def ordered(program: Program, quick: bool = False) -> Program:
     graph = _Graph(program)
     if quick:
         return arranged(program, graph.with_inputs(graph.onwards()))
-    original = [k for k, operation in enumerate(program.operations) if operation.code not in FREE]
+    original = [k for k, operation in enumerate(program.operations) if operation.code not in FREE_OPERATIONS]
     candidates = [
         arranged(program, graph.with_inputs(order)) for order in (original, graph.onwards(), graph.backwards())
     ]
@@ -41,7 +41,7 @@ def arranged(program: Program, order: Iterable[int]) -> Program:
     operations = []
     for old in place:
         code, arguments, number = operation = program.operations[old]
-        if code not in FREE:
+        if code not in FREE_OPERATIONS:
             operation = Operation(code, tuple([place[argument] for argument in arguments]), number)
         operations.append(operation)
     results = tuple(tuple(None if item is None else place.get(item) for item in result) for result in program.results)
@@ -53,7 +53,7 @@ def alive(program: Program) -> int:
     graph = _Graph(program)
     left, begun, now, most = list(map(len, graph.users)), set[int](), 0, 0
     for index, operation in enumerate(program.operations):
-        if operation.code in FREE:
+        if operation.code in FREE_OPERATIONS:
             continue
         for item in graph.taken[index]:
             left[item] -= 1
@@ -100,7 +100,7 @@ class _Graph:
     def __init__(self, program: Program):
         self.operations = program.operations
         constants = {k for k, entry in enumerate(self.operations) if entry.code == ca.OP_CONST}
-        self.free = [entry.code in FREE for entry in self.operations]
+        self.free = [entry.code in FREE_OPERATIONS for entry in self.operations]
         self.taken = [[k for k in dict.fromkeys(entry.taken) if k not in constants] for entry in self.operations]
         self.users: list[list[int]] = [[] for _ in self.operations]
         self.partner: dict[int, int] = {}

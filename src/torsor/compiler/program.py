@@ -33,10 +33,10 @@ class OperationCount(NamedTuple):
         return self.multiplications + self.additions
 
 
-FREE = {ca.OP_INPUT, ca.OP_CONST}
+FREE_OPERATIONS = {ca.OP_INPUT, ca.OP_CONST}
 """Operations that compute nothing."""
 
-_UNCOUNTED = FREE | {ca.OP_OUTPUT, ca.OP_PARAMETER}
+_UNCOUNTED = FREE_OPERATIONS | {ca.OP_OUTPUT, ca.OP_PARAMETER}
 _CLASSES: dict[int, str] = {
     **dict.fromkeys((ca.OP_MUL, ca.OP_SQ), "multiplications"),
     **dict.fromkeys((ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE), "additions"),
@@ -89,7 +89,7 @@ def every_operation() -> ca.Function:
 
 def operations_of(function: ca.Function) -> set[int]:
     """Return the codes of the operations in a function of SX."""
-    return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE - {ca.OP_OUTPUT}
+    return {function.instruction_id(k) for k in range(function.n_instructions())} - FREE_OPERATIONS - {ca.OP_OUTPUT}
 
 
 def operation_name(code: int) -> str:
@@ -149,7 +149,7 @@ class Operation(NamedTuple):
     @property
     def taken(self) -> tuple[int, ...]:
         """Values that it takes."""
-        return () if self.code in FREE else self.arguments
+        return () if self.code in FREE_OPERATIONS else self.arguments
 
 
 @dataclass(frozen=True)

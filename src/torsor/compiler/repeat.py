@@ -155,7 +155,7 @@ class Chain:
 
 # The memory of a compiled chain of calls: named arrays in one block, which later calls reuse.
 
-KEPT = 2**20  # numbers in the largest block that is kept
+MAX_BLOCK_KEPT = 2**20  # numbers in the largest block that is kept
 FEW, SHORT = 2, 2  # number of states for which short vectors are faster, because a kernel also fills unused lanes
 
 
@@ -207,7 +207,7 @@ class Workspace:
 
     def give_back(self, room: Room) -> None:
         """Release arrays, from which all results were copied."""
-        if self._size <= KEPT:
+        if self._size <= MAX_BLOCK_KEPT:
             self._free.append(room)
 
 

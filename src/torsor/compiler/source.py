@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import casadi as ca
 
 from torsor.base.errors import ModelError
-from torsor.compiler.program import FREE, Program, count_operations, read_program
+from torsor.compiler.program import FREE_OPERATIONS, Program, count_operations, read_program
 
 DTYPES = ("float64", "float32")
 PIECE = 1500  # operations in the longest piece of a function
@@ -257,7 +257,7 @@ def _pieces(program: Program, longest: int) -> list[list[int]]:
     for index in range(len(program.operations) - 1, -1, -1):
         if index in needed:
             needed.update(program.operations[index].taken)
-    order = [index for index in sorted(needed) if program.operations[index].code not in FREE]
+    order = [index for index in sorted(needed) if program.operations[index].code not in FREE_OPERATIONS]
     count = max(1, -(-len(order) // longest))
     return [order[len(order) * k // count : len(order) * (k + 1) // count] for k in range(count)]
 

@@ -222,7 +222,7 @@ def jacobians(inputs: Named, results: Named, steps: Named, by: Sequence[str] = (
 
 
 # Above this many operations, the search for common subexpressions takes longer than compiling them twice.
-LONG = 50_000
+MAX_SHARED_OPERATIONS = 50_000
 
 
 def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Function:
@@ -252,6 +252,6 @@ def trace(mechanism: Mechanism, request: Request, plain: bool = False) -> ca.Fun
     expressions = list(outputs.values())
     name = request.name.removesuffix(WITH_MARGIN)  # names that users do not see
     function = ca.Function(name, list(inputs.values()), expressions, list(inputs), list(outputs))
-    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > LONG:
+    if (request.form in ("value", "sparse") and algorithm.shared) or function.n_instructions() > MAX_SHARED_OPERATIONS:
         return function
     return ca.Function(name, list(inputs.values()), ca.cse(expressions), list(inputs), list(outputs))

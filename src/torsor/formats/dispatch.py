@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torsor.base.checks import LARGEST, flag
+from torsor.base.checks import MAX_NUMBER, flag
 from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import StopReadingError, all_faults
 from torsor.base.files import check_file, check_target
@@ -232,7 +232,7 @@ def read(
             return _read(file, base, strict, snap, model, arguments)
         except OverflowError:
             message = "its numbers are too large to compute with"
-            raise ModelError(message, where=file.name, allowed=f"numbers up to {LARGEST:g}") from None
+            raise ModelError(message, where=file.name, allowed=f"numbers up to {MAX_NUMBER:g}") from None
         except ModelError as error:
             name = split_prim(file)[0].name
             if isinstance(error, StopReadingError) or name in error.where:

@@ -7,11 +7,11 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from torsor.base.errors import ModelError
-from torsor.formats.meshes.mesh_files import SEARCHED, is_package, own_folders, split_prim
+from torsor.formats.meshes.mesh_files import SEARCH_VARIABLES, is_package, own_folders, split_prim
 
 SCHEMES = ("package://", "model://")
-SEARCH_FIX = f"pass its folder, `search=FOLDER`, or set {', '.join(SEARCHED)} in the environment"
-_GIVEN: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
+SEARCH_FIX = f"pass its folder, `search=FOLDER`, or set {', '.join(SEARCH_VARIABLES)} in the environment"
+_SEARCH_FOLDERS: ContextVar[tuple[Path, ...]] = ContextVar("search", default=())
 
 
 @contextmanager
@@ -20,21 +20,21 @@ def searching(folders: Sequence[str | Path]) -> Iterator[None]:
     for folder in folders:
         if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
             raise ModelError(f"search contains {str(folder)!r}", allowed="folders that exist")
-    before = _GIVEN.set(tuple(Path(folder).absolute() for folder in folders))
+    before = _SEARCH_FOLDERS.set(tuple(Path(folder).absolute() for folder in folders))
     try:
         yield
     finally:
-        _GIVEN.reset(before)
+        _SEARCH_FOLDERS.reset(before)
 
 
 def given_folders() -> tuple[Path, ...]:
     """Return the folders to search first."""
-    return _GIVEN.get()
+    return _SEARCH_FOLDERS.get()
 
 
 def environment_folders() -> list[Path]:
     """Return the package and model folders that the environment lists, in the order of ``SEARCHED``."""
-    listed = ((name, word) for name in SEARCHED for word in os.environ.get(name, "").split(os.pathsep) if word)
+    listed = ((name, word) for name in SEARCH_VARIABLES for word in os.environ.get(name, "").split(os.pathsep) if word)
     return [Path(item, "share") if name == "AMENT_PREFIX_PATH" else Path(item) for name, item in listed]
 
 

@@ -34,15 +34,15 @@ from torsor.spatial import from_rpy, to_rpy
 # Other programs do not read surfaces in USD stages, or some file types: their copies are .obj files. Torsor reads no
 # meshes outside the folder of a description (see ``own_folders``): their copies are the same files.
 
-_LONGEST = 40  # characters of a name that the names of copies and of their folder keep
-_COPIED = (*SUFFIXES, ".msh")
+_MAX_NAME_KEPT = 40  # characters of a name that the names of copies and of their folder keep
+_COPIED_SUFFIXES = (*SUFFIXES, ".msh")
 _MATERIALS = re.compile(rb"^[ \t]*mtllib[ \t]+([^\r\n]+)", re.MULTILINE)
 _TEXTURE = re.compile(rb"<init_from\b|^[ \t]*map_", re.MULTILINE)  # in .dae and .mtl files
 
 
 def copies_folder(path: Path) -> Path:
     """Return the folder of the copies of a description."""
-    return path.resolve().with_name(f"{path.stem[:_LONGEST]}_meshes")
+    return path.resolve().with_name(f"{path.stem[:_MAX_NAME_KEPT]}_meshes")
 
 
 class MeshCopies:
@@ -60,7 +60,7 @@ class MeshCopies:
     def add(self, name: str, surface: Triangles) -> Path:
         """Return the path of the copy of a surface, which ``save`` will write; ``name`` becomes a part of its name."""
         content = obj_content(surface)
-        copy = self.folder / f"{name[:_LONGEST]}-{_digest(content)}.obj"
+        copy = self.folder / f"{name[:_MAX_NAME_KEPT]}-{_digest(content)}.obj"
         self.contents[copy] = content
         return copy
 
@@ -85,7 +85,7 @@ class MeshCopies:
         return self._near[real]
 
     def _copied(self, file: Path) -> Path:
-        content, name = file.read_bytes(), file.stem[:_LONGEST]
+        content, name = file.read_bytes(), file.stem[:_MAX_NAME_KEPT]
         materials = _materials(file, content) if file.suffix.lower() == ".obj" else []
         parts = [content, *(part for material in materials for part in (material.name.encode(), material.read_bytes()))]
         if any(map(_TEXTURE.search, parts)):
@@ -127,7 +127,7 @@ def _digest(*contents: bytes) -> str:
 def _can_be_copied(file: Path) -> bool:
     """Return whether a file is a mesh of a type and size that viewers read, not a device or another file."""
     try:
-        return file.suffix.lower() in _COPIED and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
+        return file.suffix.lower() in _COPIED_SUFFIXES and file.is_file() and file.stat().st_size <= MAX_MESH_BYTES
     except OSError:
         return False
 

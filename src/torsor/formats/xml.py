@@ -10,7 +10,7 @@ from xml.parsers import expat
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 from torsor.base.decimals import number_in, up_to
 from torsor.base.errors import ModelError
 from torsor.base.faults import refuse_or_warn
@@ -52,7 +52,7 @@ def flag_of(element: Any, tag: str, owner: str, default: bool = False) -> bool:
     return FLAGS.get(text, default)
 
 
-def numbers_in(text: str, count: int, description: str, where: str, most: float = LARGEST) -> Array:
+def numbers_in(text: str, count: int, description: str, where: str, most: float = MAX_NUMBER) -> Array:
     """Return the numbers (count,) in a text, at most ``most`` in size; ``description`` is for messages."""
     try:
         values = np.array([number_in(word) for word in text.split()])

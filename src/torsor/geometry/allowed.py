@@ -144,7 +144,7 @@ def matrix_of(robot: str, parts: Iterable[str], pairs: Iterable[tuple[str, str, 
 # Parts of a robot that may touch by default: those that a joint connects, and those that always or never overlap.
 
 CHUNK = 50  # postures after which decided pairs leave the search
-WIDE = {True: np.pi, False: 1.0}  # rad or m: sampling range of coordinates without limits
+SAMPLING_RANGE = {True: np.pi, False: 1.0}  # rad or m: sampling range of coordinates without limits
 
 
 def default_matrix(robot: Mechanism, samples: int = 1000, seed: int = 0) -> AllowedCollisions:
@@ -229,7 +229,7 @@ def random_postures(robot: Mechanism, count: int, rng: np.random.Generator) -> A
     wide = np.full(robot.nq, 1.0)
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq == joint.nv:
-            wide[slices.q] = [WIDE[bool(turns)] for turns in joint.kind.turns]
+            wide[slices.q] = [SAMPLING_RANGE[bool(turns)] for turns in joint.kind.turns]
     low = np.where(np.isfinite(robot.lower), robot.lower, -wide)
     high = np.where(np.isfinite(robot.upper), robot.upper, np.maximum(wide, low))
     q = rng.uniform(np.minimum(low, high), high, size=(count, robot.nq))

@@ -26,8 +26,8 @@ from torsor.mechanism import Shape
 # of what is left of its four edges, and the corners of the reference face below it, 12 points of which 8 at most touch.
 # For a cross product it is one point, where two edges are nearest.
 
-_SLACK = 1e-9  # m: points on the border of a face are on the face
-_PARALLEL = 1e-6  # sine of the angle between edges below which a cross product is not an axis
+_BORDER_TOLERANCE = 1e-9  # m: points on the border of a face are on the face
+_PARALLEL_TOLERANCE = 1e-6  # sine of the angle between edges below which a cross product is not an axis
 # An axis of a box is preferred, unless edges are apart by this much more (m): face contacts have several points.
 _EDGES = 1e-5
 _SIDES = ((-1, -1), (-1, 1), (1, 1), (1, -1))  # corners of a face, in order
@@ -63,7 +63,7 @@ def box_contacts(A: ca.SX, a: Size, B: ca.SX, b: Size) -> list[Closest]:
         for box, other in ((first, second), (second, first))
     ]
     best = [ca.fmax(ca.fmax(*item[:2]), item[2]) for item in gaps]
-    is_first = best[0] >= best[1] - _SLACK  # whether the reference face is one of the first box
+    is_first = best[0] >= best[1] - _BORDER_TOLERANCE  # whether the reference face is one of the first box
     reference, incident = (
         _Box(*(ca.if_else(is_first, x, y) for x, y in zip(*boxes, strict=True)))
         for boxes in ((first, second), (second, first))
@@ -116,7 +116,7 @@ def _clipped(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
         low, high = ca.SX(0), ca.SX(1)
         starts, ways = _in_face(face, here - face.center), _in_face(face, there - here)
         for start, way, side in zip(starts, ways, sides, strict=True):
-            border, moves = 1 + _SLACK / side, ca.fabs(way) > _SLACK
+            border, moves = 1 + _BORDER_TOLERANCE / side, ca.fabs(way) > _BORDER_TOLERANCE
             one, other = ((sign * border - start) / ca.if_else(moves, way, 1) for sign in (-1, 1))
             within = ca.fabs(start) <= border
             low = ca.fmax(low, ca.if_else(moves, ca.fmin(one, other), ca.if_else(within, 0, 2)))
@@ -138,7 +138,10 @@ def _below(face: _Face, under: _Face) -> list[tuple[ca.SX, ca.SX]]:
     for x, y in _SIDES:
         s, t = scale * (d * (x - x0) - b * (y - y0)), scale * (a * (y - y0) - c * (x - x0))
         # Corners above each other count where edges are clipped.
-        beyond = [(ca.fabs(item) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _SLACK for item, v in ((s, under.u), (t, under.w))]
+        beyond = [
+            (ca.fabs(item) - 1) * ca.sqrt(ca.sumsqr(v)) + 2 * _BORDER_TOLERANCE
+            for item, v in ((s, under.u), (t, under.w))
+        ]
         result.append(_above(face, under.center + s * under.u + t * under.w, ca.fmax(ca.fmax(*beyond), 0)))
     return result
 
@@ -156,7 +159,7 @@ def _edges(first: _Box, second: _Box, apart: ca.SX, least: ca.SX) -> tuple[Close
         for j in range(3):
             across = ca.cross(first.R[:, i], second.R[:, j])
             length = ca.sqrt(ca.sumsqr(across))
-            known = length > _PARALLEL
+            known = length > _PARALLEL_TOLERANCE
             axis = across / ca.if_else(known, length, 1)
             axis = ca.if_else(ca.dot(axis, apart) >= 0, axis, -axis)
             gap = ca.dot(axis, apart) - first.reach(axis) - second.reach(axis)

@@ -19,8 +19,8 @@ from torsor.spatial import axis_frame, make_pose
 
 # Meshes of shapes as convex hulls: vertices and triangles (SciPy's Qhull), read when a distance needs them.
 
-FLAT = 1e-6  # ratio of thickness to length of a hull below which it is a surface, not a body
-MANY = 2048  # maximum number of hull vertices for fast distances
+MIN_HULL_THICKNESS = 1e-6  # ratio of thickness to length of a hull below which it is a surface, not a body
+MAX_HULL_VERTICES = 2048  # maximum number of hull vertices for fast distances
 
 
 class Hull(NamedTuple):
@@ -56,7 +56,7 @@ def hull_of_points(points: Array, where: str) -> Hull:
     if not np.isfinite(points).all():
         raise ModelError("its vertices are not finite", where=where, fix="open the mesh in an editor")
     spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) if len(points) > 3 else np.zeros(3)
-    if not spread[-1] > FLAT * spread[0]:
+    if not spread[-1] > MIN_HULL_THICKNESS * spread[0]:
         result, fix = "its convex hull is flat: it has no volume", "use a thin box instead of the mesh"
         raise ModelError(result, where=where, fix=fix)
     try:
@@ -65,10 +65,10 @@ def hull_of_points(points: Array, where: str) -> Hull:
         said = str(error).split("\n", 1)[0]
         raise ModelError(f"no convex hull: {said}", where=where, fix="repair the mesh") from None
     kept = result.vertices
-    if len(kept) > MANY:
+    if len(kept) > MAX_HULL_VERTICES:
         message = f"its convex hull has {len(kept)} vertices"
         fix = "simplify the mesh, or use a primitive shape"
-        raise ModelError(message, where=where, allowed=f"{MANY} or fewer", fix=fix)
+        raise ModelError(message, where=where, allowed=f"{MAX_HULL_VERTICES} or fewer", fix=fix)
     numbers = np.full(len(points), -1)
     numbers[kept] = np.arange(len(kept))
     faces, vertices = numbers[result.simplices], points[kept]
@@ -194,7 +194,7 @@ class ConvexPairs:
         ]
         self._fine, self._coarse, self._result = coal.DistanceRequest(), coal.DistanceRequest(), coal.DistanceResult()
         self._fine.gjk_tolerance, self._fine.gjk_max_iterations = TOLERANCE, ITERATIONS
-        self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED) for a, b in pairs]
+        self._curved = [not {shapes[a].shape.shape, shapes[b].shape.shape}.isdisjoint(_CURVED_SHAPES) for a, b in pairs]
 
     def __call__(self, poses: Array, distance: Array, normal: Array, first: Array, wanted: Array | None = None) -> None:
         """Write distances (states, pairs), normals and points of the first shapes (states, pairs, 3) into arrays.
@@ -210,10 +210,10 @@ class ConvexPairs:
                 call, A, B = self._calls[k]
                 result.clear()
                 results = call(A, B, self._fine if self._curved[k] else self._coarse, result)
-                if not abs(results) < _LARGEST:
+                if not abs(results) < _MAX_DISTANCE:
                     result.clear()
                     results = call(A, B, self._coarse, result)
-                if not abs(results) < _LARGEST:
+                if not abs(results) < _MAX_DISTANCE:
                     a, b = (self.shapes[index].name for index in self.pairs[k])
                     message = f"coal finds no distance between the shapes {a!r} and {b!r}"
                     raise ModelError(message, where=self.where, fix="check their sizes and meshes")
@@ -222,5 +222,5 @@ class ConvexPairs:
                 first[state, k] = result.getNearestPoint1()
 
 
-_CURVED = {"cylinder", "ellipsoid"}
-_LARGEST = 1e100  # m: coal returns the largest number where GJK fails
+_CURVED_SHAPES = {"cylinder", "ellipsoid"}
+_MAX_DISTANCE = 1e100  # m: coal returns the largest number where GJK fails

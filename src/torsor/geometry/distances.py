@@ -20,7 +20,7 @@ from torsor.base.arrays import Array
 from torsor.base.checks import number, vectors
 from torsor.base.errors import ModelError
 from torsor.compiler import compile
-from torsor.geometry.closed_forms import CLOSED, closest, is_closed
+from torsor.geometry.closed_forms import CLOSED_FORMS, closest, is_closed
 from torsor.geometry.convex import ConvexPairs, radius_about_origin
 from torsor.geometry.placed import Movement, Placed
 from torsor.mechanism import Mechanism
@@ -47,7 +47,7 @@ def pair_kernel(a: str, b: str) -> Any:
 
 
 Indices = NDArray[np.int64]
-TOGETHER = 4096  # pairs of all postures that are computed in one call: their poses fit the cache of a core
+PAIRS_PER_CALL = 4096  # pairs of all postures that are computed in one call: their poses fit the cache of a core
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class DistanceModel:
         if not self.pairs:  # an arm of two links connected by a joint has no pairs left
             return
         self._movement = Movement.of(robot, self.shapes)
-        self._chunk = max(1, TOGETHER // max(len(self.pairs), 1))
+        self._chunk = max(1, PAIRS_PER_CALL // max(len(self.pairs), 1))
         kinds, open_columns = defaultdict[tuple[str, str], list[int]](list), list[int]()
         for column, (a, b) in enumerate(self.pairs):
             kind = self.shapes[a].shape.shape, self.shapes[b].shape.shape
@@ -142,7 +142,7 @@ class DistanceModel:
         return np.asarray(np.abs(self._signs) @ np.abs(self._movement.gather) > 0)
 
     def _group(self, kind: tuple[str, str], columns: list[int]) -> _Group:
-        flipped = kind not in CLOSED
+        flipped = kind not in CLOSED_FORMS
         ends = np.array([self.pairs[column] for column in columns], dtype=np.int64)
         first, second = ends[:, 1 if flipped else 0], ends[:, 0 if flipped else 1]
         sizes_a, sizes_b = (np.array([self.shapes[index].shape.size for index in side]) for side in (first, second))

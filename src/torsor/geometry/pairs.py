@@ -123,7 +123,7 @@ def with_allowed_collisions(robot: M, allowed: Any) -> M:
 
 # Overlapping shapes by name, which a start of a motion or simulation must not have.
 
-TOUCHING = 1e-9  # m: shapes that rest on each other overlap by rounding
+TOUCHING_DEPTH = 1e-9  # m: shapes that rest on each other overlap by rounding
 
 
 def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tuple[str, str, float]]:
@@ -139,7 +139,7 @@ def overlapping(robot: Mechanism, q: ArrayLike, pairs: Pairs = None) -> list[tup
 
 
 def refuse_overlap(
-    robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING
+    robot: Mechanism, q: ArrayLike, pairs: Pairs = None, where: str = "", least: float = TOUCHING_DEPTH
 ) -> None:
     """Raise ModelError that names the shapes that overlap by more than ``least`` (m) at q (..., nq).
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, real_array
+from torsor.base.checks import MAX_NUMBER, frozen_array, real_array
 from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Flexible
 from torsor.mechanism.joints import KINDS, JointKind
@@ -185,7 +185,7 @@ class Cam(Flexible):
         where = self.source or "cam"
         for name in ("polynomial", "inner_polynomial"):
             numbers = np.atleast_1d(real_array(getattr(self, name), where, name))
-            self._set(**{name: frozen_array(numbers, (numbers.size,), where, name, most=LARGEST)})
+            self._set(**{name: frozen_array(numbers, (numbers.size,), where, name, most=MAX_NUMBER)})
         for name in ("powers", "inner_powers"):
             numbers = real_array(getattr(self, name), where, name)
             if numbers.size and (
@@ -194,7 +194,7 @@ class Cam(Flexible):
                 message = f"{name} has shape {numbers.shape}"
                 raise ModelError(message, where=where, allowed="rows (x, factor, exponent 1, 2 or 3)")
             rows = numbers.reshape(-1, 3)
-            self._set(**{name: frozen_array(rows, rows.shape, where, name, most=LARGEST)})
+            self._set(**{name: frozen_array(rows, rows.shape, where, name, most=MAX_NUMBER)})
         if len(self.turns) != 1 or not np.size(self.polynomial) or not np.size(self.inner_polynomial):
             allowed = "one entry of turns, polynomials of at least one number"
             raise ModelError(f"is {self.turns}", argument="turns", value=self.turns, where=where, allowed=allowed)

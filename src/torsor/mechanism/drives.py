@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
-from torsor.base.checks import LARGEST, direction, name_of, number
+from torsor.base.checks import MAX_NUMBER, direction, name_of, number
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.part import Part
 
@@ -22,7 +22,9 @@ from torsor.mechanism.part import Part
 # arithmetic and the named functions, so files from unknown sources are safe.
 
 PANELS = 12  # of the quadrature in energy_at
-LONGEST = 2000  # characters of a function; this also limits nesting, and with it the recursion of the parser
+MAX_FUNCTION_LENGTH = (
+    2000  # characters of a function; this also limits nesting, and with it the recursion of the parser
+)
 
 _NAMES = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh")  # as in CasADi
 _UNARY: dict[str, Callable[[Any], Any]] = {name: getattr(ca, name) for name in _NAMES} | {"abs": ca.fabs}
@@ -57,14 +59,14 @@ def checked_stiffness(value: Any, where: str) -> float | str:
     """Return a stiffness as a number of 0 or more, or as the text of a function of the deflection x."""
     if isinstance(value, (ca.SX, str)):
         text = value if isinstance(value, str) else _as_text(value, where)
-        if len(text) > LONGEST:
-            raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{LONGEST}")
+        if len(text) > MAX_FUNCTION_LENGTH:
+            raise ModelError(f"stiffness has {len(text)} characters", where=where, allowed=f"{MAX_FUNCTION_LENGTH}")
         at_rest = float(ca.evalf(stiffness_at(text, ca.SX(0), where)))
         if not (math.isfinite(at_rest) and at_rest >= 0):
             message = f"stiffness {short(text)} is {at_rest} at the deflection 0"
             raise ModelError(message, where=where, allowed="a finite number, 0 or more")
         return text
-    return number(value, where, "stiffness", least=0, most=LARGEST)
+    return number(value, where, "stiffness", least=0, most=MAX_NUMBER)
 
 
 def stiffness_at(stiffness: float | str | ca.SX, x: ca.SX, where: str = "spring") -> Any:
@@ -120,8 +122,8 @@ def _as_text(expression: ca.SX, where: str) -> str:
         else:
             raise ModelError(f"stiffness {expression} contains an unsupported operation", where=where, allowed=_ALLOWED)
         texts[function.instruction_output(k)[0]] = text
-        if len(text) > LONGEST:
-            raise ModelError("stiffness is too long", where=where, allowed=f"{LONGEST} characters")
+        if len(text) > MAX_FUNCTION_LENGTH:
+            raise ModelError("stiffness is too long", where=where, allowed=f"{MAX_FUNCTION_LENGTH} characters")
     return result
 
 
@@ -162,8 +164,8 @@ class Spring(Part):
         where = self.source or "spring"
         self._set(
             stiffness=checked_stiffness(self.stiffness, where),
-            damping=number(self.damping, where, "damping", least=0, most=LARGEST),
-            rest=number(self.rest, where, "rest", least=-LARGEST, most=LARGEST),
+            damping=number(self.damping, where, "damping", least=0, most=MAX_NUMBER),
+            rest=number(self.rest, where, "rest", least=-MAX_NUMBER, most=MAX_NUMBER),
         )
 
 
@@ -197,13 +199,13 @@ class Motor(Part):
         name_of(self.carrier, "carrier of a motor", self.source)
         where = self.source or f"motor on {self.carrier!r}"
         names = ("inertia", "damping", "coulomb", "viscous", "smooth")
-        values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=LARGEST) for n in names}
-        ratio = number(self.ratio, where, "ratio", least=-LARGEST, most=LARGEST)
+        values: dict[str, Any] = {n: number(getattr(self, n), where, n, least=0, most=MAX_NUMBER) for n in names}
+        ratio = number(self.ratio, where, "ratio", least=-MAX_NUMBER, most=MAX_NUMBER)
         self._set(axis=direction(self.axis, where, "axis"), ratio=ratio, **values)
-        if abs(self.ratio) < 1 / LARGEST:
+        if abs(self.ratio) < 1 / MAX_NUMBER:
             message = f"is {self.ratio:g}, so the motor would not drive its joint"
             allowed, fix = (
-                f"other numbers, from {1 / LARGEST:g} in size",
+                f"other numbers, from {1 / MAX_NUMBER:g} in size",
                 "give the turns of the rotor per turn of the joint",
             )
             raise ModelError(message, argument="ratio", where=where, allowed=allowed, fix=fix)

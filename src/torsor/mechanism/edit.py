@@ -104,7 +104,7 @@ class MotorBody:
         return _with_body(robot, place.link, move_inertia(at, *body.body))
 
 
-PARALLEL = 1e-12  # rounding of the cosine of the angle between two axes
+PARALLEL_TOLERANCE = 1e-12  # rounding of the cosine of the angle between two axes
 SAME_INERTIA = 1e-6  # of reflected inertias: larger differences are not rounding
 
 
@@ -281,7 +281,10 @@ def _axis_seen_from(robot: Mechanism, joint: Joint, carrier: int) -> NDArray[np.
     for k in [*up, *reversed([link for link in falling if link not in rising])]:
         item, moves = robot.joints[k], k not in up or (k != start and carrier >= 0)
         before = direction if k in up else item.placement[:3, :3].T @ direction
-        along = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL and item.type not in ("free", "spherical")
+        along = abs(abs(float(before @ item.axis)) - 1.0) <= PARALLEL_TOLERANCE and item.type not in (
+            "free",
+            "spherical",
+        )
         if moves and not along and item.type not in ("prismatic", "fixed"):
             message = f"seen from the carrier {robot.links[carrier].name!r}, the joint axis turns with {item.name!r}"
             fix = "pass axis=, the spin axis of the rotor in the carrier's axes"
@@ -316,8 +319,10 @@ def with_motor_held(robot: M, name: str, value: ArrayLike) -> M:
 
 
 # What a joint of another type cannot keep, because its numbers have other units or another length.
-_LOST = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-_LOST |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {"ratio": 1.0}
+_LOST_LIMITS = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+_LOST_LIMITS |= dict.fromkeys(("coulomb", "viscous", "rotor_inertia", "smooth", "offset", "pitch"), 0.0) | {
+    "ratio": 1.0
+}
 
 
 def with_joint_type(robot: M, name: str, type: str) -> M:
@@ -367,10 +372,10 @@ def _changed(joint: Joint, type: str, where: str) -> Joint:
     """Return the joint with another type; a warning names the numbers that are lost."""
     if {joint.type, type} == {"revolute", "continuous"}:  # the same motion
         return replace(joint, type=type)
-    lost = [key for key, plain in _LOST.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
+    lost = [key for key, plain in _LOST_LIMITS.items() if np.any(np.asarray(getattr(joint, key)) != plain)]
     if lost:
         warn(f"a {type} joint does not keep {', '.join(lost)} of the {joint.type} joint", where=where)
-    plain: dict[str, Any] = dict(_LOST)
+    plain: dict[str, Any] = dict(_LOST_LIMITS)
     return replace(joint, type=type, **plain)
 
 

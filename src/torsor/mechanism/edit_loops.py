@@ -19,7 +19,7 @@ from torsor.mechanism.parts import Frame, Joint
 from torsor.spatial import axis_frame, make_pose
 
 M = TypeVar("M", bound=Mechanism)
-_PARALLEL = 1e-3  # sine of the angle between two axes: larger values are not rounding in a file
+_PARALLEL_TOLERANCE = 1e-3  # sine of the angle between two axes: larger values are not rounding in a file
 
 
 def with_loop(
@@ -66,15 +66,15 @@ def _check_hinges(robot: Mechanism, loop: Loop) -> None:
     if loop.kind != "revolute" or len(around) < 2 or any(sum(robot.joints[k].kind.turns) > 1 for k in around):
         return
     axes = [turns[k + 1] @ robot.joints[k].axis for k in around]
-    if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL for axis in axes):
+    if any(np.linalg.norm(np.cross(axes[0], axis)) > _PARALLEL_TOLERANCE for axis in axes):
         return
     seen = [(turns[place.link + 1] @ place.pose[:3, :3]).T @ axes[0] for place in ends]
-    if all(np.linalg.norm(item[:2]) <= _PARALLEL for item in seen):
+    if all(np.linalg.norm(item[:2]) <= _PARALLEL_TOLERANCE for item in seen):
         return
     along = tuple((seen[0] * np.sign(seen[0][np.abs(seen[0]).argmax()])).round(6).tolist())
     names = listing([robot.joints[k].name for k in around], most=4)
     message = f"the z axes of {loop.a!r} and {loop.b!r}, about which it turns, are not along the hinges {names}"
-    same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL
+    same = np.abs(seen[0] - seen[1]).max() <= _PARALLEL_TOLERANCE
     fix = f"axis={along}" if same else "use frames whose z axes are along the hinges"
     where = f"{robot.name}: loop {loop.name!r}"
     raise ModelError(message, where=where, allowed="z axes along the hinges, or axis=", fix=fix)

@@ -20,7 +20,7 @@ from numpy.polynomial.legendre import leggauss, legval
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, number, positive_vector, real_array, whole_number
+from torsor.base.checks import MAX_NUMBER, frozen_array, number, positive_vector, real_array, whole_number
 from torsor.base.errors import ModelError, shortened
 from torsor.mechanism.joints import JointKind
 from torsor.mechanism.part import Part
@@ -197,8 +197,8 @@ class TipTurn(Flexible):
 
     def __post_init__(self) -> None:
         n = len(self.turns)
-        self._set(first=frozen_array(self.first, (3, n), "tip", "first", most=LARGEST))
-        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second", most=LARGEST))
+        self._set(first=frozen_array(self.first, (3, n), "tip", "first", most=MAX_NUMBER))
+        self._set(second=frozen_array(self.second, (3, n, n), "tip", "second", most=MAX_NUMBER))
 
     @cached_property
     def kind(self) -> JointKind:
@@ -252,8 +252,8 @@ class Modes(Flexible):
         none = {"second": (N, 3, n, n), "tip_second": (3, n, n), "inertias": (N, 3, 3)}
         for name, shape in {"positions": (N, 3), "shapes": (N, 3, n), "rotations": (N, 3, n), **none}.items():
             array = np.zeros(shape) if getattr(self, name) is None else getattr(self, name)
-            self._set(**{name: frozen_array(array, shape, where, name, most=LARGEST)})
-        frozen_array(masses, (N,), where, "masses", most=LARGEST)
+            self._set(**{name: frozen_array(array, shape, where, name, most=MAX_NUMBER)})
+        frozen_array(masses, (N,), where, "masses", most=MAX_NUMBER)
         self._set(masses=positive_vector(masses, N, where, "masses", or_zero=True))
         self._set(stiffness=_elastic(self.stiffness, n, where, "stiffness"))
         self._set(damping=_elastic(self.damping, n, where, "damping", or_zero=True))
@@ -355,8 +355,8 @@ def _elastic(value: ArrayLike, n: int, where: str, what: str, or_zero: bool = Fa
     """Return a stiffness or damping as a symmetric matrix (n, n), positive definite or, for a damping, semidefinite."""
     if np.ndim(np.asarray(value, dtype=object)) < 2:
         diagonal = positive_vector(value, n, where, what, or_zero=or_zero)
-        return frozen_array(np.diag(diagonal), (n, n), where, what, most=LARGEST)
-    A = frozen_array(value, (n, n), where, what, most=LARGEST)
+        return frozen_array(np.diag(diagonal), (n, n), where, what, most=MAX_NUMBER)
+    A = frozen_array(value, (n, n), where, what, most=MAX_NUMBER)
     largest, least = np.abs(A).max(), np.linalg.eigvalsh((A + A.T) / 2).min()
     if np.abs(A - A.T).max() > 1e-9 * largest or least < -1e-12 * largest or (least <= 0 and not or_zero):
         message = f"{what} {shortened(A)} has the smallest eigenvalue {least:.3g}"
@@ -457,11 +457,11 @@ class RodSection(Flexible):
     damping: float = 0.0
 
     def __post_init__(self) -> None:
-        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest", most=LARGEST))
-        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness", most=LARGEST))
+        self._set(rest=frozen_array(self.rest, (6,), "rod", "rest", most=MAX_NUMBER))
+        self._set(stiffness=frozen_array(self.stiffness, (4,), "rod", "stiffness", most=MAX_NUMBER))
         for name in ("start", "end", "damping"):
-            self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=LARGEST)})
-        self._set(length=number(self.length, "rod", "length", least=1 / LARGEST, most=LARGEST))
+            self._set(**{name: number(getattr(self, name), "rod", name, least=0, most=MAX_NUMBER)})
+        self._set(length=number(self.length, "rod", "length", least=1 / MAX_NUMBER, most=MAX_NUMBER))
         if len(self.counts) != len(STRAINS):
             raise ModelError(f"are {self.counts}", argument="counts", where="rod", allowed=f"{len(STRAINS)} numbers")
         for count in self.counts:

@@ -24,7 +24,7 @@ PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 _XYZ, _SIX = ("x", "y", "z"), ("xx", "xy", "xz", "yy", "yz", "zz")
 _LINK = {"mass": ("",), "com": _XYZ, "inertia": _SIX}
 _JOINT = {"origin": _XYZ, "turn": _XYZ, "point": _XYZ}
-_ONCE = "each number once, at least one"
+_ALLOWED_PATHS = "each number once, at least one"
 _DRIVES = ("rotor_inertia", "coulomb", "viscous")  # one per velocity
 
 
@@ -90,7 +90,7 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
             moved = tuple((_single(mechanism, p), c) for p, c in checked.items())
             if len(dict(moved)) < max(len(moved), 1):
                 what = f"{item!r} changes {'one number by two paths' if moved else 'no number'}"
-                raise ModelError(what, value=item, where=mechanism.name, allowed=_ONCE)
+                raise ModelError(what, value=item, where=mechanism.name, allowed=_ALLOWED_PATHS)
             result.append(Free(str(item), 0.0, moved))
         else:
             named = item if isinstance(paths, Mapping) else path
@@ -98,12 +98,12 @@ def free_numbers(mechanism: Mechanism, paths: Sequence[str] | Mapping[str, Any])
                 name = f"{named}{suffix}"
                 if owners.setdefault(number, name) != name:
                     what = f"{owners[number]!r} and {name!r} are the same number"
-                    raise ModelError(what, where=mechanism.name, allowed=_ONCE)
+                    raise ModelError(what, where=mechanism.name, allowed=_ALLOWED_PATHS)
                 result.append(Free(name, read_number(mechanism, number), ((number, 1.0),)))
     double = next((name for name, count in Counter(entry.name for entry in result).items() if count > 1), None)
     if double is not None or not result:
         what = f"{double!r} is named twice" if result else "no number is named"
-        raise ModelError(what, where=mechanism.name, allowed=_ONCE)
+        raise ModelError(what, where=mechanism.name, allowed=_ALLOWED_PATHS)
     return tuple(result)
 
 

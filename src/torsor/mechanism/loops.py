@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import casadi as ca
 import numpy as np
 
-from torsor.base.checks import LARGEST, name_of, number, one_of
+from torsor.base.checks import MAX_NUMBER, name_of, number, one_of
 from torsor.base.errors import ModelError
 from torsor.mechanism.part import Part
 from torsor.spatial import cross
@@ -32,7 +32,9 @@ from torsor.spatial import cross
 # A ball has its contact at -r n, independent of its axle. The height of the lowest point of a body changes with the
 # velocity of the body point there, so all equations are velocities of one point.
 
-FLAT = 1e-6  # sine of the angle between axle and normal below which a disc lies flat and has no rolling direction
+MIN_AXLE_SINE = (
+    1e-6  # sine of the angle between axle and normal below which a disc lies flat and has no rolling direction
+)
 
 _UP = ca.SX([0.0, 0.0, 1.0])
 
@@ -102,7 +104,7 @@ class Wheel(Part):
         if self.ground == self.frame:
             raise ModelError(f"{self.frame!r} rolls on itself", value=self.frame, where=where, allowed="another frame")
         one_of(self.kind, WHEELS, where, "kind")
-        radius, needed = number(self.radius, where, "radius", most=LARGEST), _KINDS[self.kind][1]
+        radius, needed = number(self.radius, where, "radius", most=MAX_NUMBER), _KINDS[self.kind][1]
         if radius < 0 or (needed is not None and (radius > 0) != needed):
             allowed = {True: "above 0 (m)", False: "0, because an edge has no radius", None: "0 or more (m)"}[needed]
             raise ModelError(f"of the {self.kind} is {radius:g}", argument="radius", where=where, allowed=allowed)
@@ -141,7 +143,7 @@ class Wheel(Part):
         centre = ca.SX(self.radius)
         if self.is_disc:
             square = _square(R)
-            centre = ca.if_else(square > FLAT**2, self.radius * ca.sqrt(square), ca.SX.nan())
+            centre = ca.if_else(square > MIN_AXLE_SINE**2, self.radius * ca.sqrt(square), ca.SX.nan())
         return ca.vertcat(p[2] - centre, ca.SX(self.count - 1, 1))
 
     def slips(self, R: ca.SX) -> ca.SX:
@@ -259,7 +261,7 @@ class Loop(Part):
         one_of(self.kind, tuple(CUTS), where, "kind")
         if self.a == self.b:
             raise ModelError(f"both ends are {self.a!r}", value=self.a, where=where, allowed="two different frames")
-        length = number(self.length, where, "length", least=-LARGEST, most=LARGEST)
+        length = number(self.length, where, "length", least=-MAX_NUMBER, most=MAX_NUMBER)
         if (self.kind == "rod") != (length > 0):
             allowed = "a length above 0" if self.kind == "rod" else "0, because only a rod has a length"
             raise ModelError(f"of a {self.kind} is {length}", argument="length", where=where, allowed=allowed)
@@ -327,7 +329,7 @@ class Coupling(Part):
             message, allowed = f"are {coefficients!r}", "{coordinate: number} with at least one coordinate"
             raise ModelError(message, argument="coefficients", value=coefficients, where=where, allowed=allowed)
         checked = {key: _coefficient(value, where, f"coefficient of {key!r}") for key, value in coefficients.items()}
-        offset = number(offset, where, "offset", least=-LARGEST, most=LARGEST)
+        offset = number(offset, where, "offset", least=-MAX_NUMBER, most=MAX_NUMBER)
         self._set(name=name, coefficients=checked, offset=offset, source=source)
 
     @property
@@ -359,7 +361,7 @@ def _coefficient(value: object, where: str, what: str) -> float | tuple[float, .
     """Return a number, or the factors of the powers of a coordinate as a tuple without trailing zeros."""
     several = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) == 1
     coefficients: Any = value if several else [value]
-    factors = [number(item, where, what, least=-LARGEST, most=LARGEST) + 0.0 for item in coefficients]
+    factors = [number(item, where, what, least=-MAX_NUMBER, most=MAX_NUMBER) + 0.0 for item in coefficients]
     if len(factors) > HIGHEST_POWER:
         raise ModelError(f"has {len(factors)} factors", argument=what, where=where, allowed=f"1 to {HIGHEST_POWER}")
     while factors and factors[-1] == 0:

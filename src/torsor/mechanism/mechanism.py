@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array, is_whole, name_of, number
+from torsor.base.checks import MAX_NUMBER, frozen_array, is_whole, name_of, number
 from torsor.base.errors import ModelError, listing, shortened
 from torsor.base.summary import Summary
 from torsor.mechanism.loops import Closure, Coupling, CutJoint, Loop, Wheel
@@ -101,7 +101,7 @@ def checked_postures(
     for name, positions in table.items():
         at = f"{where}: posture {name_of(name, 'posture', where)!r}"
         existing = ((key, value) for key, value in positions.items() if key in known)
-        result[name] = {key: number(value, at, key, least=-LARGEST, most=LARGEST) for key, value in existing}
+        result[name] = {key: number(value, at, key, least=-MAX_NUMBER, most=MAX_NUMBER) for key, value in existing}
         for joint, quaternion in turning:
             neutral = dict(zip(quaternion, joint.kind.neutral[-4:], strict=True))
             if not any((neutral | result[name])[key] for key in quaternion):
@@ -111,7 +111,7 @@ def checked_postures(
 
 
 _ORDER = (Loop, Wheel, Coupling)  # of closures, in any order
-_HERE = frozen_array(np.eye(4), (4, 4), "", "identity")
+_IDENTITY_POSE = frozen_array(np.eye(4), (4, 4), "", "identity")
 
 
 class Place(NamedTuple):
@@ -154,7 +154,7 @@ class Mechanism(Part):
         name_of(self.name, "robot")
         self._set(**{key: tuple(getattr(self, key)) for key in ("links", "joints", "frames", "active")})
         self._set(loops=tuple(sorted(self.loops, key=lambda loop: _ORDER.index(type(loop)))))
-        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=LARGEST))
+        self._set(gravity=frozen_array(self.gravity, (3,), self.name, "gravity", most=MAX_NUMBER))
         self._check_names()
         seen = {self.base.name}
         if len(self.links) != len(self.joints):
@@ -368,7 +368,7 @@ class Mechanism(Part):
     @cached_property
     def places(self) -> Mapping[str, Place]:
         """Base, links and named frames, by name."""
-        places = {name: Place(i, _HERE) for name, i in self._indices.items()}
+        places = {name: Place(i, _IDENTITY_POSE) for name, i in self._indices.items()}
         places |= {frame.name: Place(self._indices[frame.link], frame.pose) for frame in self.frames}
         return MappingProxyType(places)
 
@@ -376,7 +376,7 @@ class Mechanism(Part):
         """Return the place of a link (by name or index), the base or a named frame."""
         if is_whole(name):
             if -len(self.links) <= name < len(self.links):
-                return Place(int(name) % len(self.links), _HERE)
+                return Place(int(name) % len(self.links), _IDENTITY_POSE)
             raise ModelError(f"no link {name}", value=name, where=self.name, allowed=f"0 to {len(self.links) - 1}")
         if not isinstance(name, str) or name not in self.places:
             allowed = listing(map(repr, self.places), like=repr(name))

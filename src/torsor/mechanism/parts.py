@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from torsor.base.arrays import IDENTITY, Array
 from torsor.base.checks import (
-    LARGEST,
+    MAX_NUMBER,
     direction,
     flag,
     frozen_array,
@@ -79,8 +79,8 @@ class Shape(Part):
         one_of(self.shape, tuple(SHAPE_SIZES), where, "shape")
         for key in ("name", "link"):
             instance_of(getattr(self, key), str, where, key, allowed="text")
-        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=LARGEST)
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
+        size = frozen_array(self.size, (SHAPE_SIZES[self.shape],), where, f"size of a {self.shape}", most=MAX_NUMBER)
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
         for key in ("contype", "conaffinity"):
             whole_number(getattr(self, key), where, key, least=-ALL_BITS - 1, most=ALL_BITS)
         wrong = _wrong_size(self.shape, self.size)
@@ -178,7 +178,7 @@ class Visual(Part):
         where = f"visual {self.name!r}"
         one_of(self.shape, tuple(VISUAL_SIZES), where, "shape")
         size = frozen_array(self.size, (VISUAL_SIZES[self.shape],), where, f"size of a {self.shape}")
-        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=LARGEST))
+        self._set(size=tuple(size.tolist()), pose=frozen_pose(self.pose, where, "pose", most=MAX_NUMBER))
         if self.color is not None:
             frozen_array(self.color, (4,) if np.shape(self.color) == (4,) else (3,), where, "color")
 
@@ -207,9 +207,9 @@ class Link(Part):
     def __post_init__(self) -> None:
         name_of(self.name, "link", self.source)
         where = self.where
-        mass = number(self.mass, where, "mass", least=0, most=LARGEST)
-        com = frozen_array(self.com, (3,), where, "centre of mass", most=LARGEST)
-        inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=LARGEST)
+        mass = number(self.mass, where, "mass", least=0, most=MAX_NUMBER)
+        com = frozen_array(self.com, (3,), where, "centre of mass", most=MAX_NUMBER)
+        inertia = frozen_array(self.inertia, (3, 3), where, "inertia", most=MAX_NUMBER)
         if not np.allclose(inertia, inertia.T, rtol=1e-9, atol=1e-12 * np.abs(inertia).max(initial=0.0)):
             raise ModelError("is not symmetric", argument="inertia", value=inertia, where=where)
         shapes = tuple(instance_of(shape, Shape, where, "one of its shapes") for shape in self.shapes)
@@ -315,13 +315,13 @@ class Joint(Part):
         one_of(self.type, (*KINDS, "flexible"), where, "joint type")
         self._check_flexible(where)
         self._set(
-            placement=frozen_pose(self.placement, where, "placement", most=LARGEST),
+            placement=frozen_pose(self.placement, where, "placement", most=MAX_NUMBER),
             axis=direction(self.axis, where, "axis"),
-            point=frozen_array(self.point, (3,), where, "point", most=LARGEST),
+            point=frozen_array(self.point, (3,), where, "point", most=MAX_NUMBER),
             coordinate=self.coordinate or self.name,
         )
-        for name, least in (("pitch", -LARGEST), ("ratio", -LARGEST), ("offset", -LARGEST), ("smooth", 0.0)):
-            self._set(**{name: number(getattr(self, name), where, name, least=least, most=LARGEST)})
+        for name, least in (("pitch", -MAX_NUMBER), ("ratio", -MAX_NUMBER), ("offset", -MAX_NUMBER), ("smooth", 0.0)):
+            self._set(**{name: number(getattr(self, name), where, name, least=least, most=MAX_NUMBER)})
         if self.follows and self.nv != 1 and self.flexible is None:
             result = f"a {self.type} joint cannot follow {self.coordinate!r}"
             raise ModelError(result, value=self.coordinate, where=where, allowed="1-dof joints")
@@ -329,8 +329,8 @@ class Joint(Part):
             result = f"{self.offset} and ratio {self.ratio} are given for a {self.type} joint"
             allowed = "offset 0 and ratio 1; only joints with one degree of freedom have others"
             raise ModelError(result, argument="offset", where=where, allowed=allowed)
-        if abs(self.ratio) < 1 / LARGEST and not self.is_fixed:
-            allowed, fix = f"other numbers, from {1 / LARGEST:g} in size", "make it a fixed joint"
+        if abs(self.ratio) < 1 / MAX_NUMBER and not self.is_fixed:
+            allowed, fix = f"other numbers, from {1 / MAX_NUMBER:g} in size", "make it a fixed joint"
             raise ModelError(argument="ratio", value=self.ratio, where=where, allowed=allowed, fix=fix)
         self._set(lower=self._expand("lower", self.nq, where), upper=self._expand("upper", self.nq, where))
         if np.any(np.asarray(self.lower) > np.asarray(self.upper)):
@@ -366,8 +366,8 @@ class Joint(Part):
         """Return ``count`` numbers from one shared number or one per entry; only limits may be infinite."""
         value, infinite = getattr(self, name), name in ("lower", "upper", "velocity_limit", "effort_limit")
         if np.isscalar(value) or (isinstance(value, np.ndarray) and value.ndim == 0):
-            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=LARGEST))
-        return frozen_array(value, (count,), where, name, finite=not infinite, most=LARGEST)
+            value = np.full(count, frozen_array(value, (), where, name, finite=not infinite, most=MAX_NUMBER))
+        return frozen_array(value, (count,), where, name, finite=not infinite, most=MAX_NUMBER)
 
     @property
     def kind(self) -> JointKind:
@@ -438,4 +438,4 @@ class Frame(Part):
 
     def __post_init__(self) -> None:
         name_of(self.name, "frame")
-        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose", most=LARGEST))
+        self._set(pose=frozen_pose(self.pose, f"frame {self.name!r}", "pose", most=MAX_NUMBER))

@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Mechanism)
 
 # Rank tolerance: a column is dependent if less than this fraction of its length is independent of the others. Rounding
 # errors are far smaller, geometric effects far larger.
-DEPENDENT = 1e-9
+RANK_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def decomposed(robot: Mechanism, regressor: Array, unknown: NDArray[np.bool_]) -
     kept = _independent(Y, [*preferred, *range(len(preferred), p)])
     unseen = np.eye(p)[unknown & ~Y.any(axis=0)] if regressor.shape[1] < robot.nv else np.zeros((0, p))
     rules = _within(np.concatenate([regroupings(Tree.of(robot)), unseen]), unknown)
-    hold = np.abs(Y @ rules.T).max(initial=0.0) <= DEPENDENT * np.abs(Y).max(initial=0.0)
+    hold = np.abs(Y @ rules.T).max(initial=0.0) <= RANK_TOLERANCE * np.abs(Y).max(initial=0.0)
     by_rule = hold and np.linalg.matrix_rank(rules, tol=1e-8) == np.count_nonzero(unknown) - len(kept)
     matrix = _coefficients_by_rule(rules, kept, unknown) if by_rule else _coefficients(Y, kept)
     titles = tuple(_name(row, names, column) for row, column in zip(matrix, kept, strict=True))
@@ -124,14 +124,14 @@ def _independent(Y: Array, order: list[int]) -> list[int]:
     basis: list[Array] = []
     kept: list[int] = []
     for k in order:
-        if scale[k] <= DEPENDENT * largest:
+        if scale[k] <= RANK_TOLERANCE * largest:
             continue
         rest = Y[:, k] / scale[k]
         for _ in range(2):  # twice is enough to be orthogonal to rounding
             for b in basis:
                 rest = rest - (b @ rest) * b
         length = float(np.linalg.norm(rest))
-        if length > DEPENDENT:
+        if length > RANK_TOLERANCE:
             basis.append(rest / length)
             kept.append(k)
     return sorted(kept)

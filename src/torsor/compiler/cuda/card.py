@@ -15,7 +15,7 @@ WARP = 32
 _CAPABILITIES = {70: 60, 72: 61, 75: 63, 80: 70, 86: 71, 87: 74, 89: 78, 90: 78, 100: 86, 120: 87}
 # The first CUDA release (as reported by the driver) that reads a PTX version, newest first; older ones are not needed.
 _VERSIONS = ((12080, 87), (12050, 85), (12040, 84), (12030, 83), (12020, 82), (12010, 81), (12000, 80), (11080, 78))
-_OLDEST = 11080
+_MIN_DRIVER = 11080
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Card:
     @classmethod
     def of(cls, capability: int, driver: int) -> "Card":
         """Return the model of a GPU with a compute capability (90 for 9.0) and a driver (12080 for CUDA 12.8)."""
-        if driver < _OLDEST:
+        if driver < _MIN_DRIVER:
             message = f"the GPU driver is for CUDA {driver // 1000}.{driver % 1000 // 10}"
             raise RuntimeError(f"{message}; allowed: 11.8 or newer; fix: install a newer NVIDIA driver")
         version = next(version for least, version in _VERSIONS if driver >= least)

@@ -16,7 +16,7 @@ from torsor.compiler.cuda.layout import CARD, PHASES, Form, Staged, tiles, write
 from torsor.compiler.llvm.angles import sin_cos_huge
 from torsor.compiler.llvm.elementary import EVERY_RULE
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.program import FREE, Operation, Program, no_rule
+from torsor.compiler.program import FREE_OPERATIONS, Operation, Program, no_rule
 
 # sin and cos on a GPU: no branch in the usual case, and correct for huge angles too.
 #
@@ -95,7 +95,7 @@ NAME = "torsor"
 
 _THREADS = (128, 64, WARP)  # of a block
 _BLOCK_SHARED = 56 * 1024  # bytes of shared memory per block: four of them fill an SM of Hopper
-_FEW = 16  # angles
+_MAX_ANGLES = 16  # angles
 _WARP_SHARED = 48 * 1024  # maximum bytes per warp, which every GPU has
 
 
@@ -136,7 +136,7 @@ class _Kernel:
         self.angles = angles_of(program, slots // 4)
         near = [tile is not None for tile in self.tiles[: self.inputs]]
         # The registers of a small function hold its sines and cosines.
-        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _FEW
+        self.small = self.budget.kept >= len(program.operations) and len(self.angles) <= _MAX_ANGLES
         waiting = [] if self.small else [value for pair in self.angles.values() for value in pair]
         self.spills = plan_spills(program, self.budget, slots, waiting, near)
         self.shared = self.tile_bytes + self.spills.slots * WARP * scalar.size
@@ -275,7 +275,7 @@ class _Kernel:
 
     def compute(self, index: int, operation: Operation) -> None:
         """Write one operation."""
-        if operation.code in FREE or index in self.spills.first:
+        if operation.code in FREE_OPERATIONS or index in self.spills.first:
             return
         if operation.code in (ca.OP_SIN, ca.OP_COS):
             argument = operation.arguments[0]

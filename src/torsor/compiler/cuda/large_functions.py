@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torsor.compiler.order import alive, arranged, ordered
-from torsor.compiler.program import FREE, Program
+from torsor.compiler.program import FREE_OPERATIONS, Program
 
 # Which values of a large function wait in shared memory, because the registers of a thread cannot hold them all.
 #
@@ -111,7 +111,7 @@ def plan_spills(
     stores: dict[int, list[tuple[int, int]]] = defaultdict(list)
     dropped: dict[int, list[int]] = defaultdict(list)
     for index, operation in enumerate(operations):
-        if operation.code in FREE or index in first:
+        if operation.code in FREE_OPERATIONS or index in first:
             continue
         taken = dict.fromkeys(argument for argument in operation.arguments if operations[argument].code != ca.OP_CONST)
         for item in taken:
@@ -228,7 +228,7 @@ def _beyond(program: Program, size: int) -> float:
 
 def _chain(program: Program) -> list[int]:
     """Return the computed results, ordered so that neighbours have many operations in common."""
-    values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE)
+    values = sorted(v for v in program.targets if v is not None and program.operations[v].code not in FREE_OPERATIONS)
     reached = [0] * len(program.operations)  # which results need an operation, as bits
     for k, value in enumerate(values):
         reached[value] |= 1 << k
@@ -271,7 +271,7 @@ def _with_free(program: Program, part: Program) -> Program:
     operations, results = list(part.operations), [list(result) for result in part.results]
     for k, result in enumerate(program.results):
         for entry, value in enumerate(result):
-            if value is not None and results[k][entry] is None and program.operations[value].code in FREE:
+            if value is not None and results[k][entry] is None and program.operations[value].code in FREE_OPERATIONS:
                 results[k][entry] = len(operations)
                 operations.append(program.operations[value])
     return replace(part, operations=tuple(operations), results=tuple(map(tuple, results)))

@@ -18,9 +18,9 @@ import casadi as ca
 from torsor.compiler.llvm.angles import TRIGONOMETRIC, Stage, call_angles, loops_called, passes, stages, write_places
 from torsor.compiler.llvm.fusion import fused
 from torsor.compiler.llvm.loop import write_loop
-from torsor.compiler.llvm.piece import BLOCK, REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
+from torsor.compiler.llvm.piece import BLOCK, MAX_REACH, NeonPiece, Piece, can_encode, write_encoded, write_piece
 from torsor.compiler.llvm.rules import Emitter, Scalar
-from torsor.compiler.llvm.target import ENCODED, Target, host
+from torsor.compiler.llvm.target import ENCODED_MARK, Target, host
 from torsor.compiler.program import Program, uncollected
 
 PIECE = 1200  # operations in the longest piece
@@ -66,7 +66,7 @@ def write_llvm(
     calls: list[str] = []
     pieces: list[str] = []
     encoded: list[str] = []
-    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < REACH
+    encode = encode and target.is_arm and width * scalar.size == BLOCK and 2 * max(count, *starts, *ends) < MAX_REACH
     scratch, number = count, 0
     for part in parts:
         if part.trigonometric:
@@ -101,7 +101,7 @@ def write_llvm(
     fixed = _write_constants(_constants(program, targets), scalar, width)
     places = write_places(angles, scalar, width, loops_called(states))
     if encoded:
-        pieces.insert(0, ENCODED + "".join(encoded))
+        pieces.insert(0, ENCODED_MARK + "".join(encoded))
     return [states + call + fixed + places, *pieces]
 
 

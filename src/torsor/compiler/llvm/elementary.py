@@ -53,10 +53,10 @@ def _definition(e: Emitter, name: str, function: Callable[..., Number], count: i
 # rounding.
 
 # Beyond these arguments exp overflows or rounds to 0.
-_LARGEST = {"float64": 710.0, "float32": 89.0}
-_LOWEST = {"float64": -746.0, "float32": -104.0}
+_MAX_EXPONENT = {"float64": 710.0, "float32": 89.0}
+_MIN_EXPONENT = {"float64": -746.0, "float32": -104.0}
 # From this exponent on, 2^-n is far below the last digit of 1.
-_NEGLIGIBLE = 60.0
+_NEGLIGIBLE_EXPONENT = 60.0
 # expm1(-x) and tanh(x / 2) round to -1 and 1 from here.
 _EXP_SATURATION = {"float64": 40.0, "float32": 20.0}
 
@@ -114,7 +114,7 @@ def exp_within(x: Number) -> Number:
 
 def clamp(x: Number) -> Number:
     """Return x within limits beyond which exp is infinite or 0."""
-    return x.between(_LOWEST[x.dtype], _LARGEST[x.dtype])
+    return x.between(_MIN_EXPONENT[x.dtype], _MAX_EXPONENT[x.dtype])
 
 
 def exp(x: Number) -> Number:
@@ -124,8 +124,8 @@ def exp(x: Number) -> Number:
 
 def expm1(x: Number) -> Number:
     """Return e^x - 1 = 2^n (1 - 2^-n + r + s), accurate near 0."""
-    n, bits, r, s = reduce(x.between(-_EXP_SATURATION[x.dtype], _LARGEST[x.dtype]))
-    power = (-n.at_most(_NEGLIGIBLE)).power_of_two()
+    n, bits, r, s = reduce(x.between(-_EXP_SATURATION[x.dtype], _MAX_EXPONENT[x.dtype]))
+    power = (-n.at_most(_NEGLIGIBLE_EXPONENT)).power_of_two()
     base = 1.0 - power
     lost = (1.0 - base) - power
     total, error = two_sum(base, r)
@@ -146,10 +146,10 @@ def tanh(x: Number) -> Number:
 
 def _both(x: Number) -> tuple[Whole, Number, Number, Number, Number]:
     """Return (bits of n - 1, a, b, c, d) with e^|x| = 2^n (a + b) and e^-|x| = 2^n (c + d)."""
-    n, bits, r, s = reduce(abs(x).at_most(_LARGEST[x.dtype] + 1.0))
+    n, bits, r, s = reduce(abs(x).at_most(_MAX_EXPONENT[x.dtype] + 1.0))
     high, error = quick_two_sum(1.0, r)
     high, low = quick_two_sum(high, error + s)
-    power = (n.at_most(_NEGLIGIBLE) * -2.0).power_of_two()
+    power = (n.at_most(_NEGLIGIBLE_EXPONENT) * -2.0).power_of_two()
     return bits - 1, high, low, *quotient(power, x.like(0.0), high, low)
 
 
@@ -177,9 +177,9 @@ def cosh(x: Number) -> Number:
 # numbers: near 1 the second one holds the digits of the result.
 
 # Beyond this x^2 + 1 is x^2, and its square root x.
-_HUGE = {"float64": 2.0**60, "float32": 2.0**30}
+_SQUARE_LIMIT = {"float64": 2.0**60, "float32": 2.0**30}
 # Below this asinh x and atanh x round to x.
-_TINY = {"float64": 2.0**-28, "float32": 2.0**-13}
+_LINEAR_LIMIT = {"float64": 2.0**-28, "float32": 2.0**-13}
 
 
 def split(x: Number, scaled: Mask | None = None) -> tuple[Number, Number]:
@@ -256,7 +256,7 @@ def _sqrt_of_sum(x: Number, low: Number) -> tuple[Number, Number]:
 def asinh(x: Number) -> Number:
     """Return the inverse hyperbolic sine, log(x + sqrt(x^2 + 1)); for huge x log x + log 2."""
     size = abs(x)
-    huge = size > _HUGE[x.dtype]
+    huge = size > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, size)
     square, error = two_product(a, a)
     total, lost = two_sum(square, x.like(1.0))
@@ -265,12 +265,12 @@ def asinh(x: Number) -> Number:
     high, low = where(huge, size, high), where(huge, 0.0, low + rest)
     value = log_of_sum(high, low, where(huge, 1.0, 0.0))
     value = where(size < float("inf"), value, size)
-    return where(size < _TINY[x.dtype], x, value.with_sign_of(x))
+    return where(size < _LINEAR_LIMIT[x.dtype], x, value.with_sign_of(x))
 
 
 def acosh(x: Number) -> Number:
     """Return the inverse hyperbolic cosine, log(x + sqrt(x^2 - 1)); for huge x log x + log 2."""
-    huge = x > _HUGE[x.dtype]
+    huge = x > _SQUARE_LIMIT[x.dtype]
     a = where(huge, 1.0, x)
     square, error = two_product(a, a)
     total, lost = two_sum(square, x.like(-1.0))
@@ -289,7 +289,7 @@ def atanh(x: Number) -> Number:
     high, low = quotient(*over, *under)
     value = log_of_sum(*quick_two_sum(high, low)) * 0.5
     edge = where(size.equals(1.0), float("inf"), float("nan"))
-    return where(size < _TINY[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
+    return where(size < _LINEAR_LIMIT[x.dtype], x, where(size < 1.0, value, edge).with_sign_of(x))
 
 
 _ERF_SATURATION = 6.0  # erf rounds to 1 from here, in both types
@@ -410,7 +410,7 @@ def hypot(x: Number, y: Number) -> Number:
 
 
 _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
-_FAR = 2.0**100  # atan of larger numbers is pi/2 in both types
+_MAX_TANGENT = 2.0**100  # atan of larger numbers is pi/2 in both types
 
 
 def _arcs(x: Number) -> tuple[Mask, Number, Number]:
@@ -474,7 +474,7 @@ def _angle(y: Number, x: Number, mirrored: Mask | None = None) -> Number:
 
 def atan(x: Number) -> Number:
     """Return the inverse tangent."""
-    return _angle(abs(x).at_most(_FAR), x.like(1.0)).with_sign_of(x)
+    return _angle(abs(x).at_most(_MAX_TANGENT), x.like(1.0)).with_sign_of(x)
 
 
 def atan2(y: Number, x: Number) -> Number:
@@ -613,7 +613,7 @@ def tan(x: Number) -> Number:
         for a, b in zip(usual[:2], chosen, strict=True)
     )
     turns = Whole(e, e.put(f"phi {e.integers} [ {usual[2].name}, %entry ], [ {quarter}, %huge ]"))
-    return where(abs(x) < _TINY[x.dtype], x, _tangent(r, low, turns))
+    return where(abs(x) < _LINEAR_LIMIT[x.dtype], x, _tangent(r, low, turns))
 
 
 def _reduce(x: Number) -> tuple[Number, Number, Whole]:

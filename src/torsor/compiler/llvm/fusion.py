@@ -16,7 +16,7 @@ import casadi as ca
 from torsor.compiler.llvm.rules import RULES, Emitter, Rule
 from torsor.compiler.program import Operation, Program
 
-NEAR = 200  # operations between a product and its sum: two factors would wait instead of one product
+MAX_FUSION_DISTANCE = 200  # operations between a product and its sum: two factors would wait instead of one product
 
 # The codes of a b + c, a b - c and c - a b, with the arguments (a, b, c). CasADi has no such operations.
 PLUS, MINUS, FROM = 1001, 1002, 1003
@@ -25,7 +25,7 @@ PRODUCTS = {ca.OP_MUL, PLUS, MINUS, FROM}
 """Operations whose first or second argument may be a constant factor."""
 
 _NOTHING = Operation(ca.OP_CONST, ())  # the remainder of a fused product: an unused constant
-_LEAST = 2  # minimum number of divisions by a number for which it is inverted
+_MIN_DIVISIONS = 2  # minimum number of divisions by a number for which it is inverted
 _JUMPS = {ca.OP_FLOOR, ca.OP_CEIL, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE, ca.OP_FMOD, ca.OP_REMAINDER}
 
 
@@ -53,9 +53,17 @@ def fused(program: Program) -> Program:
         if code != ca.OP_ADD and code != ca.OP_SUB:
             continue
         first, second = arguments
-        if users[second] == 1 and index - second < NEAR and operations[second].code in (ca.OP_MUL, ca.OP_SQ):
+        if (
+            users[second] == 1
+            and index - second < MAX_FUSION_DISTANCE
+            and operations[second].code in (ca.OP_MUL, ca.OP_SQ)
+        ):
             product, other, kind = second, first, PLUS if code == ca.OP_ADD else FROM
-        elif users[first] == 1 and index - first < NEAR and operations[first].code in (ca.OP_MUL, ca.OP_SQ):
+        elif (
+            users[first] == 1
+            and index - first < MAX_FUSION_DISTANCE
+            and operations[first].code in (ca.OP_MUL, ca.OP_SQ)
+        ):
             product, other, kind = first, second, PLUS if code == ca.OP_ADD else MINUS
         else:
             continue
@@ -91,7 +99,7 @@ def with_reciprocals(program: Program) -> Program:
     inverse: dict[int, int] = {}
     for index, operation in enumerate(program.operations):
         arguments = tuple(place[item] for item in operation.taken) or operation.arguments
-        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _LEAST and index not in exact:
+        if operation.code == ca.OP_DIV and divisors[operation.arguments[1]] >= _MIN_DIVISIONS and index not in exact:
             x, d = arguments
             if d not in inverse:
                 inverse[d] = len(operations)

@@ -22,12 +22,12 @@ from torsor.compiler.llvm.target import host
 
 LINKING = threading.RLock()
 # Characters of LLVM text from which other processes are worth their startup: about a second of work.
-LARGE = 400_000
+MIN_PARALLEL_LENGTH = 400_000
 # From this many modules on, about 150,000 operations, LLVM does not optimise: this takes less than half the time, and
 # the code is slower by an eighth to a half.
-HUGE = 72
+MAX_OPTIMISED_MODULES = 72
 # The same limit for ``quick``: about 10,000 operations.
-QUICK = 5
+MAX_QUICK_MODULES = 5
 
 C_FUNCTIONS = (
     *("malloc", "free", "feclearexcept"),
@@ -46,9 +46,9 @@ def emit(modules: Sequence[str], quick: bool = False) -> list[bytes]:
     """
     workers = min(os.cpu_count() or 1, len(modules))
     python = _python()
-    length = sum(len(module) for module in modules if not module.startswith(target.ENCODED))
-    level = 2 if len(modules) < (QUICK if quick else HUGE) else 0
-    if length < LARGE or workers < 2 or python is None:
+    length = sum(len(module) for module in modules if not module.startswith(target.ENCODED_MARK))
+    level = 2 if len(modules) < (MAX_QUICK_MODULES if quick else MAX_OPTIMISED_MODULES) else 0
+    if length < MIN_PARALLEL_LENGTH or workers < 2 or python is None:
         return _objects(modules, level)
     parts = [list(range(len(modules)))[k::workers] for k in range(workers)]
     helpers = _Helpers(python)

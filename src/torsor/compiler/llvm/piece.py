@@ -10,7 +10,7 @@ import numpy as np
 from torsor.compiler.llvm.angles import Stage
 from torsor.compiler.llvm.fusion import FROM, FUSED_RULES, MINUS, PLUS, PRODUCTS
 from torsor.compiler.llvm.rules import Emitter, Rule, Scalar
-from torsor.compiler.llvm.target import PLANNED
+from torsor.compiler.llvm.target import PLANNED_MARK
 from torsor.compiler.program import Program, no_rule
 
 # A register plan for one piece of a program; ``Piece`` and ``NeonPiece`` write code with it.
@@ -20,9 +20,9 @@ from torsor.compiler.program import Program, no_rule
 # full, the value with the farthest next use is evicted. It is stored, unless memory already has it, and loaded again
 # before that use.
 
-HELD = 7 / 8  # fraction of the registers: the others are for constants, arguments and intermediate results
+HELD_FRACTION = 7 / 8  # fraction of the registers: the others are for constants, arguments and intermediate results
 
-NEVER = 1 << 60  # when a value is used next that is not used again
+NEVER_USED = 1 << 60  # when a value is used next that is not used again
 
 Place = tuple[str, int]
 """A block in memory: the name of a pointer, and the number of the block."""
@@ -37,7 +37,7 @@ class Plan(ABC, Generic[Name]):
     def __init__(self, program: Program, memory: dict[int, Place], registers: int, spill: int):
         self.program = program
         self.spilled = spill  # places of scratch memory from here on are free
-        self._memory, self._registers = memory, int(HELD * registers)
+        self._memory, self._registers = memory, int(HELD_FRACTION * registers)
         self._own: dict[int, Place] = {}  # the places of values that were stored here
         self._held: dict[int, Name] = {}
         self._next_use: dict[int, int] = {}  # of the values that are held
@@ -49,18 +49,18 @@ class Plan(ABC, Generic[Name]):
             code, arguments, number = operations[index]
             is_product = code in PRODUCTS
             names = [held[item] if item in held else self.value(item, is_product) for item in arguments]
-            value = self.compute(code, number, names, len(uses) > 1 and uses[-2] == NEVER)
+            value = self.compute(code, number, names, len(uses) > 1 and uses[-2] == NEVER_USED)
             if index in stores:
                 for place in stores[index]:
                     self.store(value, place)
             for argument, use in zip(arguments, uses, strict=False):
-                if use != NEVER:
+                if use != NEVER_USED:
                     next_use[argument] = use
                 elif argument in held:
                     name = held.pop(argument)
                     if name != value:
                         self.release(name)
-            if uses[-1] != NEVER:
+            if uses[-1] != NEVER_USED:
                 held[index], next_use[index] = value, uses[-1]
             else:
                 self.release(value)
@@ -97,7 +97,7 @@ class Plan(ABC, Generic[Name]):
         for position in range(len(indices) - 1, -1, -1):
             index = indices[position]
             arguments: tuple[int, ...] = operations[index].arguments
-            result.append([following.get(value, NEVER) for value in (*arguments, index)])
+            result.append([following.get(value, NEVER_USED) for value in (*arguments, index)])
             for argument in arguments:
                 following[argument] = position
         return result[::-1]
@@ -123,8 +123,8 @@ class Plan(ABC, Generic[Name]):
 
 REGISTERS = 32
 BLOCK = 16  # bytes of a register, and of a block of memory
-_NEAR = 4096  # blocks that an instruction reaches from a pointer
-REACH = _NEAR * 256  # blocks that are reached at all, with another instruction
+_SHORT_REACH = 4096  # blocks that an instruction reaches from a pointer
+MAX_REACH = _SHORT_REACH * 256  # blocks that are reached at all, with another instruction
 _LONG = 1 << 17  # words of code, behind which lies the table of constants: one instruction reaches twice as far
 
 # Instructions on four float32; with _DOUBLE on two float64. The fields are rd, rn << 5, rm << 16.
@@ -244,9 +244,9 @@ class NeonPiece(Plan[int]):
     def _address(self, place: Place) -> int:
         """Return the fields of an instruction with the address of a block."""
         base, block = place
-        if block < _NEAR:
+        if block < _SHORT_REACH:
             return block << 10 | _POINTERS[base] << 5
-        begin = base, block // _NEAR * _NEAR
+        begin = base, block // _SHORT_REACH * _SHORT_REACH
         if begin not in self._far:
             if len(self._far) == len(_FAR_POINTERS):
                 self._far.clear()
@@ -344,7 +344,7 @@ def write_piece(name: str, piece: Piece) -> str:
     head = f"define void @{name}(ptr noalias {READABLE} %in, ptr noalias %out, ptr {READABLE} %scratch) {{"
     e = piece.emitter
     body = "\n".join([_declarations(e), e.numbers(), head, "entry:", *e.lines, "  ret void", "}", "!0 = !{}", ""])
-    return body if e.functions else PLANNED + body  # elementary functions benefit much from optimisation
+    return body if e.functions else PLANNED_MARK + body  # elementary functions benefit much from optimisation
 
 
 def _declarations(e: Emitter) -> str:

@@ -67,8 +67,8 @@ def _to_float32(number: float) -> float:
 Constants = Literal["operands", "vectors", "lanes"]
 """How constants reach instructions: as operands, as vectors in a table, or as lanes of vectors if possible."""
 
-_SMALL = 4096  # integers below it take one instruction
-NEAR = 40  # instructions between two uses of a constant that share one load from the table
+_MAX_IMMEDIATE = 4096  # integers below it take one instruction
+MAX_REUSE_DISTANCE = 40  # instructions between two uses of a constant that share one load from the table
 
 
 def _is_immediate(number: float) -> bool:
@@ -88,7 +88,7 @@ class Emitter:
         self._recent: dict[tuple[str, int], tuple[str, int]] = {}
         self._recent_factors: dict[int, tuple[str, int]] = {}
         self._shared: list[int] = []
-        self._shared_since, self._shared_name = -NEAR, ""
+        self._shared_since, self._shared_name = -MAX_REUSE_DISTANCE, ""
         self.vector = f"<{width} x {scalar.name}>"
         self.integers = f"<{width} x {scalar.integer}>"
         self.bits = f"<{width} x i1>"
@@ -125,7 +125,7 @@ class Emitter:
 
     def integer(self, number: int) -> str:
         """Return a vector with the same integer in all lanes."""
-        if self.constants == "operands" or abs(number) < _SMALL:
+        if self.constants == "operands" or abs(number) < _MAX_IMMEDIATE:
             return f"splat ({self.scalar.integer} {number})"
         return self._recalled(self.integers, number)
 
@@ -134,9 +134,9 @@ class Emitter:
         if self.constants != "lanes" or _is_immediate(number):
             return self.constant(number)
         bits = self.scalar.bits(number)
-        name, last = self._recent_factors.get(bits, ("", -NEAR))
-        if self._next - last >= NEAR:
-            if len(self._shared) == self.width or self._next - self._shared_since >= NEAR:
+        name, last = self._recent_factors.get(bits, ("", -MAX_REUSE_DISTANCE))
+        if self._next - last >= MAX_REUSE_DISTANCE:
+            if len(self._shared) == self.width or self._next - self._shared_since >= MAX_REUSE_DISTANCE:
                 self._shared, self._shared_since = [], self._next
                 self._shared_name = self._entry(self.vector, self._shared)
             mask = f"<{self.width} x i32> splat (i32 {len(self._shared)})"
@@ -147,8 +147,8 @@ class Emitter:
 
     def _recalled(self, kind: str, bits: int) -> str:
         """Return a vector with the same bits in all lanes: one that was loaded recently, or loaded now."""
-        name, last = self._recent.get((kind, bits), ("", -NEAR))
-        if self._next - last >= NEAR:
+        name, last = self._recent.get((kind, bits), ("", -MAX_REUSE_DISTANCE))
+        if self._next - last >= MAX_REUSE_DISTANCE:
             name = self._entry(kind, [bits] * self.width)
         self._recent[kind, bits] = name, self._next
         return name

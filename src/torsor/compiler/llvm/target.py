@@ -13,10 +13,10 @@ from typing import Literal
 import llvmlite
 import llvmlite.binding as llvm
 
-PLANNED = "; registers are planned\n"
+PLANNED_MARK = "; registers are planned\n"
 """The first line of a module without branches whose instructions and registers are already chosen (``piece.py``)."""
 
-ENCODED = "; machine code\n"
+ENCODED_MARK = "; machine code\n"
 """The first line of a module whose functions are already machine code (``piece.py``)."""
 
 
@@ -88,7 +88,7 @@ class Target:
         instructions in a tenth of the time. On x86-64 it would not use memory operands, and would copy registers.
         """
         made = cache(self.machine)
-        return lambda item: made(0 if self.is_arm and item.startswith(PLANNED) else level)
+        return lambda item: made(0 if self.is_arm and item.startswith(PLANNED_MARK) else level)
 
     def _parse(self, text: str) -> llvm.ModuleRef:
         module = llvm.parse_assembly(text)

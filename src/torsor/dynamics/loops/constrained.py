@@ -222,7 +222,7 @@ def loop_forces(
 # With the independent coordinates fixed, Newton's step of the dependent ones is -A_d^-1 phi (Khalil 2010, eqs. 3-4).
 # Errors are relative to the size of the mechanism, so that tolerances do not depend on it.
 
-LONGEST = 1.0  # step of any coordinate, in rad or mechanism sizes
+MAX_STEP = 1.0  # step of any coordinate, in rad or mechanism sizes
 
 
 def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.SX:
@@ -235,7 +235,7 @@ def closure_trial(tree: Tree, q: ca.SX, dv: ca.SX, choice: ClosureChoice) -> ca.
     error, rows = closure_error(tree, there), list(choice.rows)
     dependent = [k for k in range(tree.nv) if k not in choice.independent]
     newton, side = reflected(closure_jacobian(tree, there)[rows, dependent], error[rows])
-    longest = ca.SX(LONGEST * characteristic_scales(tree, choice.length)[1])[dependent]
+    longest = ca.SX(MAX_STEP * characteristic_scales(tree, choice.length)[1])[dependent]
     step = ca.SX.zeros(tree.nv, 1)
     step[dependent] = ca.fmax(ca.fmin(-newton, longest), -longest)
     return ca.vertcat(there, step, ca.norm_2(error / ca.SX(choice.units)), side)
@@ -335,9 +335,9 @@ def on_link(place: Place, wrenches: ca.SX) -> ca.SX:
 # matrix, about e^3.
 CORRECTIONS = 2
 # Closure residual, relative to the size of the mechanism, up to which loops count as closed.
-CLOSED = 1e-10
+CLOSURE_TOLERANCE = 1e-10
 # A margin above this does not vanish within one step of a reasonable length.
-NEAR = 0.1
+SAFE_MARGIN = 0.1
 
 
 class _WithMultipliers:
@@ -453,7 +453,7 @@ def closed_state(tree: Tree, q: ca.SX, v: ca.SX, choice: ClosureChoice) -> tuple
     gap = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), closure_error(tree, q) / ca.SX(choice.units)))
     units = ca.SX([choice.units[k] for k in system.rows])
     rate = ca.norm_2(ca.vertcat(ca.SX.zeros(1, 1), A @ v / units)) / ca.fmax(1, ca.norm_2(v))
-    return q, ca.if_else(gap <= CLOSED, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
+    return q, ca.if_else(gap <= CLOSURE_TOLERANCE, v, ca.SX.nan(tree.nv, 1)), system.margin, rate
 
 
 def projected_end(
@@ -466,6 +466,6 @@ def projected_end(
     """
     before = closure_margin(tree, q, choice)
     q_next, v_next, after, rate = closed_state(tree, q_next, v_next, choice)
-    v_next = ca.if_else(rate <= CLOSED, v_next, ca.SX.nan(tree.nv, 1))
-    vanishes = ca.logic_and(2 * after <= before, after < NEAR)
+    v_next = ca.if_else(rate <= CLOSURE_TOLERANCE, v_next, ca.SX.nan(tree.nv, 1))
+    vanishes = ca.logic_and(2 * after <= before, after < SAFE_MARGIN)
     return q_next, v_next, ca.if_else(vanishes, -after, after)

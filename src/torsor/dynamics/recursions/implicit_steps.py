@@ -29,7 +29,7 @@ from functools import partial
 import casadi as ca
 
 from torsor.dynamics.loops.closure import closure_error, closure_jacobian, velocity_rows
-from torsor.dynamics.loops.constrained import CLOSED, ClosureChoice
+from torsor.dynamics.loops.constrained import CLOSURE_TOLERANCE, ClosureChoice
 from torsor.dynamics.loops.factors import Columns
 from torsor.dynamics.recursions.composite import mass_matrix
 from torsor.dynamics.recursions.configuration import chart, chart_carry, chart_rate, chart_velocity
@@ -46,7 +46,7 @@ Forces = Callable[[ca.SX, ca.SX], tuple[ca.SX, ca.SX | None]]
 # Steep friction takes longer: first with secants from rest (chords), which always converge, then with tangents.
 EVALUATIONS, EVALUATIONS_WITH_FRICTION, CHORDS = 7, 16, 8
 # Residual of the equations relative to momenta and impulses.
-CONVERGED = 1e-6
+RESIDUAL_TOLERANCE = 1e-6
 
 
 def midpoint_step(
@@ -91,9 +91,9 @@ def midpoint_step(
             w = w + (change if loops is None else loops.closing(w, change, solve))
     q_end = chart(tree, q, h * w)
     v_end = _solve(tree, q_end, mu1, {})
-    converged = ca.norm_1(residual) <= CONVERGED * scale
+    converged = ca.norm_1(residual) <= RESIDUAL_TOLERANCE * scale
     if loops is not None:
-        converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSED)
+        converged = ca.logic_and(converged, ca.norm_inf(loops.error(w)) <= CLOSURE_TOLERANCE)
     return q_end, ca.if_else(converged, v_end, ca.SX.nan(tree.nv, 1))
 
 
@@ -241,4 +241,4 @@ def _stage(
         momenta = ca.norm_1(inertial_force(tree, here, v0)) + ca.norm_1(inertial_force(tree, here, v))
         passive = ca.norm_1(spring_force(tree, here)) + ca.norm_1(friction_force(tree, v))
         scale = ca.norm_1(tau) + ca.norm_1(inertial_force(tree, here, k)) + passive + momenta / ca.fabs(h)
-    return u, chart_rate(tree, u, v0 + g * k), k, ca.norm_1(residual) <= CONVERGED * scale
+    return u, chart_rate(tree, u, v0 + g * k), k, ca.norm_1(residual) <= RESIDUAL_TOLERANCE * scale

@@ -262,7 +262,7 @@ def jacobian_rate(
 # condition number, are not inverted for the null space. Rows that depend on the ones before are left out there.
 
 # A row counts as dependent if its part orthogonal to the others is shorter than this fraction of it.
-DEPENDENT = 1e-9
+DEPENDENCE_TOLERANCE = 1e-9
 PARTS = {"all": slice(0, 6), "angular": slice(0, 3), "linear": slice(3, 6)}
 
 
@@ -275,7 +275,7 @@ def _orthonormal(A: ca.SX) -> tuple[list[ca.SX], list[ca.SX]]:
             for unit in units:
                 rest = rest - unit * ca.dot(unit, rest)
         length, before = ca.norm_2(rest), ca.norm_2(column)
-        dependent = length <= DEPENDENT * before  # false for NaN, which must not become zero
+        dependent = length <= DEPENDENCE_TOLERANCE * before  # false for NaN, which must not become zero
         units.append(ca.if_else(dependent, 0, rest / ca.if_else(dependent, 1, length)))
         lengths.append(length)
     return units, lengths

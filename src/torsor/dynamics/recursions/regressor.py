@@ -147,7 +147,7 @@ def parameter_names(mechanism: Mechanism) -> tuple[str, ...]:
 # Khalil and Bennis 1995; Gautier and Khalil 1990 (Khalil 2010, section 2, refers to them). The rules hold for every
 # robot. They are complete for usual ones: ``robot.inertial.base`` checks them by a numerical rank.
 
-PARALLEL = 1e-9  # sine of an angle that counts as zero
+PARALLEL_TOLERANCE = 1e-9  # sine of an angle that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,13 +178,13 @@ def _common(directions: Array) -> Array | None:
     if not lengths.size:
         return None
     u = np.asarray(directions[:, 0] / lengths[0])
-    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL else None
+    return u if np.linalg.norm(np.cross(u, (directions / lengths).T)) <= PARALLEL_TOLERANCE else None
 
 
 def _along(u: Array, vectors: Array) -> bool:
     """Return whether all vectors (3 x any) are parallel to u, or zero."""
     across = np.linalg.norm(np.cross(u, vectors.T), axis=-1)
-    return bool((across <= PARALLEL * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
+    return bool((across <= PARALLEL_TOLERANCE * np.maximum(np.linalg.norm(vectors, axis=0), 1e-3)).all())
 
 
 class _Row:
@@ -305,7 +305,9 @@ def _rotors(tree: Tree, row: _Row, motions: list[_PossibleMotion]) -> list[Array
         for k in np.flatnonzero(S[:3].any(axis=0)) if apart else ():
             J = np.outer(S[:3, k], S[:3, k])
             result.append(row.link(i, _second(np.eye(3), second_moment(J))) - row.drive(i, int(k)))
-        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL * np.linalg.norm(tree.gravity)
+        pulled = np.abs(tree.gravity @ motion.slides).max(initial=0.0) > PARALLEL_TOLERANCE * np.linalg.norm(
+            tree.gravity
+        )
         if body.parent < 0 and not pulled:
             mass = parameter_basis()[0]
             result.append(row.link(i, mass) - sum(S[3:, k] @ S[3:, k] * row.drive(i, k) for k in range(S.shape[1])))

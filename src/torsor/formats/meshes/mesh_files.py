@@ -51,13 +51,13 @@ def _numbers(piece: ET.Element, group: str, name: str | None = None) -> NDArray[
     return np.array((result.text or "").split(), dtype=float)
 
 
-_LEAST = 4  # vertices: MuJoCo rejects fewer
+_MIN_VERTICES = 4  # vertices: MuJoCo rejects fewer
 
 
 def obj_content(surface: Triangles) -> bytes:
     """Return the bytes of an .obj file; nine digits restore single precision, one triangle gets a fourth vertex."""
     corners = surface.vertices.tolist()
-    corners += corners[:1] * (_LEAST - len(corners))
+    corners += corners[:1] * (_MIN_VERTICES - len(corners))
     vertices = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in corners)
     faces = "".join(f"f {a} {b} {c}\n" for a, b, c in (surface.faces + 1).tolist())
     return (vertices + faces).encode("ascii")
@@ -67,7 +67,7 @@ def obj_content(surface: Triangles) -> bytes:
 Color = tuple[float, float, float, float]
 MAX_MATERIAL_BYTES = 2**20  # bytes of a material file
 LEVELS = (32, 8, 4, 2)  # shades of each of red, green and blue, reduced until there are few enough colours
-FEW = 24  # colours of a surface: each is drawn separately
+MAX_COLOURS = 24  # colours of a surface: each is drawn separately
 
 
 class Painted(NamedTuple):
@@ -161,7 +161,7 @@ def _few(colors: Array) -> tuple[Array, NDArray[np.int64]]:
     for levels in LEVELS:
         _, indices = np.unique(np.minimum((colors * levels).astype(int), levels - 1), axis=0, return_inverse=True)
         indices = indices.reshape(-1)
-        if indices.max() < FEW:
+        if indices.max() < MAX_COLOURS:
             break
     sizes = np.bincount(indices)
     return np.stack([np.bincount(indices, column) for column in colors.T], axis=-1) / sizes[:, None], indices
@@ -173,7 +173,7 @@ GROUPED = ("urdf", "robots", "robot", "xacro", "mjcf", "xml", "model", "models",
 """Usual names of the description folder inside its package: meshes are next to it, in ``../meshes``."""
 MARKS = "package.xml", "model.config"  # of a ROS package and of a Gazebo model
 ALLOWED = "TORSOR_MESHES"  # environment variable: folders that the user allows
-SEARCHED = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
+SEARCH_VARIABLES = "TORSOR_PATH", "ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH", "GZ_SIM_RESOURCE_PATH", "GAZEBO_MODEL_PATH"
 """Environment variables that list folders of packages and models; all of them are allowed."""
 
 
@@ -201,7 +201,7 @@ def is_package(folder: Path) -> bool:
 
 def is_inside(path: Path, folders: tuple[str, ...]) -> bool:
     """Return whether a file is in one of the folders, or in one that the user allows; links are resolved first."""
-    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCHED, ALLOWED))
+    listed = (os.environ.get(name, "").split(os.pathsep) for name in (*SEARCH_VARIABLES, ALLOWED))
     allowed, real = (name for names in listed for name in names if name), path.resolve()
     return any(real.is_relative_to(Path(folder).resolve()) for folder in (*folders, *allowed))
 
@@ -341,7 +341,7 @@ def triangles_of(prim: Any, where: str) -> tuple[Triangles, NDArray[np.int64]]:
 
 SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".vtp")
 MAX_MESH_BYTES = 256 * 2**20  # bytes of a mesh file
-MANY = 2_000_000  # triangles of a mesh
+MAX_TRIANGLES = 2_000_000  # triangles of a mesh
 
 
 def read_painted(path: str | Path, folders: tuple[str, ...] | None = None) -> tuple[Painted, ...]:
@@ -414,7 +414,7 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
                 looks.append((Triangles(vertices, faces), item.visual))
         finite = all(np.isfinite(surface.vertices).all() for surface, _ in looks)
         count = sum(len(surface.faces) for surface, _ in looks)
-        right = finite and 0 < count <= MANY
+        right = finite and 0 < count <= MAX_TRIANGLES
         result = [part for look in looks for part in painted(*look)] if right else []
     except ModelError:
         raise
@@ -422,5 +422,5 @@ def _read(path: Path, stamp: tuple[int, int] | None) -> tuple[Painted, ...]:
         raise ModelError(f"it cannot be read: {error}", where=where, fix=fix) from None
     if not right:
         what = f"{count} triangles" if finite else "vertices that are not finite"
-        raise ModelError(what, where=where, allowed=f"1 to {MANY} triangles with finite corners")
+        raise ModelError(what, where=where, allowed=f"1 to {MAX_TRIANGLES} triangles with finite corners")
     return tuple(result)

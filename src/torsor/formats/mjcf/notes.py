@@ -27,7 +27,7 @@ from torsor.spatial import from_quaternion, make_pose, to_quaternion
 
 NAME = "torsor"
 _LAST_ROW = (0.0, 0.0, 0.0, 1.0)
-_FARTHEST = 1e6  # m, distance of a link from its body beyond which digits are lost
+_MAX_DISTANCE = 1e6  # m, distance of a link from its body beyond which digits are lost
 
 
 class Note(NamedTuple):
@@ -75,7 +75,7 @@ def read_note(data: str, path: Path) -> Note:
         links = dict[str, tuple[str, Array]]()
         for joint, entry in content.get("links", {}).items():
             matrix = np.vstack([entry["pose"], _LAST_ROW])
-            pose = frozen_pose(matrix, path.name, f"the link after {joint!r}", most=_FARTHEST)
+            pose = frozen_pose(matrix, path.name, f"the link after {joint!r}", most=_MAX_DISTANCE)
             exact = make_pose(from_quaternion(to_quaternion(pose[:3, :3])), pose[:3, 3])  # whatever its digits are
             links[joint] = name_of(entry["name"], "link"), exact
         return Note(str(content.get("base", "")), links, tuple(visuals), tuple(shapes))

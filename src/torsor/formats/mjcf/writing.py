@@ -29,7 +29,7 @@ from torsor.spatial import inverse_pose, to_quaternion
 Color = tuple[float, float, float, float]
 _MAX_TRIANGLES = 200_000  # triangles of an .stl file in MuJoCo
 _LEAST_AREA = 1e-12  # m^2: MuJoCo rejects meshes without a surface
-_FLAT = 1e-6  # thickness over length below which MuJoCo finds no convex hull
+_MIN_HULL_THICKNESS = 1e-6  # thickness over length below which MuJoCo finds no convex hull
 
 
 def _is_for_mujoco(path: Path) -> bool:
@@ -69,14 +69,14 @@ def _surfaces(shape: Visual | Shape) -> list[tuple[Triangles, Color | None]]:
     if isinstance(shape, Shape):
         points = result[0][0].scaled(shape.size).vertices
         spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
-        if spread.size < 3 or not spread[-1] > _FLAT * spread[0]:
+        if spread.size < 3 or not spread[-1] > _MIN_HULL_THICKNESS * spread[0]:
             raise ModelError("its convex hull is flat", where=where, fix="use a thin box")
     return result
 
 
 _VISUAL = {"contype": "0", "conaffinity": "0", "group": "2"}
 _COLLISION_GROUP = "3"  # MuJoCo's viewer hides it by default
-_UNSEEN = "which MuJoCo does not read: a note for Torsor keeps them"
+_UNSEEN_REASON = "which MuJoCo does not read: a note for Torsor keeps them"
 
 
 class Geoms:
@@ -127,9 +127,9 @@ class Geoms:
             return list(self._parts(shape))
         except (ModelError, ImportError) as error:
             if shape.path:
-                self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN}", str(error))
+                self.omissions.note(f"meshes that cannot be converted to .obj, {_UNSEEN_REASON}", str(error))
             else:
-                self.omissions.note(f"meshes that are not found, {_UNSEEN}", shape.mesh or shape.name)
+                self.omissions.note(f"meshes that are not found, {_UNSEEN_REASON}", shape.mesh or shape.name)
             self.unseen.append(mesh_entry(body.get("name", "world"), shape, self.mesh_names))
             return []
 
@@ -169,7 +169,7 @@ def placed(T: Array) -> dict[str, Any]:
 
 _TYPES = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
 _WORLD = "world"  # MuJoCo's name of the base
-_LEAST = 1e-14  # kg and kg m^2: MuJoCo rejects moving bodies with less than 1e-15
+_MIN_INERTIA = 1e-14  # kg and kg m^2: MuJoCo rejects moving bodies with less than 1e-15
 _MAX_DOFS = 6  # of one body in MuJoCo
 
 
@@ -217,7 +217,7 @@ class _Writer:
         rigid = "robot.without_motor({joint!r}).with_motor({joint!r}, ...)"
         refuse_elastic(m, self.source, "MJCF", f"save as .toml or .urdf, or make the joint rigid: {rigid}")
         for link in m.links:
-            if link.defect and np.abs(link.inertia).max() > _LEAST:
+            if link.defect and np.abs(link.inertia).max() > _MIN_INERTIA:
                 raise link.defect.inside(f"{self.source}: MuJoCo rejects it")
         moving = list(decomposed_joints(m, self._is_supported, self.source, self.omissions))
         places = {frame.name: frame.link for frame in m.frames}
@@ -266,7 +266,7 @@ class _Writer:
             self.bodies[base.name] = self.world
         else:
             self.bodies[base.name] = add_element(self.world, "body", name=base.name)
-            if base.mass > _LEAST and not base.defect:
+            if base.mass > _MIN_INERTIA and not base.defect:
                 self._inertial(self.bodies[base.name], base)
             else:
                 self.omissions.note("inertia of the base", base.name, base.mass or base.inertia.any())
@@ -295,12 +295,12 @@ class _Writer:
         diagonal = np.count_nonzero(inertia - np.diag(np.diag(inertia))) == 0
         moments, R = (np.diag(inertia), np.eye(3)) if diagonal else np.linalg.eigh(inertia)
         light = "mass or inertia of 0 in moving bodies, written as 1e-14"
-        self.omissions.note(light, link.name, min(link.mass, *moments) < _LEAST)
-        moments = np.maximum(moments, _LEAST)
+        self.omissions.note(light, link.name, min(link.mass, *moments) < _MIN_INERTIA)
+        moments = np.maximum(moments, _MIN_INERTIA)
         moments = np.minimum(moments, moments.sum() - moments)  # rounding may violate the triangle inequality
         R = R * np.sign(np.linalg.det(R))
         quat = None if diagonal else np.roll(to_quaternion(R), 1)
-        add_element(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _LEAST), diaginertia=moments)
+        add_element(body, "inertial", pos=link.com, quat=quat, mass=max(link.mass, _MIN_INERTIA), diaginertia=moments)
 
     def _geoms(self, link: Link) -> None:
         for visual in link.visuals:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST, frozen_array
+from torsor.base.checks import MAX_NUMBER, frozen_array
 from torsor.base.decimals import number_in
 from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.meshes.mesh_files import own_folders
@@ -71,7 +71,7 @@ def numbers_in(element: ET.Element, key: str, count: int | None, missing: tuple[
     if not values or (count is not None and len(values) != count):
         allowed = f"{'some' if count is None else count} numbers"
         raise _error(f"<{key}> has {len(values)} numbers", element, allowed=allowed)
-    return frozen_array(values, (len(values),), where_is(element, _owner(element)), f"<{key}>", most=LARGEST)
+    return frozen_array(values, (len(values),), where_is(element, _owner(element)), f"<{key}>", most=MAX_NUMBER)
 
 
 def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
@@ -86,7 +86,7 @@ def place_in(element: ET.Element, *keys: str, count: int = 3) -> Array:
 OFFSET = "PhysicalOffsetFrame"
 _SETS = ("BodySet", "JointSet", "ConstraintSet", "ComponentSet", "MarkerSet")
 _PLACE = ("translation", "orientation")
-_DEEPEST = 20  # depth of frames on frames (more are a cycle), and in frames
+_MAX_DEPTH = 20  # depth of frames on frames (more are a cycle), and in frames
 
 
 class Frames:
@@ -104,8 +104,8 @@ class Frames:
             self._add(item, f"/{GROUND}")
 
     def _add(self, element: ET.Element, path: str, depth: int = 0) -> None:
-        if depth > _DEEPEST:
-            raise _error("frames are nested too deeply", element, allowed=f"{_DEEPEST} or fewer")
+        if depth > _MAX_DEPTH:
+            raise _error("frames are nested too deeply", element, allowed=f"{_MAX_DEPTH} or fewer")
         self.paths[element] = path
         if element.tag == OFFSET:
             self.offsets[path] = element
@@ -124,7 +124,7 @@ class Frames:
 
     def _followed(self, element: ET.Element, owner: ET.Element, key: str, places: list[Array]) -> tuple[str, Array]:
         """Follow sockets from frame to frame until they lead to a body."""
-        while len(places) < _DEEPEST:
+        while len(places) < _MAX_DEPTH:
             named = text_of(owner, key)
             result = self._offset(owner, named)
             if result is None:
@@ -222,7 +222,7 @@ def _found(path: Path, file: str) -> str | None:
 
 
 KIND = "an .osim file of OpenSim 3 or 4"
-OLDEST = 20300  # the version of the document that OpenSim 3 began with
+MIN_VERSION = 20300  # the version of the document that OpenSim 3 began with
 _FUNCTIONS = ("LinearFunction", "Constant", "SimmSpline", "PolynomialFunction", "PiecewiseLinearFunction")
 _OLD_NAMES = {"NaturalCubicSpline": "SimmSpline", "natCubicSpline": "SimmSpline"}  # as OpenSim renames them
 _COUPLER, _LOOPS = "CoordinateCouplerConstraint", {"WeldConstraint": "weld", "PointConstraint": "spherical"}
@@ -288,9 +288,9 @@ def _model(path: Path, root: Element) -> ET.Element:
     if root.tag != "OpenSimDocument" or not (version.isascii() and version.isdigit() and len(version) < 9):
         message = f"the root element is <{root.tag}>" + (f" of version {version[:20]!r}" if version else "")
         raise ModelError(message, where=path.name, allowed=KIND)
-    if int(version) < OLDEST:
+    if int(version) < MIN_VERSION:
         fix = "open it in OpenSim and save it"
-        raise ModelError(f"version {version}", where=path.name, allowed=f"{OLDEST} or later", fix=fix)
+        raise ModelError(f"version {version}", where=path.name, allowed=f"{MIN_VERSION} or later", fix=fix)
     model = root.find("Model")
     if model is None:
         result = f"<{root[0].tag}>" if len(root) else "nothing"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.base.checks import LARGEST
+from torsor.base.checks import MAX_NUMBER
 from torsor.base.errors import ModelError, listing
 from torsor.mechanism.curves import IDENTITY, Curve, broken_line, cubic_spline
 from torsor.spatial import from_rpy, make_pose
@@ -242,7 +242,7 @@ def curve_of(source: OsimAxis | OsimCoupling) -> Curve:
     if source.function in ("LinearFunction", "PolynomialFunction", "Constant"):
         return Curve(tuple((source.scale * numbers).tolist()))
     x, y = numbers[::2], source.scale * numbers[1::2]
-    if len(x) < 2 or (np.diff(x) < 1 / LARGEST).any():
+    if len(x) < 2 or (np.diff(x) < 1 / MAX_NUMBER).any():
         name = source.name if isinstance(source, OsimAxis) else source.dependent
         message = f"the points x of {name} are {x[:8].tolist()}"
         raise ModelError(message, where=source.function, allowed="two or more, in increasing order")

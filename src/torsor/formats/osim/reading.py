@@ -34,7 +34,7 @@ from torsor.mechanism.names import claim_name
 from torsor.mechanism.parts import link_of
 from torsor.spatial import exp_so3, inverse_pose, make_pose
 
-_UPRIGHT = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
+_Y_TO_Z = make_pose(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]))  # cylinders there are about y
 
 
 def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
@@ -49,7 +49,7 @@ def visual_of(model: OsimModel, shape: OsimShape) -> Visual | None:
         return Visual("box", tuple((2 * shape.size * scale).tolist()), pose, shape.color, name=shape.name)
     if shape.kind == "Cylinder" and scale[0] == scale[2]:
         size = (float(shape.size[0] * scale[0]), float(2 * shape.size[1] * scale[1]))
-        return Visual("cylinder", size, pose @ _UPRIGHT, shape.color, name=shape.name)
+        return Visual("cylinder", size, pose @ _Y_TO_Z, shape.color, name=shape.name)
     if shape.kind in ("Sphere", "Ellipsoid"):
         radii = (shape.size * scale).tolist()
         kind, size = ("sphere", radii[:1]) if len(set(radii)) == 1 else ("ellipsoid", radii)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST, known_name
+from torsor.base.checks import MAX_NUMBER, known_name
 from torsor.base.errors import ModelError, listing, warn
 from torsor.formats.meshes.mesh_files import is_inside
 from torsor.formats.search_path import SEARCH_FIX, Finder
@@ -17,13 +17,13 @@ from torsor.formats.xml import FLAGS, Element, flag_of, numbers_in, parse_xml, t
 from torsor.spatial import from_quaternion, from_rpy, inverse_pose, make_pose
 
 
-def numbers_of(element: Any, count: int, owner: str, most: float = LARGEST) -> Array:
+def numbers_of(element: Any, count: int, owner: str, most: float = MAX_NUMBER) -> Array:
     """Return the numbers (count,) in the text of an element, at most ``most`` in size."""
     text = (element.text or "").strip()
     return numbers_in(text, count, f"<{element.tag}> is {text[:80]!r}", where_is(element, owner), most)
 
 
-def number_of(element: Any, tag: str, default: float, owner: str, most: float = LARGEST) -> float:
+def number_of(element: Any, tag: str, default: float, owner: str, most: float = MAX_NUMBER) -> float:
     """Return the number in a child, or the default."""
     child = None if element is None else element.find(tag)
     return default if child is None else float(numbers_of(child, 1, owner, most)[0])
@@ -217,10 +217,10 @@ def _product(A: Array, B: Array) -> Array:
     return T
 
 
-OLDEST = (1, 4)
+MIN_VERSION = (1, 4)
 MAX_PARTS = 20_000  # links, joints and frames, counting included files each time
 MAX_INCLUDES = 1000
-DEEPEST = 40  # nested and included models
+MAX_DEPTH = 40  # nested and included models
 _GRAVITY = np.array([0.0, 0.0, -9.8])  # SDF's default for a world
 _EARTH = np.array([0.0, 0.0, -9.81])
 
@@ -290,7 +290,7 @@ def _version(root: Element) -> tuple[int, int]:
     if len(numbers) != 2 or not all(number.isascii() and number.isdigit() and len(number) < 5 for number in numbers):
         raise ModelError(f"<sdf version={text[:40]!r}>", where=source, allowed="a version such as 1.9")
     version = int(numbers[0]), int(numbers[1])
-    if version < OLDEST or version[0] > 1:
+    if version < MIN_VERSION or version[0] > 1:
         raise ModelError(f"the SDF version is {text}", where=source, allowed="1.4 and later, below 2")
     return version
 
@@ -328,8 +328,8 @@ class _Collector:
 
     def _nested(self, element: Any, around: Scope, finder: Finder, depth: int) -> None:
         """Collect a <model> or an <include> inside the scope ``around``."""
-        if depth > DEEPEST:
-            allowed = f"{DEEPEST} or fewer"
+        if depth > MAX_DEPTH:
+            allowed = f"{MAX_DEPTH} or fewer"
             raise ModelError("models are nested too deeply", where=where_is(element), allowed=allowed)
         model, version, merged = element, around.version, False
         if element.tag == "include":

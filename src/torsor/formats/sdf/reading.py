@@ -50,7 +50,7 @@ _READ = {
     "axis2": "xyz limit dynamics mimic use_parent_model_frame",
 }
 # Omitted elements that do not affect motion by themselves: reported, but never rejected.
-_HARMLESS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
+_HARMLESS_TAGS = """sensor plugin light gripper audio audio_sink audio_source projector battery particle_emitter scene
     physics gui atmosphere magnetic_field spherical_coordinates state population road actor"""
 
 
@@ -77,7 +77,7 @@ class Unread:
             known = _READ[element.tag].split()
             for child in element:
                 if child.tag not in known:
-                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS.split() else "acting")
+                    self.note(f"<{child.tag}>", child, "harmless" if child.tag in _HARMLESS_TAGS.split() else "acting")
                 elif child.tag in _READ and child.tag not in ("model", "world"):  # these are listed separately
                     waiting.append(child)
             if element.tag == "link":  # Gazebo switches that change its motion: without gravity, or without forces
@@ -243,7 +243,7 @@ _CUTS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismat
 _CUTS |= {"universal": "universal", "fixed": "weld"}
 ROTOR, GEAR = "drake:rotor_inertia", "drake:gear_ratio"  # Drake's joint elements, as text
 _NO_LIMIT = 1e16  # SDF's default of limits
-_PARALLEL = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
+_PARALLEL_TOLERANCE = 1e-6  # largest sine of the angle between an axis of a gearbox and its joint
 
 
 class _JointReader:
@@ -426,7 +426,7 @@ class _JointReader:
                 raise ModelError(message, where=where, fix="add a revolute joint between these links")
             joint, axis = hinge
             axis_direction = link.in_world()[:3, :3] @ self._axis(part, tag, link)
-            if np.linalg.norm(np.cross(axis_direction, axis)) > _PARALLEL:
+            if np.linalg.norm(np.cross(axis_direction, axis)) > _PARALLEL_TOLERANCE:
                 message = f"<{tag}> is not along the axis of joint {joint.name!r}"
                 raise ModelError(message, value=joint.name, where=where)
             sign = math.copysign(1.0, float(axis_direction @ axis)) * (1.0 if joint.child == link.name else -1.0)

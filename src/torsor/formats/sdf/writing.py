@@ -28,7 +28,7 @@ from torsor.spatial import inverse_pose
 
 _JOINTS = {"weld": "fixed", "revolute": "revolute", "prismatic": "prismatic", "universal": "universal"}
 _JOINTS |= {"spherical": "ball"}
-_CLOSED = 1e-9  # largest error of a loop at zero, in m and rad
+_CLOSURE_TOLERANCE = 1e-9  # largest error of a loop at zero, in m and rad
 _TYPES = {kind: kind for kind in ("revolute", "continuous", "prismatic")} | {"helical": "screw", "spherical": "ball"}
 _EARTH = (0.0, 0.0, -9.81)
 
@@ -272,7 +272,7 @@ class _Writer:
         a, b = (poses[link] @ pose for link, pose in ends)
         between = inverse_pose(a) @ b
         error = np.array(ca.DM(ca.evalf(loop.error(ca.SX(between[:3, :3]), ca.SX(between[:3, 3])))))
-        if np.abs(error).max() > _CLOSED:
+        if np.abs(error).max() > _CLOSURE_TOLERANCE:
             message = f"loop {loop.name!r} is open with all joints at zero, which is the pose of SDF files"
             raise ModelError(message, value=loop.name, where=self.source, fix="save as .toml or .xml (MJCF)")
         if ends[1][0] == self.mechanism.base.name:  # the child of a joint that closes a loop already has a parent

@@ -25,7 +25,7 @@ from torsor.spatial import from_rpy, make_pose
 # The schema of TOML files: the keys of each table and the type of each value. See docs/compute/toml.md.
 
 # Defaults of the joint keys with one value, and of those with one value per position or velocity.
-ONCE = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
+SINGLE_DEFAULTS = {"axis": (0.0, 0.0, 1.0), "point": 0.0, "pitch": 0.0, "ratio": 1.0, "offset": 0.0, "smooth": 0.0}
 EACH = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
 EACH |= {"coulomb": 0.0, "viscous": 0.0, "rotor_inertia": 0.0}
 # The keys of each table; a star marks required keys.
@@ -36,7 +36,11 @@ KEYS = {
     "visual": "shape* name size position rpy rotation color mesh path",
     "shape": "shape* name size position rpy rotation mesh path link contype conaffinity",
     "joint": " ".join(
-        ["name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible", *ONCE, *EACH]
+        [
+            "name* type* parent* child* position rpy rotation follows multi_turn spring motor flexible",
+            *SINGLE_DEFAULTS,
+            *EACH,
+        ]
     ),
     "spring": "stiffness* damping rest",
     "motor": "carrier* inertia* ratio axis stiffness damping coulomb viscous smooth",
@@ -271,7 +275,9 @@ class _Reader:
 
     def _joint(self, where: str, entry: Table) -> Joint:
         type_name = known_word((*KINDS, "flexible"), entry["type"], "type", where)
-        settings = some(entry, "name", "type", "parent", "child", *ONCE) | {"coordinate": entry.get("follows", "")}
+        settings = some(entry, "name", "type", "parent", "child", *SINGLE_DEFAULTS) | {
+            "coordinate": entry.get("follows", "")
+        }
         if "flexible" in entry:
             settings["flexible"] = read_flexible(entry["flexible"], f"{where}: flexible")
         elif type_name == "flexible":

@@ -13,7 +13,7 @@ from torsor.base.arrays import Array
 from torsor.base.decoding import Table, error
 from torsor.base.errors import listing, warn
 from torsor.formats.meshes.mesh_files import split_prim
-from torsor.formats.toml.reading import EACH, ONCE, VERSION, flexible_table, looks_like_degrees, parse_toml
+from torsor.formats.toml.reading import EACH, SINGLE_DEFAULTS, VERSION, flexible_table, looks_like_degrees, parse_toml
 from torsor.formats.writing import MeshCopies, write_file
 from torsor.mechanism import Coupling, Mechanism, Motor, Spring, Wheel
 from torsor.spatial import from_rpy, to_rpy
@@ -69,7 +69,7 @@ def _tables(mechanism: Mechanism) -> Iterator[tuple[str, Table]]:
     for joint in mechanism.joints:
         table = {key: getattr(joint, key) for key in ("name", "type", "parent", "child")} | _place(joint.placement)
         table |= _unless(joint.name, follows=joint.coordinate)
-        for key, default in (ONCE | EACH).items():
+        for key, default in (SINGLE_DEFAULTS | EACH).items():
             values = getattr(joint, key)
             if np.any(values != default):  # one number for all if they are equal
                 table[key] = values[0] if key in EACH and (values == values[0]).all() else values

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torsor.base.arrays import IDENTITY, Array
-from torsor.base.checks import LARGEST, direction
+from torsor.base.checks import MAX_NUMBER, direction
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.faults import refuse_or_warn, stop_reading
 from torsor.formats.search_path import Finder
@@ -343,7 +343,7 @@ class _Reader:
     # Numbers and names
 
     def _numbers(
-        self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = LARGEST
+        self, element: Any, attribute: str, count: int, default: str | None, owner: str, most: float = MAX_NUMBER
     ) -> Array:
         text = element.get(attribute, default) if element is not None else default
         if text is None:
@@ -354,7 +354,7 @@ class _Reader:
         message = f"<{element.tag} {attribute}={text!r}>"
         return numbers_in(text.replace(",", " "), count, message, where_is(element, owner), most)
 
-    def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = LARGEST) -> float:
+    def _number(self, element: Any, attribute: str, default: str | None, owner: str, most: float = MAX_NUMBER) -> float:
         return float(self._numbers(element, attribute, 1, default, owner, most)[0])
 
     def _name(self, element: Any) -> str:

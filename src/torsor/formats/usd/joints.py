@@ -13,7 +13,17 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.formats.usd.stage import AGREE, Scene, agrees, exact, flag_of, number_of, own_data, rotation_of, vector_of
+from torsor.formats.usd.stage import (
+    AGREEMENT_TOLERANCE,
+    Scene,
+    agrees,
+    exact,
+    flag_of,
+    number_of,
+    own_data,
+    rotation_of,
+    vector_of,
+)
 from torsor.mechanism import Frame, Joint, Loop, Motor, Spring
 from torsor.spatial import axis_frame, inverse_pose, make_pose
 
@@ -261,7 +271,7 @@ def loop_of(scene: Scene, joint: UsdJoint, names: Mapping[str, str], frames: lis
         frame_name, link = str(own_data(joint.prim).get(letter, "")), names[end.body]
         known = next((frame for frame in frames if frame.name == frame_name and frame.link == link), None)
         at = known.pose if known is not None else np.eye(4) if frame_name == link else None
-        if at is None or not np.allclose(at, pose, rtol=0, atol=AGREE * max(1.0, np.abs(pose).max())):
+        if at is None or not np.allclose(at, pose, rtol=0, atol=AGREEMENT_TOLERANCE * max(1.0, np.abs(pose).max())):
             frame_name = scene.unused(f"{joint.name}/{letter}", "link")
             frames.append(Frame(frame_name, link, pose))
         ends.append(frame_name)

@@ -43,9 +43,9 @@ from torsor.spatial import axis_frame, composite, inverse_pose, make_pose, move_
 
 WATER = 1000.0  # kg/m^3, the default density
 _AXES = {"X": 0, "Y": 1, "Z": 2}
-_SIMPLE = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
-_ROUND = 1e-5  # relative difference of scales that count as equal
-_HIDDEN = ("guide", "proxy")  # purposes that are not drawn
+_SIMPLE_SHAPES = ("Cube", "Sphere", "Capsule", "Cylinder", "Plane")
+_SCALE_TOLERANCE = 1e-5  # relative difference of scales that count as equal
+_HIDDEN_PURPOSES = ("guide", "proxy")  # purposes that are not drawn
 
 
 def link_of(scene: Scene, prim: Any, name: str) -> Link:
@@ -58,7 +58,7 @@ def link_of(scene: Scene, prim: Any, name: str) -> Link:
         if result is None:
             continue
         image = scene.pxr.UsdGeom.Imageable(part)
-        shown = image.ComputePurpose() not in _HIDDEN and image.ComputeVisibility() != "invisible"
+        shown = image.ComputePurpose() not in _HIDDEN_PURPOSES and image.ComputeVisibility() != "invisible"
         if shown and result["shape"] in VISUAL_SIZES:
             visuals.append(Visual(**result, color=_color(scene, part)))
         if collides:
@@ -171,13 +171,13 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
             return None
         return {"shape": "mesh", "pose": pose, "name": name, **_mesh(scene, part, scale)}
     scale = np.abs(scale)  # these are their own mirror images
-    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE else None
+    prim: Any = getattr(scene.pxr.UsdGeom, kind)(part) if kind in _SIMPLE_SHAPES else None
     result = {"pose": pose, "name": name}
     if kind == "Cube":
         return result | {"shape": "box", "size": tuple(prim.GetSizeAttr().Get() * scale)}
     if kind == "Sphere":
         radii = prim.GetRadiusAttr().Get() * scale
-        if np.ptp(radii) <= _ROUND * radii.max():
+        if np.ptp(radii) <= _SCALE_TOLERANCE * radii.max():
             return result | {"shape": "sphere", "size": (float(radii[0]),)}
         return result | {"shape": "ellipsoid", "size": tuple(radii)}
     if kind in ("Capsule", "Cylinder", "Plane"):
@@ -186,7 +186,7 @@ def _geometry(scene: Scene, part: Any, body: Any, collides: bool) -> dict[str, A
         if kind == "Plane":
             return result | {"shape": "plane", "size": ()} if collides else None
         across = np.delete(scale, along)
-        if np.ptp(across) <= _ROUND * across.max():
+        if np.ptp(across) <= _SCALE_TOLERANCE * across.max():
             size = (prim.GetRadiusAttr().Get() * across[0], prim.GetHeightAttr().Get() * scale[along])
             return result | {"shape": kind.lower(), "size": tuple(map(float, size))}
     scene.left_out.note(f"{'collision shapes' if collides else 'visuals'} of the kind {kind}", name)

@@ -23,8 +23,10 @@ from torsor.formats.writing import Omissions, left_out_error
 from torsor.mechanism.names import claim_name
 from torsor.spatial import from_quaternion, make_pose
 
-AGREE = 2e-6  # relative: a few single-precision rounding errors
-STRAIGHT = 1e-4  # products of unit axes that count as perpendicular, because rotations in files have few digits
+AGREEMENT_TOLERANCE = 2e-6  # relative: a few single-precision rounding errors
+ORTHOGONALITY_TOLERANCE = (
+    1e-4  # products of unit axes that count as perpendicular, because rotations in files have few digits
+)
 OWN = "torsor"  # the dictionary of customData
 
 
@@ -59,10 +61,10 @@ def place_of(M: Array, units: Units, where: str, mirrors: bool = False) -> Place
         raise ModelError("its transform is not finite, or has a scale of 0", where=where)
     scale[2] *= -1.0 if mirrors and np.linalg.det(M[:3, :3]) < 0 else 1.0
     axes = M[:3, :3] / scale
-    if np.abs(axes.T @ axes - np.eye(3)).max() > STRAIGHT or np.linalg.det(axes) < 0:
+    if np.abs(axes.T @ axes - np.eye(3)).max() > ORTHOGONALITY_TOLERANCE or np.linalg.det(axes) < 0:
         allowed = "rotations, translations and scales above 0"
         raise ModelError("its transform shears or mirrors", where=where, allowed=allowed)
-    scale = np.where(abs(scale - 1) < AGREE, 1.0, scale)
+    scale = np.where(abs(scale - 1) < AGREEMENT_TOLERANCE, 1.0, scale)
     if np.abs(axes.T @ axes - np.eye(3)).max() >= 1e-15:  # a rotation up to rounding is kept
         U, _, V = np.linalg.svd(axes)
         axes = np.asarray(U @ V)  # the nearest rotation
@@ -142,7 +144,7 @@ def agrees(data: Mapping[str, Any], key: str, plain: Any) -> bool:
         return False
     finite = np.isfinite(result)
     size = np.abs(result[finite]).max(initial=0.0)
-    close = np.abs(exact_numbers[finite] - result[finite]).max(initial=0.0) <= AGREE * size
+    close = np.abs(exact_numbers[finite] - result[finite]).max(initial=0.0) <= AGREEMENT_TOLERANCE * size
     return bool(close) and np.array_equal(exact_numbers[~finite], result[~finite])
 
 

@@ -23,7 +23,7 @@ from torsor.base.errors import ModelError
 from torsor.mechanism.flexible import Modes
 
 # Trial functions beyond the number of modes, so that the eigenvalues that are used have converged to rounding.
-_MORE = 10
+_EXTRA_TRIALS = 10
 MAX_MODES = 12  # in one direction; beyond it the trial functions lose digits
 
 
@@ -123,8 +123,8 @@ class _Trial:
     ):
         self.count, self.clamped = count, clamped
         x = Legendre.identity([0.0, length]) / length
-        self.functions = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _MORE)]
-        nodes, weights = leggauss(count + _MORE + 3)
+        self.functions = [x**clamped * Legendre.basis(j, [0.0, length]) for j in range(count + _EXTRA_TRIALS)]
+        nodes, weights = leggauss(count + _EXTRA_TRIALS + 3)
         s, w = (nodes + 1) * length / 2, weights * length / 2
         bent = np.array([f.deriv(clamped)(s) for f in self.functions])
         values = np.array([f(s) for f in self.functions])

@@ -14,7 +14,7 @@ from torsor.base.errors import ModelError, listing
 from torsor.mechanism.edit import rebuilt, with_payload
 from torsor.mechanism.flexible import Modes, RodSection
 from torsor.mechanism.flexible_links.beams import mode_counts
-from torsor.mechanism.flexible_links.modes import MADE
+from torsor.mechanism.flexible_links.modes import ALLOWED_MODES
 from torsor.mechanism.mechanism import Mechanism, carrier
 from torsor.mechanism.parts import Frame, Joint, Link
 from torsor.spatial import make_pose, move_inertia
@@ -124,7 +124,7 @@ def with_beam(robot: M, at: str, modes: Modes, name: str = "beam") -> M:
         (('joint1', 'beam/1', 'beam/2'), 'beam/tip')
     """
     instance_of(robot, Mechanism, "with_beam", "robot")
-    instance_of(modes, Modes, robot.name, "modes", allowed=MADE)
+    instance_of(modes, Modes, robot.name, "modes", allowed=ALLOWED_MODES)
     name_of(name, "beam", robot.name)
     place, end, tip = robot.place(at), f"{name}/end", f"{name}/tip"
     taken = {*robot.places, *robot.joint_names} & {name, end, tip, f"{name}/clamp", f"{name}/turn"}

@@ -14,10 +14,10 @@ from torsor.base.files import LARGEST_FILE, reading_npz, write_npz
 from torsor.mechanism.flexible import Modes
 
 # Distance of nodes from a straight line, relative to its length.
-_STRAIGHT = 1e-9
+_LINE_TOLERANCE = 1e-9
 # Relative change of a natural frequency by lumped masses that causes no warning.
 _FREQUENCY = 0.01
-MADE = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
+ALLOWED_MODES = "Modes, such as torsor.mechanism.flexible_links.beam(...) returns"
 
 
 def node_modes(
@@ -81,7 +81,7 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
     along = r[-1] / length if length else r[-1]
     steps = np.diff(r @ along, prepend=0.0)
     off_line = np.abs(r - np.outer(r @ along, along)).max(initial=0.0)
-    if not length or steps[1:].min(initial=1.0) <= 0 or steps[0] < 0 or off_line > _STRAIGHT * length:
+    if not length or steps[1:].min(initial=1.0) <= 0 or steps[0] < 0 or off_line > _LINE_TOLERANCE * length:
         return None
     across = Phi - np.einsum("x,y,iyk->ixk", along, along, Phi)
     bent = np.diff(across, axis=0, prepend=0 * across[:1])
@@ -98,7 +98,17 @@ def _shortening(r: Array, Phi: Array) -> Array | None:
 # rad) and ``damping`` (a ratio). An .npz file has the arrays of ``node_modes`` by name: shapes (N, 3, n) and so on.
 
 _ARRAYS = ("positions", "masses", "shapes", "rotations", "stiffness", "frequencies", "damping", "inertias")
-_EXACT = ("positions", "masses", "shapes", "rotations", "stiffness", "damping", "second", "tip_second", "inertias")
+_EXACT_FIELDS = (
+    "positions",
+    "masses",
+    "shapes",
+    "rotations",
+    "stiffness",
+    "damping",
+    "second",
+    "tip_second",
+    "inertias",
+)
 _MODE = ("frequency", "stiffness", "shape", "rotation", "damping")
 
 
@@ -120,7 +130,7 @@ def read_modes(path: str | Path, modes: int | None = None) -> Modes:
     if file.suffix == ".npz":
         with reading_npz(file, "modes") as result:
             arrays: dict[str, Any] = {name: result[name] for name in ("positions", "masses", "shapes")}
-            exact = {name: result[name] for name in (*_EXACT, "turns")} if "second" in result else {}
+            exact = {name: result[name] for name in (*_EXACT_FIELDS, "turns")} if "second" in result else {}
         check_keys(result, (*_ARRAYS, *exact), file.name)
         if exact:
             return _selected_exact(exact, modes, file.name)
@@ -153,11 +163,11 @@ def _selected_exact(arrays: dict[str, Any], modes: int | None, where: str) -> Mo
     turns = arrays["turns"]
     if turns.dtype != bool or turns.ndim != 1:
         raise ModelError(f"turns is {turns!r}", value=turns, where=where, allowed="true or false for each mode")
-    whole = Modes(**{name: arrays[name] for name in _EXACT}, turns=tuple(turns.tolist()), source=where)
+    whole = Modes(**{name: arrays[name] for name in _EXACT_FIELDS}, turns=tuple(turns.tolist()), source=where)
     n = _count(modes, whole.count, where)
     ends: dict[str, Any] = {"shapes": np.s_[..., :n], "rotations": np.s_[..., :n]}
     ends |= dict.fromkeys(("stiffness", "damping", "second", "tip_second"), np.s_[..., :n, :n])
-    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT}
+    parts = {name: getattr(whole, name)[ends.get(name, ...)] for name in _EXACT_FIELDS}
     return Modes(**parts, turns=whole.turns[:n], source=where)
 
 
@@ -205,8 +215,8 @@ def write_modes(modes: Modes, path: str | Path) -> None:
         ...     read_modes(Path(folder, "arm.npz")) == modes
         True
     """
-    instance_of(modes, Modes, "write_modes", "modes", allowed=MADE)
+    instance_of(modes, Modes, "write_modes", "modes", allowed=ALLOWED_MODES)
     file = Path(path)
     if file.suffix != ".npz":
         raise ModelError(f"unknown file type {file.suffix!r}", value=file.suffix, where=file.name, allowed=".npz")
-    write_npz(file, {name: getattr(modes, name) for name in (*_EXACT, "turns")})
+    write_npz(file, {name: getattr(modes, name) for name in (*_EXACT_FIELDS, "turns")})

@@ -7,10 +7,16 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import one_of, vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.search import CLOSED, NEAREST, STRIDE, STRIDES, AssemblyError
+from torsor.robot.closed_loops.search import (
+    CLOSURE_TOLERANCE,
+    MIN_SINGULAR_DISTANCE,
+    MAX_STRIDE,
+    MAX_STRIDES,
+    AssemblyError,
+)
 
 TRIALS = 10  # perturbed starts in the search for closed positions
-AGREED = 1e-9  # tolerance for the agreement of redundant active coordinates
+AGREEMENT_TOLERANCE = 1e-9  # tolerance for the agreement of redundant active coordinates
 
 
 def assemble(closure: LoopClosure, q_active: ArrayLike, guess: Maybe, missing: str) -> Array:
@@ -47,7 +53,7 @@ def closed_positions(closure: LoopClosure, q: ArrayLike) -> Array:
         for trial in range(TRIALS):  # where bars are in line the Jacobian is singular: start next to it
             beside = 0.1 * trial * rng.normal(size=nv) * closure.scales[2]
             result[index], error = space.closest(space.integrate(at[index], beside))
-            if error <= CLOSED:
+            if error <= CLOSURE_TOLERANCE:
                 break
         else:
             lifted = closure.off_ground(closure.exact("closure_error", result[index]))
@@ -63,9 +69,9 @@ def _near(closure: LoopClosure, guess: Array) -> Array:
     mechanism = closure.mechanism
     flat = guess.reshape(-1, mechanism.nq)
     result, error, _ = closure.closer.close(flat, np.zeros((len(flat), mechanism.nv)))
-    for k in np.flatnonzero(~(error <= CLOSED)):
+    for k in np.flatnonzero(~(error <= CLOSURE_TOLERANCE)):
         result[k], size = closure.space.closest(flat[k])
-        result[k] = result[k] if size <= CLOSED else closure.reference
+        result[k] = result[k] if size <= CLOSURE_TOLERANCE else closure.reference
     return result.reshape(guess.shape)
 
 
@@ -74,16 +80,18 @@ def _check_displacement(closure: LoopClosure, displacement: Array) -> None:
     far = float((np.abs(displacement).max(axis=0, initial=0.0) / closure.scales[2]).max(initial=0.0))
     if not np.isfinite(far):
         raise ModelError("a quaternion in the positions is zero", where=closure.name, allowed="rotations")
-    if far > STRIDES * STRIDE:
+    if far > MAX_STRIDES * MAX_STRIDE:
         message = f"is {far:.3g} rad or mechanism sizes away from the guess"
         fix = "pass a closer guess, or subtract whole turns"
-        raise ModelError(message, argument="q_active", where=closure.name, allowed=f"{STRIDES * STRIDE:g}", fix=fix)
+        raise ModelError(
+            message, argument="q_active", where=closure.name, allowed=f"{MAX_STRIDES * MAX_STRIDE:g}", fix=fix
+        )
 
 
 def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missing: str) -> None:
     """Raise ModelError if active coordinates contradict each other, or set these states to NaN."""
     apart = np.abs(closure.kernels.exact.call("difference", positions, goal) / closure.scales[2])[:, closure.active]
-    wrong = apart.max(axis=-1, initial=0.0) > AGREED
+    wrong = apart.max(axis=-1, initial=0.0) > AGREEMENT_TOLERANCE
     if missing == "nan":
         positions[wrong] = np.nan
     elif wrong.any():
@@ -92,7 +100,7 @@ def _check_agreement(closure: LoopClosure, positions: Array, goal: Array, missin
             f"active coordinates disagree by {apart.max():.2g}: {count} are given, but only {free} are independent"
         )
         fix = "pass consistent values, or check robot.closed.mobility() for overconstrained loops"
-        raise ModelError(message, where=closure.name, allowed=f"{AGREED:g}", fix=fix)
+        raise ModelError(message, where=closure.name, allowed=f"{AGREEMENT_TOLERANCE:g}", fix=fix)
 
 
 def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
@@ -107,12 +115,14 @@ def _search_goal(closure: LoopClosure, begin: Array, goal: Array) -> Array:
     trial[places] = goal[places]
     trial, left = space.closest(trial, [k for k in range(closure.mechanism.nv) if k not in active])
     requested = f"the active coordinates {shortened(goal[places].round(6))}"
-    if distance < 1e-6 and left <= CLOSED:
+    if distance < 1e-6 and left <= CLOSURE_TOLERANCE:
         here, there = closure.closer.side(np.stack([begin, trial]))
-        if here * there > 0 and min(abs(here), abs(there)) > NEAREST:  # closer to it, rounding decides the sign
+        if (
+            here * there > 0 and min(abs(here), abs(there)) > MIN_SINGULAR_DISTANCE
+        ):  # closer to it, rounding decides the sign
             return trial
-        place = "there" if abs(there) <= NEAREST else "on the way there"
-        place = "at the guess" if abs(here) <= NEAREST else place
+        place = "there" if abs(there) <= MIN_SINGULAR_DISTANCE else "on the way there"
+        place = "at the guess" if abs(here) <= MIN_SINGULAR_DISTANCE else place
         message = f"with {requested} the mechanism is singular {place}, where assembly modes meet"
         fix = "pass a guess in the desired assembly mode, beyond the singularity"
         singular = AssemblyError(message, where=closure.name, fix=fix)

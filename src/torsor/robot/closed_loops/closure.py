@@ -21,14 +21,14 @@ from torsor.mechanism import Coupling, Loop, Wheel, ends_of
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.mobility import RANK, choose, null_space, quality
 from torsor.robot.closed_loops.rounding import couplings_left_out, rows_left_out
-from torsor.robot.closed_loops.search import CLOSED, Closer, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Closer, Space
 from torsor.robot.kernels import RobotKernels
 
-OPEN = 1e-6  # largest closure error allowed in a caller's positions, relative to the size of the mechanism
-FAIR = 0.2  # a configuration with this fraction of the best score is good enough
-TRIALS, ENOUGH = 40, 4  # maximum number of random configurations, and minimum before a closed one is accepted
-SMALL = 1e-4  # minimum scale of a closure equation, relative to the largest
-MASSLESS = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding errors
+MAX_CLOSURE_ERROR = 1e-6  # largest closure error allowed in a caller's positions, relative to the size of the mechanism
+FAIR_SCORE = 0.2  # a configuration with this fraction of the best score is good enough
+TRIALS, MIN_TRIALS = 40, 4  # maximum number of random configurations, and minimum before a closed one is accepted
+MIN_SCALE = 1e-4  # minimum scale of a closure equation, relative to the largest
+MASSLESS_RATIO = 1e-14  # eigenvalues of the mass matrix below this fraction of the largest are rounding errors
 
 
 class LoopClosure:
@@ -175,13 +175,13 @@ class LoopClosure:
         for trial in range(TRIALS):
             away = min(trial, 10) / 10 * rng.normal(size=self.mechanism.nv) * step
             q, error = self.space.closest(self.space.integrate(neutral, away))
-            if error <= CLOSED:
+            if error <= CLOSURE_TOLERANCE:
                 result.append(q)  # also along its motions: where bars are in line, every projection may fail
                 motions = null_space(self.space.jacobian(q))
                 along = rng.normal(size=len(motions)) @ motions * step
                 q, error = self.space.closest(self.space.integrate(q, 0.5 * along))
-                result += [q] if error <= CLOSED else []
-                if trial >= ENOUGH:
+                result += [q] if error <= CLOSURE_TOLERANCE else []
+                if trial >= MIN_TRIALS:
                     break
         if not result:
             lifted = self.off_ground(self.exact("closure_error", neutral))
@@ -189,7 +189,7 @@ class LoopClosure:
             raise ModelError(message, where=self.name, fix=f"check the frames that the loops join{self.axes}")
         scores = [quality(self.scaled_jacobian(q), active) for q in result]
         best = max(scores)
-        return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR * best[-1]))
+        return next(q for q, score in zip(result, scores, strict=True) if score >= (*best[:-1], FAIR_SCORE * best[-1]))
 
     def choice(self, algorithm: Algorithm) -> ClosureChoice:
         """Return the closure choice for the trace of an algorithm."""
@@ -284,12 +284,12 @@ class LoopClosure:
     def _equation_scales_at(self, q: Array) -> Array:
         A, M = self.kernels.call("closure_jacobian", q), self.kernels.call("mass_matrix", q, loops="open")
         moments, directions = np.linalg.eigh(M)
-        if self.mechanism.nv and moments[0] <= MASSLESS * moments[-1]:
+        if self.mechanism.nv and moments[0] <= MASSLESS_RATIO * moments[-1]:
             name = self.mechanism.coordinate_names[int(np.argmax(np.abs(directions[:, 0])))]
             message = f"the mass matrix of the tree with cut loops is singular: {name} moves no inertia"
             raise ModelError(message, where=self.name, fix="give inertia to the links that it moves")
         lengths = np.diag(A @ np.linalg.solve(M, A.T))
-        return np.asarray(np.maximum(lengths, SMALL * lengths.max(initial=0.0)))
+        return np.asarray(np.maximum(lengths, MIN_SCALE * lengths.max(initial=0.0)))
 
     def _with_scales(self, choice: ClosureChoice) -> ClosureChoice:
         return choice._replace(units=tuple(self.scales[0].tolist()), length=self.length)
@@ -317,17 +317,17 @@ class LoopClosure:
         """Raise ModelError if loops are open at positions (..., nq)."""
         error = self.exact("closure_error", q, numbers)
         size = float(np.linalg.norm(error / self._all_scales[0], axis=-1).max(initial=0.0))
-        if not size <= OPEN:  # checks for equations that are redundant up to rounding
+        if not size <= MAX_CLOSURE_ERROR:  # checks for equations that are redundant up to rounding
             size = float(np.linalg.norm(error / self.scales[0], axis=-1).max(initial=0.0))
         self.check_error(size, error)
 
     def check_error(self, size: float, error: ArrayLike) -> None:
         """Raise ModelError if a closure ``error`` (..., c) is too large; its ``size`` is relative to the mechanism."""
-        if not size <= OPEN:
+        if not size <= MAX_CLOSURE_ERROR:
             lifted = self.off_ground(error)
             message = lifted or f"the loops are not closed: the closure error is {size:.2g} of the mechanism's size"
             fix = "q = robot.closed.positions(q)" if lifted else "q = robot.closed.assemble(q_active, guess=q)"
-            raise ModelError(message, where=self.name, allowed=f"{OPEN:g}", fix=fix)
+            raise ModelError(message, where=self.name, allowed=f"{MAX_CLOSURE_ERROR:g}", fix=fix)
 
     def off_ground(self, error: ArrayLike) -> str:
         """Return how a wheel violates its ground contact at a closure error (..., c), or ""."""
@@ -336,7 +336,7 @@ class LoopClosure:
             if np.isnan(heights).any():
                 return f"wheel {wheel.name!r} lies flat: its axle is normal to its ground"
             far = float(heights[np.abs(heights).argmax()]) if heights.size else 0.0
-            if abs(far) > OPEN * self.length:
+            if abs(far) > MAX_CLOSURE_ERROR * self.length:
                 return f"wheel {wheel.name!r} is {abs(far):.3g} m {'above' if far > 0 else 'below'} its ground"
         return ""
 
@@ -344,7 +344,7 @@ class LoopClosure:
         """Return which wheel slips at the rates (..., c) of the closure equations, or ""."""
         for wheel, rows in self._wheels():
             slip = float(np.linalg.norm(rate[..., rows], axis=-1).max(initial=0.0))
-            if slip > OPEN * self.length:
+            if slip > MAX_CLOSURE_ERROR * self.length:
                 return f"let wheel {wheel.name!r} slip by {slip:.3g} m/s"
         return ""
 

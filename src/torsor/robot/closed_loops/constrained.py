@@ -19,12 +19,12 @@ from torsor.dynamics.algorithms import WITH_MARGIN
 from torsor.dynamics.loops.constrained import ClosureChoice
 from torsor.mechanism.free import OWN, Numbers
 from torsor.robot.closed_loops.closure import LoopClosure
-from torsor.robot.closed_loops.inputs import SINGULAR, check_inputs, check_margin, check_velocities, weights_of
+from torsor.robot.closed_loops.inputs import SINGULAR_MARGIN, check_inputs, check_margin, check_velocities, weights_of
 from torsor.robot.derivatives import Loads, Three
 from torsor.robot.kernels import Out, Values
 
 # Below this margin another choice of equations is tried. Below SINGULAR the equations are dependent.
-POOR = 0.02
+MIN_MARGIN = 0.02
 MAX_CHOICES = 8  # maximum number of choices tried in one call
 NO_LOADS = Loads()
 
@@ -106,7 +106,7 @@ def _chosen(closure: LoopClosure, name: str, q: ArrayLike, *inputs: Maybe, numbe
             result[index] = _chosen(closure, name, *item, numbers=there)
         return result
     for _ in range(MAX_CHOICES):
-        poor = np.nan_to_num(margin) < POOR
+        poor = np.nan_to_num(margin) < MIN_MARGIN
         if not poor.any():
             return result
         worst = np.unravel_index(int(np.argmin(np.where(poor, np.nan_to_num(margin), np.inf))), margin.shape)
@@ -128,7 +128,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
     name, choice = "closed_inverse_dynamics", closure.driven_equations
     result, margin = _with_margin(closure, name, choice, numbers, at, *values)
     check_velocities(closure, at, values[0], numbers)
-    poor = np.nan_to_num(margin) < POOR
+    poor = np.nan_to_num(margin) < MIN_MARGIN
     if not poor.any():
         return result
     for index, item, there in _states(closure, name, margin.shape, numbers, at, *values):
@@ -136,7 +136,7 @@ def _driven(closure: LoopClosure, at: Array, *values: ArrayLike, numbers: Number
             continue
         other = closure.driven_equations_at(item[0])
         result[index], left = _with_margin(closure, name, other, there, *item)
-        if len(other.rows) < len(choice.rows) or not left >= SINGULAR:
+        if len(other.rows) < len(choice.rows) or not left >= SINGULAR_MARGIN:
             fix = (
                 "choose other active coordinates: see robot.closed.active_sets(q) and "
                 "robot.closed.mobility(q).uncontrolled"

@@ -11,21 +11,27 @@ from torsor.base.checks import real_array
 from torsor.base.errors import ModelError, shortened
 from torsor.dynamics import ALGORITHMS, Request
 from torsor.mechanism.free import OWN, Numbers
-from torsor.robot.closed_loops.closure import OPEN, LoopClosure
+from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR, LoopClosure
 from torsor.robot.closed_loops.mobility import RANK, analyse
 
-REGULAR = 1e-5  # minimum distance from singular: below it, forces are mostly rounding error
-CURVED = 1e-3  # largest closure error relative to that distance squared, which is the relative error of forces
-SINGULAR = 1e-7  # margin of closure equations below which they are dependent
-REST = 1e-6  # rad/s: floor for velocities in the check of the closure rate, which is rounding error below it
+MIN_SINGULAR_DISTANCE = 1e-5  # minimum distance from singular: below it, forces are mostly rounding error
+MAX_RELATIVE_ERROR = (
+    1e-3  # largest closure error relative to that distance squared, which is the relative error of forces
+)
+SINGULAR_MARGIN = 1e-7  # margin of closure equations below which they are dependent
+REST_VELOCITY = 1e-6  # rad/s: floor for velocities in the check of the closure rate, which is rounding error below it
 CONTRADICTION = 1e-6  # largest contradiction of the rates of redundant active coordinates, relative to the largest rate
-SEARCHED = {"closure_trial", "closure_state", "closure_margin"}  # these measure how open or singular a position is
+UNCHECKED_ALGORITHMS = {
+    "closure_trial",
+    "closure_state",
+    "closure_margin",
+}  # these measure how open or singular a position is
 
 
 def check_inputs(closure: LoopClosure, request: Request, values: Sequence[ArrayLike]) -> None:
     """Raise ModelError if a closed-loop algorithm has no result; ``values`` are all inputs of the request."""
     algorithm = ALGORITHMS[request.name]
-    if not algorithm.closed or request.name in SEARCHED:
+    if not algorithm.closed or request.name in UNCHECKED_ALGORITHMS:
         return
     arguments = dict(zip(closure.kernels.shapes(request).arguments, values, strict=True))
     q, numbers = arguments["q"], Numbers(request.free, arguments.get("p", ()))
@@ -52,17 +58,17 @@ def check_velocities(closure: LoopClosure, q: ArrayLike, v: ArrayLike, numbers: 
     gap = np.einsum("...i,...i->...", gap, gap)
     size = np.asarray(v, dtype=float) / closure.scales[2]
     size = np.einsum("...i,...i->...", size, size)
-    if (gap > OPEN**2 * np.maximum(size, REST**2)).any():
+    if (gap > MAX_CLOSURE_ERROR**2 * np.maximum(size, REST_VELOCITY**2)).any():
         worst = float(np.sqrt(gap / np.where(size > 0, size, 1.0)).max())
         slip = closure.sliding(rate)
         message = f"the velocities {slip or 'open the loops'}: A v is {worst:.2g} of their size"
         fix = "v = robot.closed.velocities(q, v, coordinates='all')"
-        raise ModelError(message, where=closure.name, allowed=f"{OPEN:g}", fix=fix)
+        raise ModelError(message, where=closure.name, allowed=f"{MAX_CLOSURE_ERROR:g}", fix=fix)
 
 
 def check_margin(closure: LoopClosure, margin: Array) -> None:
     """Raise ModelError if the chosen closure equations are dependent; ``margin`` (...) is their distance from that."""
-    if not (margin >= SINGULAR).all():
+    if not (margin >= SINGULAR_MARGIN).all():
         fix = "use another configuration; robot.closed.mobility(q) lists the possible motions there"
         raise ModelError("the closure equations lose rank", where=closure.name, fix=fix)
 
@@ -71,9 +77,9 @@ def check_driven(closure: LoopClosure, q: ArrayLike, numbers: Numbers = OWN) -> 
     """Raise ModelError if loops are open, or if the active coordinates do not determine the others."""
     state = closure.exact("closure_state", q, numbers)
     size = float(state[..., 0].max(initial=0.0))
-    if not size <= OPEN:
+    if not size <= MAX_CLOSURE_ERROR:
         closure.check_error(size, closure.exact("closure_error", q, numbers))
-    regular = (state[..., 1] > REGULAR) & (state[..., 0] <= CURVED * state[..., 1] ** 2)
+    regular = (state[..., 1] > MIN_SINGULAR_DISTANCE) & (state[..., 0] <= MAX_RELATIVE_ERROR * state[..., 1] ** 2)
     fine = regular & (state[..., 2] < RANK)
     if fine.all():
         return

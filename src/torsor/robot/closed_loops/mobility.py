@@ -13,7 +13,7 @@ from torsor.dynamics.loops.constrained import ClosureChoice
 # Rank tolerance: singular values below this fraction of the largest are zero. Real mechanisms have 1e-4 and more.
 # Assembly leaves errors of 1e-12, but where assembly modes meet, positions have the square root of that error.
 RANK = 1e-5
-TRIED = 20_000  # up to this many coordinate sets are all tried; for more, a good one is built greedily
+MAX_SETS_TRIED = 20_000  # up to this many coordinate sets are all tried; for more, a good one is built greedily
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def valid_sets(A: Array, candidates: list[int], most: int) -> list[tuple[tuple[i
     """Return minimal coordinate sets that control the mechanism, with their ``control``, best first."""
     motions = null_space(A)
     dof = len(motions)
-    few = comb(len(candidates), dof) <= TRIED
+    few = comb(len(candidates), dof) <= MAX_SETS_TRIED
     sets = combinations(candidates, dof) if few else _swapped_sets(motions, candidates)
     result = [(item, _control(motions, item)) for item in sets]
     return sorted((item for item in result if item[1] > RANK), key=lambda item: -item[1])[:most]

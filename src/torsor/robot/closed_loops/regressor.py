@@ -21,11 +21,11 @@ from torsor.robot.base_parameters import BaseParameters, decomposed, motions_nee
 from torsor.robot.closed_loops.assembly import assemble
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.constrained import constrained
-from torsor.robot.closed_loops.search import CLOSED
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE
 
 CHUNK = 512  # states per batch: the regressor of the tree is large
 STEPS, STEP = 40, 0.25  # number and standard size (rad or mechanism sizes) of random steps
-REGULAR = 0.05  # minimum distance from singular of a random configuration, relative to that of the reference
+MIN_REGULARITY = 0.05  # minimum distance from singular of a random configuration, relative to that of the reference
 HOME = "home"
 OF_DRIVES = (".rotor_inertia", ".coulomb", ".viscous")
 
@@ -93,12 +93,12 @@ def _random_motions(closure: LoopClosure, start: Array, count: int, seed: int) -
         raise ModelError(message, where=closure.name, allowed="active coordinates with one position each")
     q = np.tile(assemble(closure, start[closure.active_positions], start, "raise"), (count, 1))
     side = closer.side(q)
-    least = REGULAR * np.abs(closer.side(closure.reference[None]))
+    least = MIN_REGULARITY * np.abs(closer.side(closure.reference[None]))
     for _ in range(STEPS):
         move = np.zeros((count, closure.mechanism.nv))
         move[:, active] = STEP * rng.normal(size=(count, len(active))) * closure.scales[2][active]
         there, error, beyond = closer.close(q, move)
-        good = (error <= CLOSED) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
+        good = (error <= CLOSURE_TOLERANCE) & closer.accepted(q, there, side, beyond) & (np.abs(beyond) > least)
         q[good], side[good] = there[good], beyond[good]
     v, a = rng.normal(size=(2, count, len(active)))
     return q, v, a

@@ -15,13 +15,13 @@ from torsor.base.arrays import Array
 from torsor.base.errors import ModelError, warn
 from torsor.mechanism.loops import Closure, Coupling
 from torsor.robot.closed_loops.mobility import choose, null_space
-from torsor.robot.closed_loops.search import CLOSED, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Space
 
-ROUNDED = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
-SAME = 1e-12  # coefficients that differ by less, relative to the largest, are equal
-TINY = 1e-300  # no coefficient, without a division by 0
+ROUNDING_TOLERANCE = 1e-4  # largest contradiction, relative to the size of the mechanism: files have 5 digits or more
+COEFFICIENT_TOLERANCE = 1e-12  # coefficients that differ by less, relative to the largest, are equal
+TINY_COEFFICIENT = 1e-300  # no coefficient, without a division by 0
 STARTS = 3  # number of configurations from which loops are closed
-ASIDE = 0.3  # rad or mechanism sizes: motion after which a redundant equation is still as open as before
+PROBE_STEP = 0.3  # rad or mechanism sizes: motion after which a redundant equation is still as open as before
 
 
 def rows_left_out(
@@ -31,27 +31,27 @@ def rows_left_out(
     rng, whole, best = np.random.default_rng(0), space_of([]), (np.inf, start)
     for trial in range(STARTS):
         q, error = whole.closest(whole.integrate(start, 0.1 * trial * rng.normal(size=len(units)) * units))
-        if error <= CLOSED:
+        if error <= CLOSURE_TOLERANCE:
             return (), 0.0
         best = min(best, (error, q), key=lambda item: item[0])
     error, q = best
-    if not error <= ROUNDED:
+    if not error <= ROUNDING_TOLERANCE:
         return (), 0.0
     kept = choose(whole.jacobian(q), []).rows
     out = [k for k in range(count) if k not in kept]
     space = space_of(out)
     q, left = space.closest(q)
-    if not out or left > CLOSED:
+    if not out or left > CLOSURE_TOLERANCE:
         return (), 0.0
     motions = null_space(space.jacobian(q))
     along = rng.normal(size=len(motions)) @ motions
-    along *= ASIDE / max(float(np.linalg.norm(along)), 1e-300)
+    along *= PROBE_STEP / max(float(np.linalg.norm(along)), 1e-300)
     there, left = space.closest(space.integrate(q, along * units))
     apart = np.maximum(*(np.abs(whole.error(at)) for at in (q, there)))
     # If bars are in line and too short to meet, equations are dependent only there: after a motion they differ.
-    if left > CLOSED or apart.max() > ROUNDED:
+    if left > CLOSURE_TOLERANCE or apart.max() > ROUNDING_TOLERANCE:
         return (), 0.0
-    return tuple(k for k in out if apart[k] > CLOSED), float(apart.max())
+    return tuple(k for k in out if apart[k] > CLOSURE_TOLERANCE), float(apart.max())
 
 
 def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
@@ -75,22 +75,24 @@ def couplings_left_out(loops: Sequence[Closure], where: str) -> list[int]:
     kept, out = [0], list[int]()
     for k in range(1, len(couplings)):
         sizes = np.abs(terms[k])
-        scale = np.where(sizes > 0, sizes, np.maximum(np.abs(terms[kept]).max(axis=0), TINY))  # metres or radians
+        scale = np.where(
+            sizes > 0, sizes, np.maximum(np.abs(terms[kept]).max(axis=0), TINY_COEFFICIENT)
+        )  # metres or radians
         shares = np.linalg.lstsq((terms[kept] / scale).T, terms[k] / scale, rcond=None)[0]
         apart = float(np.abs((terms[k] - shares @ terms[kept]) / scale).sum())
         shift = float(offsets[k] - shares @ offsets[kept]) / float(
             sizes[sizes > 0].min()
         )  # of the joint that moves most
-        if apart > ROUNDED or (apart > SAME and abs(shift) > ROUNDED):
+        if apart > ROUNDING_TOLERANCE or (apart > COEFFICIENT_TOLERANCE and abs(shift) > ROUNDING_TOLERANCE):
             kept.append(k)
             continue
-        involved = (j for j, share in zip(kept, shares, strict=True) if abs(share) > ROUNDED)
+        involved = (j for j, share in zip(kept, shares, strict=True) if abs(share) > ROUNDING_TOLERANCE)
         others = ", ".join(repr(couplings[j].name) for j in involved)
         name = couplings[k].name
-        if abs(shift) > ROUNDED:
+        if abs(shift) > ROUNDING_TOLERANCE:
             message = f"couplings {name!r} and {others} contradict each other: their offsets differ by {abs(shift):.3g}"
             raise ModelError(message, value=name, where=where, fix=f"remove one: robot.without_loop({name!r})")
-        if max(apart, abs(shift)) > SAME:
+        if max(apart, abs(shift)) > COEFFICIENT_TOLERANCE:
             message = f"the coupling {name!r} repeats {others} up to {max(apart, abs(shift)):.2g} of its coefficients"
             message += ", and together they would lock the joints, so it was dropped"
             warn(message, where=where, fix=f"use equal ratios and offsets, or robot.without_loop({name!r})")

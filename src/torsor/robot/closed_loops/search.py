@@ -17,22 +17,28 @@ from torsor.base.errors import ModelError
 from torsor.robot.closed_loops.mobility import null_space
 
 # Closure errors relative to the size of the mechanism (2 sin(angle/2) for angles).
-EXACT = 1e-12  # target of the iterations
-CLOSED = 1e-11  # largest error of an assembled mechanism
-LOOSE = 1e-3  # largest intermediate error, relative to the squared distance from singular
+NEWTON_TOLERANCE = 1e-12  # target of the iterations
+CLOSURE_TOLERANCE = 1e-11  # largest error of an assembled mechanism
+INTERMEDIATE_TOLERANCE = 1e-3  # largest intermediate error, relative to the squared distance from singular
 
 MAX_ITERATIONS = 100  # Newton iterations
-SMALLEST = 0.5**8  # smallest fraction of a Newton step that is tried
-STRIDES, STRIDE, SHORTEST = 2000, 0.25, 1e-6  # number of continuation steps, longest and shortest (rad or sizes)
-BEFORE = 0.5  # longest step, as a fraction of the distance from singular
-DROP = 0.4  # minimum fraction of that distance that must remain after a step
-JUMP = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
-NEAREST = 1e-4  # minimum distance from singular: below it, forces that depend on its square lose half their digits
+MIN_NEWTON_FRACTION = 0.5**8  # smallest fraction of a Newton step that is tried
+MAX_STRIDES, MAX_STRIDE, MIN_STRIDE = (
+    2000,
+    0.25,
+    1e-6,
+)  # number of continuation steps, longest and shortest (rad or sizes)
+MAX_STEP_FRACTION = 0.5  # longest step, as a fraction of the distance from singular
+MIN_REMAINING_FRACTION = 0.4  # minimum fraction of that distance that must remain after a step
+JUMP_LENGTH = 0.6  # rad or sizes: a longer motion in one step is a jump to another assembly mode
+MIN_SINGULAR_DISTANCE = (
+    1e-4  # minimum distance from singular: below it, forces that depend on its square lose half their digits
+)
 # Minimum distance of a start from singular: at a dead point positions have errors of 1e-6, the square root of closure
 # errors, so rounding would decide the assembly mode.
-DEAD = 1e-5
-ASIDE = 1e-2  # rad or sizes: distance from a dead point at which the search begins
-FEW = 16  # if at most one state in this many is left, only these are computed
+DEAD_POINT_DISTANCE = 1e-5
+DEAD_POINT_OFFSET = 1e-2  # rad or sizes: distance from a dead point at which the search begins
+SELECTION_RATIO = 16  # if at most one state in this many is left, only these are computed
 CHUNK = 2048  # number of states that fit into the cache of one core
 
 
@@ -72,17 +78,17 @@ class Closer:
         packed, nq = self.trial(q, dv), q.shape[-1]
         return _State(packed[:, :nq], packed[:, nq:-2], packed[:, -2], packed[:, -1])
 
-    def close(self, q: Array, move: Array, until: float | Array = EXACT) -> tuple[Array, Array, Array]:
+    def close(self, q: Array, move: Array, until: float | Array = NEWTON_TOLERANCE) -> tuple[Array, Array, Array]:
         """Return closed positions (batch, nq) near those after the step ``move``, with their errors and sides."""
         now, fraction, damped = self._trial(q, move), np.ones(len(q)), False
         for _ in range(MAX_ITERATIONS):
             late = ~(now.open <= until)  # also true for NaN
             if damped:
-                late &= fraction > SMALLEST
+                late &= fraction > MIN_NEWTON_FRACTION
             left = np.flatnonzero(late)
             if not left.size:
                 break
-            if FEW * left.size > len(late):  # computing all is faster than selecting
+            if SELECTION_RATIO * left.size > len(late):  # computing all is faster than selecting
                 new = self._trial(now.q, fraction[:, None] * now.step if damped else now.step)
                 good = (new.open < (1 - 0.1 * fraction) * now.open) | (new.open <= until)
                 if good.all() and not damped:
@@ -112,8 +118,8 @@ class Closer:
         for first in range(0, len(begin), CHUNK):
             part = slice(first, first + CHUNK)
             result[part], well[part] = self._walk_together(begin[part], side[part], displacement[part])
-        well &= np.abs(side) > DEAD
-        late = np.flatnonzero(~well & (np.abs(side) > DEAD))
+        well &= np.abs(side) > DEAD_POINT_DISTANCE
+        late = np.flatnonzero(~well & (np.abs(side) > DEAD_POINT_DISTANCE))
         for first in range(0, len(late), CHUNK):
             some = late[first : first + CHUNK]
             result[some], well[some] = self._walk_separately(begin[some], side[some], displacement[some])
@@ -122,41 +128,48 @@ class Closer:
     def accepted(self, q: Array, there: Array, side: Array, beyond: Array) -> Flags:
         """Return which steps are accepted: without a jump, and without crossing or approaching a singularity."""
         gone = (there - q) / self.q_units
-        kept = beyond * np.sign(side) > DROP * np.abs(side)  # not a quotient: both sides may be 0 at a dead point
-        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP**2) & kept)
+        kept = beyond * np.sign(side) > MIN_REMAINING_FRACTION * np.abs(
+            side
+        )  # not a quotient: both sides may be 0 at a dead point
+        return np.asarray((np.einsum("ij,ij->i", gone, gone) < JUMP_LENGTH**2) & kept)
 
     def _walk_together(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return positions after the displacement in equal steps for the batch, and whether they were short enough."""
         length = np.abs(displacement / self.v_units).max(axis=-1, initial=0.0)
-        count = max(1, int(np.ceil(length.max(initial=0.0) / STRIDE)))
+        count = max(1, int(np.ceil(length.max(initial=0.0) / MAX_STRIDE)))
         move, well = displacement / count, np.ones(len(q), dtype=bool)
         for k in range(1, min(count, MAX_ITERATIONS) + 1):
-            until = EXACT if k == count else LOOSE * side**2
+            until = NEWTON_TOLERANCE if k == count else INTERMEDIATE_TOLERANCE * side**2
             there, left, beyond = self.close(q, move, until)
-            well &= self.accepted(q, there, side, beyond) & (length <= count * BEFORE * np.abs(side))
+            well &= self.accepted(q, there, side, beyond) & (length <= count * MAX_STEP_FRACTION * np.abs(side))
             q, side = there, beyond
             if not well.any():
                 break
-        return q, well & (left <= CLOSED) & (np.abs(side) > NEAREST)
+        return q, well & (left <= CLOSURE_TOLERANCE) & (np.abs(side) > MIN_SINGULAR_DISTANCE)
 
     def _walk_separately(self, q: Array, side: Array, displacement: Array) -> tuple[Array, Flags]:
         """Return positions after the displacement, with one step length per state, and which states arrived."""
-        length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), SHORTEST**2)
-        q, side, done, pace = q.copy(), side.copy(), np.zeros(len(q)), np.minimum(STRIDE, BEFORE * np.abs(side))
-        for _ in range(STRIDES):
-            late = np.flatnonzero((done < 1) & (pace > SHORTEST))
+        length = np.maximum(np.abs(displacement / self.v_units).max(axis=-1, initial=0.0), MIN_STRIDE**2)
+        q, side, done, pace = (
+            q.copy(),
+            side.copy(),
+            np.zeros(len(q)),
+            np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(side)),
+        )
+        for _ in range(MAX_STRIDES):
+            late = np.flatnonzero((done < 1) & (pace > MIN_STRIDE))
             if not late.size:
                 break
             fraction = np.minimum(1 - done[late], pace[late] / length[late])
-            until = LOOSE * side[late] ** 2
+            until = INTERMEDIATE_TOLERANCE * side[late] ** 2
             there, left, beyond = self.close(q[late], fraction[:, None] * displacement[late], until)
             good = (left <= until) & self.accepted(q[late], there, side[late], beyond)
             q[late[good]], side[late[good]] = there[good], beyond[good]
             done[late[good]] += fraction[good]
-            longest = np.minimum(2 * pace[late], np.minimum(STRIDE, BEFORE * np.abs(beyond)))
+            longest = np.minimum(2 * pace[late], np.minimum(MAX_STRIDE, MAX_STEP_FRACTION * np.abs(beyond)))
             pace[late] = np.where(good, longest, pace[late] / 2)
         q, left, side = self.close(q, np.zeros_like(displacement))
-        return q, (done >= 1) & (left <= CLOSED) & (np.abs(side) > NEAREST)
+        return q, (done >= 1) & (left <= CLOSURE_TOLERANCE) & (np.abs(side) > MIN_SINGULAR_DISTANCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +186,7 @@ class Space:
         columns = np.arange(len(self.units)) if free is None else np.array(free, dtype=int)
         damping, phi = 1e-3, self.error(q)
         for _ in range(200):
-            if not EXACT / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
+            if not NEWTON_TOLERANCE / 10 < np.abs(phi).max(initial=0.0) < np.inf:  # exactly opposite axes give NaN
                 break
             A, step = self.jacobian(q)[:, columns], np.zeros(len(self.units))
             if not np.isfinite(A).all():  # the ends of a rod coincide and its direction is undefined: perturb
@@ -196,11 +209,11 @@ class Space:
         """Return the closed positions with the smallest distance ``missing`` to the goal, and that distance."""
         damping, rest = 1e-3, missing(q)
         motions = null_space(self.jacobian(q))
-        if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= ASIDE**2 * np.linalg.norm(rest):
+        if len(motions) and np.linalg.norm(motions[:, active] @ rest) <= DEAD_POINT_OFFSET**2 * np.linalg.norm(rest):
             # At a dead point no motion leads to the goal. Start again next to it, on either side.
             loose = null_space(motions[:, active].T, 1.0) @ motions
             beside = [
-                self.closest(self.integrate(q, direction * ASIDE * self.units))[0]
+                self.closest(self.integrate(q, direction * DEAD_POINT_OFFSET * self.units))[0]
                 for m in loose
                 for direction in (m, -m)
             ]
@@ -216,7 +229,7 @@ class Space:
             step *= min(1.0, 0.3 / float(np.linalg.norm(step)))
             there, left = self.closest(self.integrate(q, step * self.units))
             new = missing(there)
-            if left <= CLOSED and new @ new < rest @ rest:
+            if left <= CLOSURE_TOLERANCE and new @ new < rest @ rest:
                 q, rest, damping = there, new, damping / 5
             else:
                 damping *= 4

@@ -20,7 +20,7 @@ from torsor.robot.equations.rules import exact
 
 Polynomial = Any  # PolyElement: SymPy has no types
 MAX_TERMS = 1500  # terms of one polynomial: longer sums are unreadable and slow to simplify
-TINY = 1e-14  # coefficients below this fraction of the largest are rounding errors
+ROUNDING_RATIO = 1e-14  # coefficients below this fraction of the largest are rounding errors
 
 
 class TooLongError(Exception):
@@ -171,7 +171,7 @@ def tidy(a: Polynomial) -> Polynomial:
     """Return a polynomial without the terms that are rounding errors."""
     if not a:
         return a
-    least = max(abs(item) for item in a.values()) * sp.QQ(1, round(1 / TINY))
+    least = max(abs(item) for item in a.values()) * sp.QQ(1, round(1 / ROUNDING_RATIO))
     return a.ring.from_dict({monomial: item for monomial, item in a.items() if abs(item) > least})
 
 

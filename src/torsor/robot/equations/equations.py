@@ -25,8 +25,8 @@ from torsor.robot.equations.rules import RULES, Expression, number
 FORMS = ("latex", "sympy")
 DIGITS = 6  # of numbers in LaTeX
 MAX_OPERATIONS = 1500  # of a function that is simplified; larger ones take minutes and fill pages
-WORTH = 4  # operations of a subexpression that gets a name; shorter ones are easier to read inline
-LONGEST = 14  # operations in one line of an unsimplified equation
+MIN_NAMED_OPERATIONS = 4  # operations of a subexpression that gets a name; shorter ones are easier to read inline
+MAX_LINE_OPERATIONS = 14  # operations in one line of an unsimplified equation
 Definitions = dict[Any, Expression]
 Symbols = bool | Sequence[str] | Mapping[str, Any]
 
@@ -258,7 +258,7 @@ def direct(
                     "c" if code == ca.OP_COS else "s", [int(position == angle) for position in positions]
                 )
             shared = uses[index] > 1 and length > 1 and not value.is_Symbol and not (-value).is_Symbol
-            if symbol is None and (shared or length > LONGEST):
+            if symbol is None and (shared or length > MAX_LINE_OPERATIONS):
                 symbol = sp.Symbol(f"w_{len(made) + 1}")
             if symbol is not None:
                 made[symbol], value, length = value, symbol, 0
@@ -276,7 +276,7 @@ def shared(expressions: Sequence[Expression], made: Definitions) -> tuple[list[E
     inline: dict[Any, Expression] = {}
     for symbol, value in result:
         value = value.xreplace(inline)
-        if value.count_ops() < WORTH:
+        if value.count_ops() < MIN_NAMED_OPERATIONS:
             inline[symbol] = value
         else:
             names[symbol] = value

@@ -28,9 +28,9 @@ def _power(a: Expression, b: Expression) -> Expression:
     return a ** (sp.Integer(int(b)) if b.is_number and b == int(b) else b)
 
 
-_SAME = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
+_SAME_NAMES = "sign sqrt floor exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfinv"
 RULES: dict[int, Callable[..., Expression]] = {
-    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME.split()},
+    **{getattr(ca, f"OP_{name.upper()}"): getattr(sp, name) for name in _SAME_NAMES.split()},
     ca.OP_ASSIGN: lambda a: a,
     ca.OP_LIFT: lambda a, b: a,
     ca.OP_ADD: lambda a, b: a + b,

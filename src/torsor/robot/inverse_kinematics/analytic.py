@@ -29,7 +29,7 @@ from torsor.spatial import inverse_pose
 # They are the subproblems of Paden and Kahan (Murray, Li and Sastry 1994, section 3.3), for axes in any position.
 
 # Fractions of the size of the arm, below which numbers are rounding errors.
-SAME, MISSED = 1e-9, 1e-6
+ZERO_TOLERANCE, MISS_TOLERANCE = 1e-9, 1e-6
 
 
 class Axis(NamedTuple):
@@ -56,7 +56,7 @@ def rotated(w: Array, x: Array, angle: float) -> Array:
 def angle_between(w: Array, start: Array, end: Array) -> float:
     """Return the angle that rotates the part of ``start`` normal to w to that of ``end``; 0 if there is none."""
     u, v = start - (w @ start) * w, end - (w @ end) * w
-    if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < SAME:
+    if min(float(np.linalg.norm(u)), float(np.linalg.norm(v))) < ZERO_TOLERANCE:
         return 0.0
     return math.atan2(float(w @ np.cross(u, v)), float(u @ v))
 
@@ -64,7 +64,7 @@ def angle_between(w: Array, start: Array, end: Array) -> float:
 def sinusoid(a: float, b: float, c: float) -> list[float]:
     """Return the angles x with a cos x + b sin x = c: two, one, or none; the nearest one if rounding removes both."""
     size = math.hypot(a, b)
-    if size < SAME or abs(c) > size * (1 + MISSED):
+    if size < ZERO_TOLERANCE or abs(c) > size * (1 + MISS_TOLERANCE):
         return []
     middle, half = math.atan2(b, a), math.acos(max(-1.0, min(1.0, c / size)))
     return [middle] if half == 0 else [middle + half, middle - half]
@@ -77,7 +77,7 @@ def with_two_products(w: Array, a: float, v: Array, b: float, length: float) -> 
     square = float(across @ across)
     flat = ((a - b * cosine) * w + (b - a * cosine) * v) / square
     rest = length**2 - float(flat @ flat)
-    if rest < -MISSED * max(length**2, SAME):
+    if rest < -MISS_TOLERANCE * max(length**2, ZERO_TOLERANCE):
         return []
     high = math.sqrt(max(rest, 0.0) / square)
     return [flat + high * across, flat - high * across] if high > 0 else [flat]
@@ -86,7 +86,7 @@ def with_two_products(w: Array, a: float, v: Array, b: float, length: float) -> 
 def closest_points(one: Axis, other: Axis) -> tuple[Axis, Axis]:
     """Return both axes with their points of closest approach."""
     across = np.cross(one.w, other.w)
-    if float(across @ across) < SAME**2:
+    if float(across @ across) < ZERO_TOLERANCE**2:
         return one, Axis(other.w, other.o + ((one.o - other.o) @ other.w) * other.w)
     columns = np.stack([one.w, -other.w, across], axis=1)
     s, t, _ = np.linalg.solve(columns, other.o - one.o)
@@ -96,12 +96,15 @@ def closest_points(one: Axis, other: Axis) -> tuple[Axis, Axis]:
 def meeting_point(axes: list[Axis], size: float) -> Array | None:
     """Return the point where all axes meet, or None."""
     first, second = closest_points(axes[0], axes[1])
-    if np.linalg.norm(np.cross(first.w, second.w)) < SAME or np.linalg.norm(first.o - second.o) > SAME * size:
+    if (
+        np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE
+        or np.linalg.norm(first.o - second.o) > ZERO_TOLERANCE * size
+    ):
         return None
     point = first.o
     for axis in axes[2:]:
         away = point - axis.o
-        if np.linalg.norm(away - (away @ axis.w) * axis.w) > SAME * size:
+        if np.linalg.norm(away - (away @ axis.w) * axis.w) > ZERO_TOLERANCE * size:
             return None
     return point
 
@@ -125,11 +128,11 @@ def _third(
     first: Axis, second: Axis, middle: Array, u: Array, v: Array, p: Array, apart: Array, reach: float
 ) -> list[float]:
     """Return the angles of the third axis."""
-    if np.linalg.norm(np.cross(first.w, second.w)) < SAME:  # parallel: the height along them is that of p
+    if np.linalg.norm(np.cross(first.w, second.w)) < ZERO_TOLERANCE:  # parallel: the height along them is that of p
         return sinusoid(float(first.w @ u), float(first.w @ v), float(first.w @ (p - middle)))
     m = middle - second.o
     size = float(m @ m + u @ u), 2 * float(m @ u), 2 * float(m @ v)  # |x - o2|^2 = size . (1, cos, sin)
-    if np.linalg.norm(apart) < SAME:  # they meet: the distance from the meeting point is that of p
+    if np.linalg.norm(apart) < ZERO_TOLERANCE:  # they meet: the distance from the meeting point is that of p
         return sinusoid(size[1], size[2], reach - size[0])
     # Skew: y - o1 is linear in (1, cos, sin), and has the length of p - o1.
     rows = np.stack([first.w, second.w, 2 * apart])
@@ -153,15 +156,15 @@ def _quadric(k: float, c1: float, s1: float, cc: float, cs: float, ss: float) ->
 def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) -> list[Array]:
     """Return the points to which the second axis moves ``moved`` and which the first axis moves to p."""
     length = float(np.linalg.norm(p - first.o))
-    if np.linalg.norm(np.cross(first.w, second.w)) >= SAME:
+    if np.linalg.norm(np.cross(first.w, second.w)) >= ZERO_TOLERANCE:
         a, b = float(first.w @ (p - first.o)), float(second.w @ (moved - first.o))
         result = with_two_products(first.w, a, second.w, b, length)
         far = float(np.linalg.norm(moved - second.o))
-        if np.linalg.norm(apart) >= SAME:  # one of the two has the right distance from the second axis
+        if np.linalg.norm(apart) >= ZERO_TOLERANCE:  # one of the two has the right distance from the second axis
             result = sorted(result, key=lambda y: abs(float(np.linalg.norm(first.o + y - second.o)) - far))[:1]
         return [first.o + y for y in result]
     distance = float(np.linalg.norm(apart))
-    if distance < SAME:
+    if distance < ZERO_TOLERANCE:
         return []
     across = p - first.o
     flat = across - (across @ first.w) * first.w
@@ -169,16 +172,16 @@ def _between(first: Axis, second: Axis, moved: Array, p: Array, apart: Array) ->
     other = other - (other @ first.w) * first.w
     along = (radius**2 + distance**2 - float(other @ other)) / (2 * distance)
     rest = radius**2 - along**2
-    if rest < -MISSED * max(radius**2, SAME):
+    if rest < -MISS_TOLERANCE * max(radius**2, ZERO_TOLERANCE):
         return []
     foot = first.o + (across @ first.w) * first.w + along * apart / distance
     side = math.sqrt(max(rest, 0.0)) * np.cross(first.w, apart / distance)
     return [foot + side, foot - side]
 
 
-EXACT = 1e-9  # m, rad: forward-kinematics tolerance for every posture that is returned
-POLISH = 20  # Newton steps that remove rounding errors, also near singular postures
-EQUAL = 1e-6  # rad: postures closer than this are the same
+POSE_TOLERANCE = 1e-9  # m, rad: forward-kinematics tolerance for every posture that is returned
+POLISH_STEPS = 20  # Newton steps that remove rounding errors, also near singular postures
+POSTURE_TOLERANCE = 1e-6  # rad: postures closer than this are the same
 
 Angles = tuple[float, ...]
 
@@ -246,7 +249,7 @@ def _solutions(axes: list[Axis], G: Array, size: float) -> list[Angles] | None:
     for forward in (True, False):
         chain = axes if forward else axes[::-1]
         goal = G if forward else inverse_pose(G)
-        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < SAME for axis in chain[2:4])
+        parallel = all(np.linalg.norm(np.cross(chain[1].w, axis.w)) < ZERO_TOLERANCE for axis in chain[2:4])
         result: Iterator[Angles]
         if (wrist := meeting_point(chain[3:], size)) is not None:
             result = _by_wrist(chain, goal, wrist)
@@ -323,9 +326,9 @@ def _polished(robot: Robot, q: Array, T: Array, place: str | int) -> Array:
     target = (Pose(place, T),)
     problem = Problem.of(robot, target, limited=False)
     data = np.tile(problem.data(target), (len(q), 1))
-    ends = chased(problem, q, data, (EXACT * 1e-3) ** 2, POLISH, patient=True)
+    ends = chased(problem, q, data, (POSE_TOLERANCE * 1e-3) ** 2, POLISH_STEPS, patient=True)
     near = np.abs(ends.q - q).max(axis=1, initial=0.0) < 1e-3  # drop a search that went elsewhere
-    return np.asarray(ends.q[near & (ends.cost <= EXACT**2)])
+    return np.asarray(ends.q[near & (ends.cost <= POSE_TOLERANCE**2)])
 
 
 def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
@@ -337,12 +340,16 @@ def _distinct(robot: Robot, q: Array, at: list[int], limits: bool) -> Array:
             low, high = robot.lower[k], robot.upper[k]
             for turn in (2 * np.pi, -2 * np.pi):
                 other = q[:, k] + turn
-                out = (q[:, k] < low - SAME) | (q[:, k] > high + SAME)
-                q[:, k] = np.where(out & (other >= low - SAME) & (other <= high + SAME), other, q[:, k])
-        inside = ((q[:, at] >= robot.lower[at] - SAME) & (q[:, at] <= robot.upper[at] + SAME)).all(axis=1)
+                out = (q[:, k] < low - ZERO_TOLERANCE) | (q[:, k] > high + ZERO_TOLERANCE)
+                q[:, k] = np.where(
+                    out & (other >= low - ZERO_TOLERANCE) & (other <= high + ZERO_TOLERANCE), other, q[:, k]
+                )
+        inside = ((q[:, at] >= robot.lower[at] - ZERO_TOLERANCE) & (q[:, at] <= robot.upper[at] + ZERO_TOLERANCE)).all(
+            axis=1
+        )
         q = q[inside]
     kept: list[Array] = []
     for item in q:
-        if all(np.abs(np.exp(1j * item[at]) - np.exp(1j * other[at])).max() > EQUAL for other in kept):
+        if all(np.abs(np.exp(1j * item[at]) - np.exp(1j * other[at])).max() > POSTURE_TOLERANCE for other in kept):
             kept.append(item)
     return np.array(sorted(kept, key=lambda each: each.round(6).tolist())).reshape(-1, robot.nq)

@@ -20,9 +20,9 @@ from torsor.robot.inverse_kinematics.problem import Problem
 from torsor.robot.inverse_kinematics.step import chase_apart
 
 MARGIN = 1e-4  # m: margin by which searches exceed the clearance
-HEAVY = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, in sequence, if targets cannot be met
-STANDING = 12, 1 - 1e-3  # steps, and the cost ratio above which a search for the least misses has stalled
-TOGETHER = 1 << 16  # distances that are computed in one call: pairs times states
+SHAPE_WEIGHTS = (10.0, 1e3, 1e5)  # weights of shapes and hard rows, in sequence, if targets cannot be met
+STALL_CRITERION = 12, 1 - 1e-3  # steps, and the cost ratio above which a search for the least misses has stalled
+DISTANCES_PER_CALL = 1 << 16  # distances that are computed in one call: pairs times states
 Mask = NDArray[np.bool_]
 
 
@@ -45,7 +45,7 @@ class Apart:
 
     def chunks(self, count: int) -> list[slice]:
         """Return the chunks of ``count`` states that are computed together."""
-        size = max(1, TOGETHER // max(1, len(self.model.pairs)))
+        size = max(1, DISTANCES_PER_CALL // max(1, len(self.model.pairs)))
         return [slice(first, min(first + size, count)) for first in range(0, count, size)]
 
     def rows(self, q: Array) -> tuple[Array, Array, Array]:
@@ -95,15 +95,17 @@ class ApartRunner(search.Runner):
         todo = np.flatnonzero(close & (result.cost <= self.enough))
         result.cost[close] = np.inf
         if len(todo):
-            again = self._chased(result.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS)
+            again = self._chased(
+                result.q[todo], data[todo], 1.0, search.MAX_STEPS, search.WINDOW, search.PROGRESS_RATIO
+            )
             result.q[todo], result.cost[todo] = again.q, again.cost
         return result
 
     def nearest(self, q: Array, data: Array) -> search.Found:
         """Return the ends of long searches for collision-free postures with the smallest target misses."""
         result = search.Found(q, np.full(len(q), np.inf), np.ones(len(q), dtype=np.intp))
-        for weight in HEAVY:
-            result = self._chased(result.q, data, weight, search.LAST_STEPS, *STANDING)
+        for weight in SHAPE_WEIGHTS:
+            result = self._chased(result.q, data, weight, search.LAST_STEPS, *STALL_CRITERION)
         return result
 
     def _chased(self, q: Array, data: Array, weight: float, most: int, window: int, progress: float) -> search.Found:
@@ -118,7 +120,7 @@ class ApartRunner(search.Runner):
 
         def finished(k: int, state: State, _: Indices) -> Mask:
             dv, cost, before = state[1], state[2], state[-1]
-            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.STILL)
+            out = (cost <= self.enough) | (np.abs(dv).max(axis=1, initial=0.0) <= search.CONVERGED_STEP)
             if k % window == 0:
                 out |= ~(cost <= progress * before)
                 state[-1] = cost

@@ -146,17 +146,19 @@ _OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
 
 CHUNK = 2048  # states whose arrays fit the L2 cache of a core
 FIRST_DAMPING = 0.01  # times the squared error, at the start
-SURE = 4  # minimum number of steps of every search
-WINDOW, PROGRESS = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost some steps before
+MIN_STEPS = 4  # minimum number of steps of every search
+WINDOW, PROGRESS_RATIO = 6, 0.25  # a search is stuck if its cost is above this fraction of the cost some steps before
 # Number of concurrent searches in restarts of few states: a kernel call takes the same time for one.
 MAX_PARALLEL_SEARCHES = 256
 AT_FIRST, RESTARTS = 8, 32  # concurrent searches per state: initially, and later
-FEW = 24  # postures from which a restart takes the nearest
-EAGER = 8  # restarts that give up early; later ones are for slow searches, such as those near singular postures
+RESTART_CANDIDATES = 24  # postures from which a restart takes the nearest
+EAGER_RESTARTS = (
+    8  # restarts that give up early; later ones are for slow searches, such as those near singular postures
+)
 MAX_STEPS = 60  # of one search from one start
 LAST_STEPS = 400  # of the search for the closest posture, if none meets the targets
-STILL = 1e-13  # rad or m: step size below which a search has converged
-LEAVING = 0.2  # fraction of finished searches at which the others are gathered
+CONVERGED_STEP = 1e-13  # rad or m: step size below which a search has converged
+LEAVING_FRACTION = 0.2  # fraction of finished searches at which the others are gathered
 TABLE_FROM = 2000  # number of targets at which a pose table is worth its time
 Mask = NDArray[np.bool_]
 Rivals = Indices | None  # (K,): searches with the same number end together
@@ -188,14 +190,14 @@ def chased(
     kernel, best, cost = fast(chase(problem)), np.empty_like(q), np.full(len(q), np.inf)
 
     def finished(rivals_of: Indices | None, k: int, state: State, todo: Indices) -> Flags | None:
-        if k < SURE:
+        if k < MIN_STEPS:
             return None
         _, dv, cost, damping, _, before = state
         out = cost <= enough
         if patient:
-            out |= (np.abs(dv).max(axis=1, initial=0.0) <= STILL) | ~(damping < 1e30)
+            out |= (np.abs(dv).max(axis=1, initial=0.0) <= CONVERGED_STEP) | ~(damping < 1e30)
         elif k % WINDOW == 0:
-            out |= ~(cost <= PROGRESS * before)
+            out |= ~(cost <= PROGRESS_RATIO * before)
             state[5] = np.where(out, before, cost)
         if rivals_of is not None and out.any():
             done = np.zeros(rivals_of.max() + 1, dtype=bool)
@@ -208,7 +210,9 @@ def chased(
         still, infinite = np.zeros((len(q[some]), len(problem.free))), np.full(len(q[some]), np.inf)
         state = [q[some], still, infinite, np.full(len(still), FIRST_DAMPING), data[some], infinite]
         over = partial(finished, None if rivals is None else rivals[some])
-        advance(state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING)
+        advance(
+            state, lambda s, _: [*kernel(*s[:5]), *s[4:]], over, most, {0: best[some], 2: cost[some]}, LEAVING_FRACTION
+        )
     return Found(best, cost, np.ones(len(q), dtype=np.intp))
 
 
@@ -262,10 +266,10 @@ def _restart(run: Runner, best: Found, todo: Indices, again: int, base: Array, d
     todo = np.tile(todo, again)
     problem, few, rivals = run.problem, base[todo], todo if again > 1 else None
     if used % 2 == 0 and len(todo) > MAX_PARALLEL_SEARCHES:
-        begin = nearest(problem, few, data[todo], CANDIDATES + FEW * used, FEW)
+        begin = nearest(problem, few, data[todo], CANDIDATES + RESTART_CANDIDATES * used, RESTART_CANDIDATES)
     else:
         begin = postures(problem, few, 1 + used * (len(base) + 1), margin=0.0)  # solutions may be at the very limits
-    best.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER, rivals=rivals))
+    best.keep(todo, run.ends(problem.clipped(begin), data[todo], patient=used >= EAGER_RESTARTS, rivals=rivals))
 
 
 def chosen_starts(problem: Problem, base: Array, data: Array, several: int = 1) -> Array:

@@ -22,7 +22,7 @@ from torsor.robot.robot import Robot, checked_robot
 
 LEAST_TOLERANCE = 1e-12  # m, rad: below it, rounding dominates
 AT_LIMIT = 1e-9  # rad, m: distance within which a posture is at a limit
-PUSHED = 1e-9  # of the gradient of the squared misses, above which a limit blocks a posture
+MIN_GRADIENT = 1e-9  # of the gradient of the squared misses, above which a limit blocks a posture
 
 
 def inverse_kinematics(
@@ -185,8 +185,8 @@ def _held(problem: Problem, q: Array, gradient: Array) -> Mask:
     held = np.zeros(q.shape, dtype=bool)
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if at >= 0:
-            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > PUSHED)
-            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -PUSHED))
+            below = (q[:, at] <= low + AT_LIMIT) & (gradient[:, k] > MIN_GRADIENT)
+            held[:, at] = below | ((q[:, at] >= high - AT_LIMIT) & (gradient[:, k] < -MIN_GRADIENT))
     return held
 
 

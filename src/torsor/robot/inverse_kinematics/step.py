@@ -24,8 +24,12 @@ from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.inverse_kinematics.problem import Problem
 
 MIN_STEP_DAMPING = 1e-12  # for rows in m and rad: far below the squared singular values at a useful posture
-LIGHTER, HEAVIER, SHORTER = 0.3, 4.0, 0.25  # factors of damping after good and bad steps, and of bad steps
-LONGEST = 1.0  # rad or m: maximum step of any coordinate
+DAMPING_DECREASE, DAMPING_INCREASE, STEP_DECREASE = (
+    0.3,
+    4.0,
+    0.25,
+)  # factors of damping after good and bad steps, and of bad steps
+MAX_STEP = 1.0  # rad or m: maximum step of any coordinate
 STATE = ["q", "dv", "cost", "damping"]  # of a search
 NEXT = [f"{name}_next" for name in STATE]
 ROOM = 1.0  # rad or m: distance from a limit at which a coordinate slows down toward it
@@ -85,7 +89,11 @@ def judged(state: tuple[ca.SX, ca.SX, ca.SX, ca.SX], x: ca.SX, step: ca.SX, new:
     """Return the next q, dv, cost and damping: those of the trial x if its cost is not above that of q."""
     q, dv, cost, damping = state
     better = new <= cost  # false for NaN
-    chosen = zip((x, step, new, LIGHTER * damping), (q, SHORTER * dv, cost, HEAVIER * damping), strict=True)
+    chosen = zip(
+        (x, step, new, DAMPING_DECREASE * damping),
+        (q, STEP_DECREASE * dv, cost, DAMPING_INCREASE * damping),
+        strict=True,
+    )
     return list(ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in chosen]))
 
 
@@ -118,8 +126,8 @@ def limit_scaling(problem: Problem, x: ca.SX, gradient: ca.SX) -> ca.SX | None:
 
 
 def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
-    """Return a step (n x 1) that is at most LONGEST and ends within the limits."""
-    step = step * ca.fmin(1, LONGEST / (ca.mmax(ca.fabs(step)) + 1e-300))
+    """Return a step (n x 1) that is at most MAX_STEP and ends within the limits."""
+    step = step * ca.fmin(1, MAX_STEP / (ca.mmax(ca.fabs(step)) + 1e-300))
     for k, (at, low, high) in enumerate(zip(problem.places_in_q, *problem.bounds, strict=True)):
         if np.isfinite(low):
             step[k] = ca.fmax(step[k], low - x[at])
@@ -139,12 +147,12 @@ def within(problem: Problem, x: ca.SX, step: ca.SX) -> ca.SX:
 # (Nocedal and Wright 2006, section 18.1). Steps are judged by f + W |c|, with W above the multipliers nu, and shortened
 # where that does not fall. Damping is added to H.
 
-DEPENDENT = 1e-10  # e, as a fraction of the mean diagonal entry
+REGULARISATION = 1e-10  # e, as a fraction of the mean diagonal entry
 CORRECTIONS = 3  # iterations for the residual of the hard rows that e leaves
 MIN_REFINE_DAMPING, INITIAL_REFINE_DAMPING, MAX_REFINE_DAMPING = 1e-6, 1e-3, 1e12
 ROUNDING = 1e-14  # rounding tolerance for increases of the merit
 MAX_STEPS = 300
-STILL = 1e-11  # rad or m: step size at which a search has converged
+CONVERGED_STEP = 1e-11  # rad or m: step size at which a search has converged
 
 OBJECTIVES = ("misses", "posture", "manipulability")
 
@@ -194,8 +202,8 @@ def kernel(problem: Problem, name: str) -> AnyKernel:
         step, nu = _constrained(at, root, damping)
         before, after = f + W * c, at.value + W * size
         better = after <= before + ROUNDING * (1 + ca.fabs(before))
-        good = x, within(problem, x, step), at.value, size, ca.fmax(W, 2 * ca.norm_2(nu)), LIGHTER * damping
-        bad = q, SHORTER * dv, f, c, W, HEAVIER * damping
+        good = x, within(problem, x, step), at.value, size, ca.fmax(W, 2 * ca.norm_2(nu)), DAMPING_DECREASE * damping
+        bad = q, STEP_DECREASE * dv, f, c, W, DAMPING_INCREASE * damping
         outputs = ca.cse([ca.densify(ca.if_else(better, a, b)) for a, b in zip(good, bad, strict=True)])
         names = ["q", "dv", "f", "c", "W", "damping"]
         inputs = [q, dv, f, c, W, damping, data, preferred]
@@ -212,7 +220,7 @@ def _constrained(at: _Objective, root: ca.SX, damping: ca.SX) -> tuple[ca.SX, ca
     down, across = H.solve(-g), H.solve(A.T)
     S = symmetric(A @ across)
     count = max(1, at.c.numel())
-    S = S + (DEPENDENT * ca.trace(S) / count + 1e-300) * ca.SX.eye(at.c.numel())
+    S = S + (REGULARISATION * ca.trace(S) / count + 1e-300) * ca.SX.eye(at.c.numel())
     factors, nu = Squares(S), ca.SX.zeros(at.c.numel(), 1)
     u = down
     for _ in range(CORRECTIONS):
@@ -226,7 +234,7 @@ def refined(problem: Problem, name: str, q: Array, data: Array, preferred: Array
     run, count = kernel(problem, name), len(q)
 
     def finished(_k: int, state: State, _: Indices) -> Flags:
-        still = np.abs(state[1]).max(axis=1, initial=0.0) <= STILL
+        still = np.abs(state[1]).max(axis=1, initial=0.0) <= CONVERGED_STEP
         return np.asarray(still | ~(state[5] < MAX_REFINE_DAMPING))
 
     fill = np.full(count, np.inf), np.zeros(count), np.zeros(count), np.full(count, INITIAL_REFINE_DAMPING)

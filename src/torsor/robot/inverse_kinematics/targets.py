@@ -93,7 +93,7 @@ def coordinates_of(mechanism: Mechanism, place: Place) -> set[int]:
 WHERE = "inverse kinematics"
 # Distance (m) to the viewed point below which the direction of a frame is not defined.
 NO_DIRECTION = 1e-12
-FARTHEST = 1e6  # m: positions farther away have rounding errors far above the tolerance
+MAX_DISTANCE = 1e6  # m: positions farther away have rounding errors far above the tolerance
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -352,8 +352,8 @@ class CenterOfMass(Target, kinds="p", numbers="position"):
 def near_enough(positions: Array, where: str) -> Array:
     """Return positions; raise ModelError if they are too far away for a meaningful result."""
     far = float(np.abs(positions).max(initial=0.0))
-    if far > FARTHEST:
-        raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {FARTHEST:g} m")
+    if far > MAX_DISTANCE:
+        raise ModelError(f"a position is {far:.3g} m away", where=where, allowed=f"up to {MAX_DISTANCE:g} m")
     return positions
 
 

@@ -204,7 +204,7 @@ def soundness(parts: Parts, pose: ca.SX, q: ca.SX, drives: bool, positions: bool
 # First kind: A_q of a leg loses rank, and the leg can move by itself. Second kind: J_p^-1 loses rank, and the platform
 # can move with locked drives. Both matrices are nondimensional.
 
-SINGULAR = 1e-5  # rank tolerance: smallest singular value over the largest
+RANK_TOLERANCE = 1e-5  # rank tolerance: smallest singular value over the largest
 
 
 def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
@@ -218,7 +218,7 @@ def legs(parts: Parts, matrices: Array) -> tuple[Flags, Array]:
         A = matrices[..., first : first + n * n].reshape(*batch, n, n) / np.array(rows)[:, None] * columns
         first += n * n
         _, values, V = np.linalg.svd(np.where(np.isfinite(A), A, 0.0))
-        result[..., k] = values[..., -1] < SINGULAR * np.maximum(values[..., 0], 1e-300)
+        result[..., k] = values[..., -1] < RANK_TOLERANCE * np.maximum(values[..., 0], 1e-300)
         motion[..., limb.v] = np.where(result[..., k, None], _unit(V[..., -1, :] * columns), 0.0)
     return result, motion
 
@@ -238,7 +238,7 @@ def platforms(parts: Parts, K: Array, length: float | None = None) -> Platforms:
     _, values, V = np.linalg.svd(np.where(finite[..., None, None], K, 0.0) * scales)
     with np.errstate(divide="ignore", invalid="ignore"):
         condition = np.where(finite, values[..., 0] / values[..., -1], np.inf)
-    singular: Flags = np.asarray(finite & ~(values[..., -1] >= SINGULAR * values[..., 0]))
+    singular: Flags = np.asarray(finite & ~(values[..., -1] >= RANK_TOLERANCE * values[..., 0]))
     return Platforms(condition, singular, np.where(singular[..., None], _unit(V[..., -1, :] * scales), 0.0))
 
 

@@ -21,7 +21,7 @@ from torsor.dynamics.trees.lean import lean
 from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Link
 from torsor.mechanism.part import Part
-from torsor.robot.closed_loops.search import NEAREST
+from torsor.robot.closed_loops.search import MIN_SINGULAR_DISTANCE
 from torsor.robot.kernels import Kernels
 from torsor.robot.parallel import decomposition
 from torsor.robot.parallel.decomposition import Parts, legs, moving, platforms, soundness
@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
 # Minimum distances from singular of legs and drives.
-LEGS, DRIVES = NEAREST, 1e-6
+LEGS, DRIVES = MIN_SINGULAR_DISTANCE, 1e-6
 
 
 @dataclass(frozen=True)

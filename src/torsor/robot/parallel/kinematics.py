@@ -11,7 +11,7 @@ from torsor.base.arrays import Array, Flags
 from torsor.base.checks import common_shape, vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.dynamics.loops.closure import characteristic_scales
-from torsor.robot.closed_loops.search import CLOSED, NEAREST, Closer
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, MIN_SINGULAR_DISTANCE, Closer
 from torsor.robot.parallel.decomposition import depends_on_pose, drive_units
 from torsor.robot.parallel.kernels import Assembled
 from torsor.robot.parallel.legs import Look
@@ -31,7 +31,9 @@ from torsor.robot.robot import Robot
 #
 # On a grid of poses of the library's Delta robot, the first alone misses 17 % of what both reach, the second 14 %.
 
-NEAR = 0.1  # rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it
+SINGULAR_DISTANCE = (
+    0.1  # rad or robot sizes: distance to a singular configuration at which a leg counts as having reached it
+)
 SAMPLES = 129  # samples of a line between two positions of a leg
 TRIES, STARTS = 256, 3  # random positions of a leg, and how many of them are starts of Newton's method
 
@@ -57,8 +59,8 @@ class LegSearch:
         begin = np.concatenate([poses, guess], axis=-1)
         before = self.closer.side(begin)
         result, error, side = self.closer.close(begin, self._still(begin))
-        same = (before * side > 0) | (np.abs(before) <= NEAREST) | (np.abs(side) <= NEAREST)
-        return result[:, poses.shape[-1] :], (error <= CLOSED) & same
+        same = (before * side > 0) | (np.abs(before) <= MIN_SINGULAR_DISTANCE) | (np.abs(side) <= MIN_SINGULAR_DISTANCE)
+        return result[:, poses.shape[-1] :], (error <= CLOSURE_TOLERANCE) & same
 
     def from_home(self, poses: Array) -> tuple[Array, Flags]:
         """Return positions in the assembly mode of home, and which were found."""
@@ -112,9 +114,9 @@ class LegSearch:
         apart = np.linalg.norm(displacement / closer.q_units[n:], axis=-1) * np.diff(s, append=1.0)[:, None]
         # Between two samples the side changes by no more than the leg moves. The end itself may be singular.
         same = (sides * sides[0] > 0) & (np.abs(sides) > apart)
-        closed = error <= CLOSED
-        stretched = (np.abs(end) <= NEAREST) & same[: 3 * SAMPLES // 4].all(axis=0)
-        return result[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > NEAREST)))
+        closed = error <= CLOSURE_TOLERANCE
+        stretched = (np.abs(end) <= MIN_SINGULAR_DISTANCE) & same[: 3 * SAMPLES // 4].all(axis=0)
+        return result[:, n:], closed, closed & (stretched | (same.all(axis=0) & (np.abs(end) > MIN_SINGULAR_DISTANCE)))
 
     def _by_continuation(self, poses: Array) -> tuple[Array, Flags]:
         n, begin = len(self.home), self._begin(poses)
@@ -131,7 +133,7 @@ class LegSearch:
         states = np.concatenate([poses[left], result[left, n:]], axis=-1)
         there, error, side = self.closer.close(states, self._still(states))
         off = np.abs((there - result[left]) / self.closer.q_units).max(axis=-1, initial=0.0)
-        good = (error <= CLOSED) & (np.abs(side) <= NEAREST) & (off < NEAR)
+        good = (error <= CLOSURE_TOLERANCE) & (np.abs(side) <= MIN_SINGULAR_DISTANCE) & (off < SINGULAR_DISTANCE)
         result[left[good]], reached[left[good]] = there[good], True
         return result[:, n:], reached
 
@@ -159,7 +161,7 @@ class LegSearch:
         return np.zeros((len(states), len(self.closer.v_units)))
 
 
-AGREE = 1e-9  # rad or robot sizes: tolerance for the agreement of redundant drives
+AGREEMENT_TOLERANCE = 1e-9  # rad or robot sizes: tolerance for the agreement of redundant drives
 
 
 class Kinematics:
@@ -251,9 +253,11 @@ class Kinematics:
             fix = "pass reachable coordinates, or a closer guess"
             raise ModelError(message, where=robot.name, fix=fix)
         off = np.abs((state[:, n:-count][:, robot._driven] - flat) / drive_units(self.parts)).max(axis=-1, initial=0.0)
-        if (off > AGREE).any():
+        if (off > AGREEMENT_TOLERANCE).any():
             message = f"driven coordinates disagree by {off.max():.2g}: {count} are given for {robot.dof} freedoms"
-            raise ModelError(message, where=robot.name, allowed=f"{AGREE:g}", fix="pass consistent values")
+            raise ModelError(
+                message, where=robot.name, allowed=f"{AGREEMENT_TOLERANCE:g}", fix="pass consistent values"
+            )
         return state[:, :n].reshape(*batch, n)
 
     @cached_property

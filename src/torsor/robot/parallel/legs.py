@@ -18,7 +18,7 @@ from torsor.dynamics.trees.tree import Tree
 from torsor.mechanism import Joint, Link, Loop, Place
 from torsor.mechanism.part import Part
 from torsor.robot.closed_loops.mobility import RANK, choose
-from torsor.robot.closed_loops.search import CLOSED, Space
+from torsor.robot.closed_loops.search import CLOSURE_TOLERANCE, Space
 from torsor.robot.load import build
 from torsor.robot.parallel.decomposition import moving
 from torsor.robot.parallel.limbs import Limb, Platform, TracedLimb
@@ -177,7 +177,7 @@ def fit(leg: Leg, carriage: Robot, home: Array, before: tuple[int, int], length:
     tree = lean(Tree.of(carriage))
     look = Look(limb, tree, home)
     q, size = look.space.closest(np.array(leg.home))
-    if size > CLOSED:
+    if size > CLOSURE_TOLERANCE:
         message = f"the leg does not reach the platform at home: the closure error is {size * length:.2g}"
         fix = "check base, at, tip and kind, or set a home (of the leg or the robot) nearer to one that closes"
         raise ModelError(message, where=where, fix=fix)

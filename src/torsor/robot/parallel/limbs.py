@@ -289,7 +289,7 @@ class TracedLimb:
 # There are four solutions: two with q_1 half a turn apart, and for each a second one with the leg reversed and a
 # negative length. Two signs select one of them.
 
-EXACT = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
+AXIS_TOLERANCE = 1e-12  # tolerance of the distance between axes that intersect (m), and of right angles
 
 
 class Angles(NamedTuple):
@@ -363,18 +363,18 @@ def strut_of(limb: Limb) -> Strut | None:
     first, second, third = (np.asarray(body.T) for body in bodies)
     # All in the frame of the first joint at rest.
     axis, at = second[:3, 2], second[:3, 3]
-    if abs(axis[2]) > EXACT:
+    if abs(axis[2]) > AXIS_TOLERANCE:
         return None
     # The point of the second axis nearest to the first, which is the z axis.
     level = at - (at[:2] @ axis[:2]) * axis
-    if np.hypot(level[0], level[1]) > EXACT:
+    if np.hypot(level[0], level[1]) > AXIS_TOLERANCE:
         return None
     centre = np.array([0.0, 0.0, level[2]])
     seen = second[:3, :3].T @ (centre - at)  # the centre, in the second body's axes: on its z axis
     _, p_tip = place_in_body(limb.tree, limb.tip)
     along = third[:3, 2]
     tip = third[:3, 3] + third[:3, :3] @ np.asarray(ca.DM(p_tip)).ravel() - seen  # with the slide at zero
-    if abs(along[2]) > EXACT or np.linalg.norm(np.cross(tip, along)) > EXACT:
+    if abs(along[2]) > AXIS_TOLERANCE or np.linalg.norm(np.cross(tip, along)) > AXIS_TOLERANCE:
         return None
     # The slide's direction turns in the plane normal to the second axis, from the first axis at the angle ``second``.
     upright = second[2, 0], second[2, 1]

@@ -13,7 +13,7 @@ from torsor.base.arrays import Array, Maybe
 from torsor.base.checks import vectors
 from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closed import Closed
-from torsor.robot.closed_loops.closure import OPEN
+from torsor.robot.closed_loops.closure import MAX_CLOSURE_ERROR
 from torsor.robot.inertial import Inertial
 from torsor.robot.parallel.inertial import carriers, start_of, with_parameters
 from torsor.robot.parallel.kernels import RULES, Assembled, Rule
@@ -64,7 +64,9 @@ class ParallelRobot(Assembled):
         except (TypeError, ValueError) as error:
             raise ModelError(str(error), where=self.name) from None
         rule = RULES[name]
-        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (fused or (state[..., -1] <= OPEN).all()):
+        if not (state[..., : len(rule.margins)] > rule.margins).all() or not (
+            fused or (state[..., -1] <= MAX_CLOSURE_ERROR).all()
+        ):
             self._refuse_state(rule, x, known, state)
         return result
 
@@ -73,7 +75,7 @@ class ParallelRobot(Assembled):
         self._check_finite(x)
         known = self.inverse_kinematics(x) if q is None else q
         open_ = np.zeros(state.shape[:-1]) if q is None else state[..., -1]
-        if not (open_ <= OPEN).all():
+        if not (open_ <= MAX_CLOSURE_ERROR).all():
             size = float(np.max(open_)) * self._parts.length
             fix = "q = robot.inverse_kinematics(pose, guess=q)"
             message = f"does not close the legs: the closure error is {size:.2g}"

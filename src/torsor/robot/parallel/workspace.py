@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHAPED = {  # workspace arrays: trailing axes and dtype
+ARRAY_SHAPES = {  # workspace arrays: trailing axes and dtype
     **dict.fromkeys(("reachable", "within_limits", "parallel"), ((), "b")),
     **dict.fromkeys(("condition", "determinant"), ((), "f")),
     "q": (("nq",), "f"),
@@ -145,7 +145,7 @@ class Workspace(Result):
             return cls(**workspace_arrays(result, robot), labels=_labels(robot), robot=robot, length=length)
 
     def _archive(self) -> Archive:
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *SHAPED)}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in ("poses", *ARRAY_SHAPES)}
         arrays["parallel_robot"] = as_bytes(parallel_text(self.robot))
         units = {"poses": list(self.labels), "q": "rad, m", "condition": "1"}
         return Archive(self.kind, arrays, {"length": float(self.length)}, units)
@@ -251,9 +251,9 @@ def workspace_arrays(archive: Archive, robot: Assembled) -> dict[str, Any]:
         "dof": archive.arrays["platform_motion"].shape[-1],
     }
     check_array(poses, (*batch, robot.carriage.nq), "poses")
-    for name, (axes, kind) in SHAPED.items():
+    for name, (axes, kind) in ARRAY_SHAPES.items():
         check_array(archive.arrays[name], (*batch, *(sizes[axis] for axis in axes)), name, kind)
-    return {"poses": poses} | {name: archive.arrays[name] for name in SHAPED}
+    return {"poses": poses} | {name: archive.arrays[name] for name in ARRAY_SHAPES}
 
 
 def grid(robot: Assembled, ranges: Mapping[str, ArrayLike]) -> Array:
