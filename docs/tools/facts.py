@@ -1,7 +1,8 @@
 """Include the facts of docs/facts.toml in README.md and in the pages of the documentation.
 
-Run ``python docs/tools/facts.py`` after the data or a page changed. A page names what it includes: the lines between ``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced.
-Kinds are the keys of ``TABLES``. Links in the data start at the folder docs.
+Run ``python docs/tools/facts.py`` after the data or a page changed. A page names what it includes: the lines between
+``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced. Kinds are the keys of ``TABLES``. Links in the data
+start at the folder docs.
 """
 
 import os
