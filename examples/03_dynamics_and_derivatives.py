@@ -62,7 +62,7 @@ print(f"{np.abs(difference - rate).max() / np.abs(rate).max():.0e}")
 # %% [markdown]
 # ## Operation counts
 #
-# The recursion is traced for this robot, so that structural zeros cost nothing. These are the additions and
+# The recursion is traced for this robot, so structural zeros cost nothing. These are the additions and
 # multiplications that remain.
 
 # %%
