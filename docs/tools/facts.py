@@ -1,8 +1,8 @@
 """Include the facts of docs/facts.toml in README.md and in the pages of the documentation.
 
 Run ``python docs/tools/facts.py`` after the data or a page changed. A page names what it includes: the lines between
-``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced. Kinds are the keys of ``TABLES``. Links in the data
-start at the folder docs.
+``<!-- facts: limits -->`` and ``<!-- end of facts -->`` are replaced. Kinds are the keys of ``TABLES``. Links in the
+data start at the folder docs.
 """
 
 import os
@@ -75,7 +75,7 @@ def speed(facts: Facts, _: str) -> str:
     def cells(figure: Facts | None) -> tuple[str, str]:
         if figure is None:
             return "", ""
-        time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} us"
+        time = f"{figure['ns']:g} ns" if figure["ns"] < 1000 else f"{figure['ns'] / 1000:g} µs"
         return time, f"{figure['ratio']:.3g}x" if figure["ratio"] < 10 else f"{figure['ratio']:.0f}x"
 
     rows = ((row["name"], row["peer"], *cells(row.get("x86")), *cells(row.get("arm"))) for row in facts["speed"])
