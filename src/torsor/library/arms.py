@@ -6,8 +6,21 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.library.shapes import BLUE, DARK, GREY, ORANGE, SILVER, STEEL, WHITE, ball, block, cylinder, disc, tube
-from torsor.library.shapes import with_visuals
+from torsor.library.shapes import (
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    WHITE,
+    ball,
+    block,
+    cylinder,
+    disc,
+    tube,
+    with_visuals,
+)
 from torsor.mechanism import Joint, Link, Visual
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -57,9 +70,9 @@ def ur5() -> Robot:
 def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
     """Return the visuals of the UR5 links: tubes between joint housings, whose ends have blue caps."""
     return {
-        "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, SILVER), disc((0, 0, 0.04), 2, 0.06, 0.06, DARK)),
+        "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, SILVER), disc((0, 0, 0.035), 2, 0.056, 0.04, DARK)),
         "shoulder": (
-            disc((0, 0, 0.002), 2, 0.06, 0.124, SILVER),
+            disc((0, 0, 0.007), 2, 0.06, 0.112, SILVER),
             disc((0, 0, 0.069), 2, 0.054, 0.012, BLUE),
             disc((0, 0.04, 0), 1, 0.059, 0.08, SILVER),
         ),
@@ -74,8 +87,8 @@ def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
             disc((0, 0.0, 0.39225), 1, 0.042, 0.094, SILVER),
             disc((0, -0.052, 0.39225), 1, 0.038, 0.012, BLUE),
         ),
-        "wrist_1": _housing((0, 0.093, 0), 2, 0.042, 0.096, caps=(-1,)) + (disc((0, 0.05, 0), 1, 0.038, 0.03, DARK),),
-        "wrist_2": _housing((0, 0, 0.09465), 1, 0.042, 0.09, caps=(-1,)) + (disc((0, 0, 0.05), 2, 0.038, 0.03, DARK),),
+        "wrist_1": (*_housing((0, 0.093, 0), 2, 0.042, 0.096, caps=(-1,)), disc((0, 0.05, 0), 1, 0.038, 0.03, DARK)),
+        "wrist_2": (*_housing((0, 0, 0.09465), 1, 0.042, 0.09, caps=(-1,)), disc((0, 0, 0.05), 2, 0.038, 0.03, DARK)),
         "wrist_3": (disc((0, 0.062, 0), 1, 0.036, 0.038, GREY), disc((0, 0.078, 0), 1, 0.0315, 0.0086, DARK)),
     }
 

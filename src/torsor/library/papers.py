@@ -6,8 +6,21 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.library.shapes import BAR_COLOURS, DARK, GREY, ORANGE, SILVER, STEEL, WHITE, ball, block, disc, plate, tube
-from torsor.library.shapes import with_visuals
+from torsor.library.shapes import (
+    BAR_COLOURS,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    WHITE,
+    ball,
+    block,
+    disc,
+    plate,
+    tube,
+    with_visuals,
+)
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -22,9 +35,9 @@ def two_link() -> Robot:
         [10.0, 10.0]
     """
     arm = DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0), inertia=0.1 * np.eye(3), effort_limit=10.0)
-    visuals = {
-        f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)
-    } | {"base": [disc((0, 0, -0.035), 2, 0.06, 0.045, DARK)]}
+    visuals = {f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)} | {
+        "base": [disc((0, 0, -0.035), 2, 0.06, 0.045, DARK)]
+    }
     return with_visuals(from_dh([arm, arm], gravity=(0, 0, 0), name="two_link"), visuals)
 
 
@@ -41,7 +54,12 @@ def slide_link() -> Robot:
     body: dict[str, Any] = {"mass": 0.5, "inertia": 0.1 * np.eye(3), "effort_limit": 10.0}
     slide = DHLink(theta=quarter, d=0.4, alpha=quarter, joint="prismatic", com=(0, -0.2, 0), **body)
     link = DHLink(theta=quarter, a=0.4, com=(-0.2, 0, 0), **body)
-    return from_dh([slide, link], gravity=(0, 0, 0), name="slide_link")
+    visuals = {
+        "base": [tube((0, 0, -0.5), (0, 0, 0.9), 0.016, STEEL), block((0, 0, -0.5), (0.1, 0.1, 0.02), DARK)],
+        "link1": [block((0, 0, 0), (0.09, 0.09, 0.09), GREY)],
+        "link2": plate((-0.4, 0, 0), (0, 0, 0), 0.06, BAR_COLOURS[1], level=3),
+    }
+    return with_visuals(from_dh([slide, link], gravity=(0, 0, 0), name="slide_link"), visuals)
 
 
 def stanford() -> Robot:

@@ -45,6 +45,7 @@ def check_positive(where: str, **sizes: float) -> None:
 
 
 # Visual shapes. They are drawn, and have no effect on dynamics or collisions.
+_ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z along x, y and z
 
 
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
@@ -55,8 +56,7 @@ def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape:
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule about a point, along the axis 0, 1 or 2."""
-    half = length / 2 * np.eye(3)[axis]
-    return tube(np.asarray(centre) - half, np.asarray(centre) + half, radius, colour, shape)
+    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), colour)
 
 
 def block(centre: ArrayLike, sizes: Sequence[float], colour: Colour, rotation: Array | None = None) -> Visual:

@@ -99,8 +99,6 @@ REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 FARTHEST = 1e9  # m: graphics cards count in single precision
 LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
-IMPLAUSIBLE = 4.0  # length of an ellipsoid of inertia in lengths of its link's rods, above which it is not drawn
-LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,16 +273,11 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
-    """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
+    """Return the rods and the joint of a link (-1: the base); a link without rods has its inertia ellipsoid."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bodies.bones(robot, index, radius if index >= 0 else radius / 2)
     mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
-    body = bodies.ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
-    if body is not None and rods:
-        volume = 4 / 3 * np.pi * float(body.size.prod())
-        extent = float(np.ptp(surface_of(*rods).vertices, axis=0).max())
-        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * extent:
-            body = None  # inertias of many files are those of much larger bodies, which would hide the robot
+    body = bodies.ellipsoid_solid(link) if index >= 0 and not rods and not is_beam(robot, link) else None
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:
