@@ -66,9 +66,9 @@ def gough_stewart(
     if legs not in ("UPS", "SPS"):
         raise ModelError(argument="legs", value=legs, where="gough_stewart", allowed="'UPS' or 'SPS'")
     check_positive("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
-    tubes = tube((0, 0, 0.03), (0, 0, 0.5), 0.032, DARK), disc((0, 0, 0.49), 2, 0.037, 0.03, ORANGE)
+    tubes = tube((0, 0, 0.03), (0, 0, 0.58), 0.032, DARK), disc((0, 0, 0.57), 2, 0.037, 0.03, ORANGE)
     barrel = Link("cylinder", cylinder_mass, np.array([0, 0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2), tubes)
-    piston = tube((0, 0, -0.5), (0, 0, 0), 0.017, STEEL), ball((0, 0, 0), 0.03, SILVER)
+    piston = tube((0, 0, -0.62), (0, 0, 0), 0.017, STEEL), ball((0, 0, 0), 0.03, SILVER)
     rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2), piston)
     beam = block((-base_radius / 2, 0, -0.045), (base_radius + 0.1, 0.08, 0.03), GREY)
     foot = Link("foot", visuals=(beam, block((0, 0, -0.03), (0.1, 0.12, 0.03), GREY), ball((0, 0, 0), 0.04, SILVER)))
