@@ -35,7 +35,7 @@ def ur5() -> Robot:
     Numbers are those of the maker's ROS description (``ur5_robot.urdf``), with its names of links and joints. Its
     inertias of the three wrist links are far above those of bodies of their size, and act as rotor inertias; they are
     kept as published. The frame "ee_link" is at the flange. Limits: 150 N m and 3.15 rad/s of the first three joints,
-    28 N m and 3.2 rad/s of the wrist.
+    28 N m and 3.2 rad/s of the wrist. The posture "home" stands clear of the floor.
 
     Example:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
@@ -64,7 +64,7 @@ def ur5() -> Robot:
     links.append(Link("ee_link"))
     flange = make_pose(from_rpy([0, 0, _QUARTER]), [0, 0.0823, 0])
     joints.append(Joint("ee_fixed_joint", "fixed", "wrist_3_link", "ee_link", flange))
-    return build("ur5", links, joints)
+    return build("ur5", links, joints).with_posture("home", [0.0, -1.4, 1.6, -1.2, -1.5, 0.0])
 
 
 def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
@@ -111,7 +111,8 @@ def panda(hand: bool = True) -> Robot:
     that it took over from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
     identification of the Franka Emika Panda robot", 2019), some of which are not physically consistent, and a viscous
     friction of 0.003 N m s. The ``hand`` (0.73 kg) is fixed to the flange, its fingers (15 g each) are left out;
-    ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp".
+    ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp"; "home" is the
+    maker's ready posture.
 
     Other limits of the maker, for which a Robot has no fields: torques change by at most 1000 N m/s,
     accelerations stay within (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks within (7500, 3750, 5000, 6250, 7500,
@@ -159,7 +160,8 @@ def panda(hand: bool = True) -> Robot:
         joints.append(Joint("panda_hand_joint", "fixed", "panda_link8", "panda_hand", turned))
         tip = make_pose(p=[0, 0, 0.1034])
         joints.append(Joint("panda_hand_tcp_joint", "fixed", "panda_hand", "panda_hand_tcp", tip))
-    return build("panda", links, joints)
+    home = [0.0, -_QUARTER / 2, 0.0, -1.5 * _QUARTER, 0.0, _QUARTER, _QUARTER / 2]
+    return build("panda", links, joints).with_posture("home", home)
 
 
 def _panda_visuals() -> list[tuple[Visual, ...]]:

@@ -46,9 +46,9 @@ UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is tak
 
 
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
-    """Return the positions (nq,) that a picture begins with: ``q``, or at home; closed loops are closed.
+    """Return the first positions (nq,) of a picture: ``q`` or the home posture, with loops closed.
 
-    Home is that of a parallel robot, or else the neutral posture within the limits of the joints.
+    Home is that of a parallel robot, the posture named "home", or the neutral posture within the joint limits.
 
     Example:
         >>> home(torsor.library.four_bar()).round(3).tolist()
@@ -62,7 +62,7 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
         return tree.closed.positions(tree.neutral())
-    return np.clip(tree.neutral(), tree.lower, tree.upper)
+    return np.clip(tree.postures.get("home", tree.neutral()), tree.lower, tree.upper)
 
 
 FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
