@@ -9,7 +9,7 @@ import pytest
 
 from torsor.compiler import program as programs
 from torsor.compiler.llvm.code import write_llvm
-from torsor.compiler.llvm.fusion import FROM, MINUS, MAX_FUSION_DISTANCE, PLUS, fused, with_reciprocals
+from torsor.compiler.llvm.fusion import FROM, MAX_FUSION_DISTANCE, MINUS, PLUS, fused, with_reciprocals
 from torsor.compiler.llvm.target import TARGETS
 from torsor.compiler.program import read_program, uncollected
 

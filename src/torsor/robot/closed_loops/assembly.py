@@ -9,9 +9,9 @@ from torsor.base.errors import ModelError, shortened
 from torsor.robot.closed_loops.closure import LoopClosure
 from torsor.robot.closed_loops.search import (
     CLOSURE_TOLERANCE,
-    MIN_SINGULAR_DISTANCE,
     MAX_STRIDE,
     MAX_STRIDES,
+    MIN_SINGULAR_DISTANCE,
     AssemblyError,
 )
 
