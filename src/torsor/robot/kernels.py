@@ -369,7 +369,7 @@ def _check_loops(mechanism: Mechanism, name: str, loops: Loops) -> None:
         rolls = all(isinstance(loop, Wheel) for loop in mechanism.loops)
         kind, harm = ("wheel", "let {} slip") if rolls else ("loop", "cut {} open")
         message = f"the robot has the {kind}{many} {listed}, and {name} would {harm.format('them' if many else 'it')}"
-        method = "there is none" if algorithm.instead == NO_METHOD else f"{algorithm.instead} is the method"
+        method = "there is no method" if algorithm.instead == NO_METHOD else f"use {algorithm.instead}"
         raise ModelError(message, where=where, fix=f"{method} for closed loops; robot.open_tree() cuts them")
 
 

@@ -30,7 +30,7 @@ def values(name: str) -> list[np.ndarray]:
 def test_every_method_of_the_trees_dynamics_names_the_loops_and_the_method_that_closes_them(name: str) -> None:
     given = values(name)
     method = TREE[name].instead.split(",")[0].split(" ")[0]
-    fix = "there is none for closed loops" if method == "none" else f"{method} "
+    fix = "there is no method for closed loops" if method == "none" else f"{method} "
     assert method == "none" or attrgetter(method.removeprefix("robot."))(LINKAGE)
     asked = [
         lambda: method_of(LINKAGE, name)(*given, **options(name)),
