@@ -26,17 +26,17 @@ from torsor.identification.logs.model_checks import column_findings, scale_findi
 from torsor.identification.measurements import Measurements
 
 UNITS = np.array(parameter_basis())
-STEPS = 200  # Newton steps for one gamma at most; about five are enough
-CONVERGED = 1e-8  # squared length of the last step, in units of gamma
+STEPS = 200  # maximum Newton steps per gamma; about five are enough
+CONVERGED = 1e-8  # squared norm of the last step, in units of gamma
 NEAR = 0.1  # the same for the larger gammas of the continuation
-SHRINK = 1.5  # factor between two gammas of the continuation: from 2 on, a full Newton step leaves the domain
-EXACT = 1e-5  # relative deviation of a total mass that is known
-DEFINITE = 1e-6  # least eigenvalue of the pseudo-inertia of a prior, relative to the largest, that is accepted
+SHRINK = 1.5  # ratio of successive gammas; from 2 on, a full Newton step leaves the domain
+EXACT = 1e-5  # relative deviation of a known total mass
+DEFINITE = 1e-6  # minimum accepted relative eigenvalue of a prior pseudo-inertia
 FOUND = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
-    """No physical parameters are near an estimate."""
+    """Raised if no physically consistent parameters are near an estimate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The given robot: all ``parameters`` (p,), which of them are ``unknown`` (p,), and the number of its ``links``.
+    """The given robot: all ``parameters`` (p,), the mask ``unknown`` (p,), and its number of ``links``.
 
     ``columns`` are the indices of the parameters that represent the base parameters.
     """
@@ -107,15 +107,15 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
             continue
         P = _repair(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
         if P is not None and not mask[ten].all():
-            found = f"the prior of link {i + 1} is not physically consistent, and part of it is known"
-            raise ModelError(found, where=where, fix="let `among=` name all of the link's parameters")
+            found = f"the prior of link {i + 1} is not physically consistent, and some of its parameters are known"
+            raise ModelError(found, where=where, fix="include all parameters of the link in `among`")
         if P is not None:
             start[ten] = inertial(P)
         links.append(i)
         priors.append(np.linalg.inv(np.einsum("k,kij->ij", start[ten], UNITS)))
     indices = np.flatnonzero(mask)
     scalars = indices[indices >= first]
-    # The scale of a scalar that is zero in the prior: its standard deviation if all others were known.
+    # Scale of a scalar that is zero in the prior: its standard deviation with all others known.
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
@@ -124,19 +124,19 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
 
 
 def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Problem:
-    """Return the problem with the sum of all masses as one more measurement, which is exact but for ``EXACT``."""
+    """Return the problem with the total mass as an additional measurement of relative accuracy ``EXACT``."""
     masses = np.arange(0, 10 * prior.links, 10)
     free = np.isin(problem.unknown, masses)
     rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
     if not free.any() or rest <= 0:
         found = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
-        raise ModelError(found, argument="mass", where=where, allowed="more than the masses that `among=` leaves known")
+        raise ModelError(found, argument="mass", where=where, allowed="more than the sum of the known masses")
     scale = 1 / (EXACT * mass)
     return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))
 
 
 def _repair(P: Array, mass: float) -> Array | None:
-    """Return a positive definite matrix close to a P that is not, with ``mass`` as scale; None if P is definite."""
+    """Return a positive definite matrix close to an indefinite P, with ``mass`` as scale; None if P is definite."""
     length = np.sqrt(max(np.trace(P[:3, :3]) / P[3, 3], 1e-4)) if P[3, 3] > 0 else 0.1
     scale = np.array([length, length, length, 1.0])
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
@@ -154,7 +154,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
         try:
             L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
-        except np.linalg.LinAlgError:  # rounding, for bodies that are far too small
+        except np.linalg.LinAlgError:  # rounding errors of very small bodies
             break
         x = pi[problem.scalars]
         # B: rows of E -> L^-1 E L^-T for each link, and of d -> d / x for each scalar.
@@ -182,14 +182,14 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         pi = pi.copy()
         pi[problem.unknown] += s * step
     else:
-        if left < NEAR * gamma:  # rounding prevents more
+        if left < NEAR * gamma:  # limited by rounding errors
             return pi
-    fix = "check the units of tau, raise regularisation, or give a robot closer to the measured one"
+    fix = "check the units of tau, raise `regularisation`, or pass a robot closer to the measured one"
     raise UnphysicalError(FOUND, where=name, fix=fix)
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
-    """Return the multiple of a step with the least objective, by bisection of the derivative, which increases.
+    """Return the step multiple with the smallest objective, by bisection of its increasing derivative.
 
     ``moved`` (b,) is the change of A pi along the step, ``stretches`` the relative changes of the principal values.
     """
@@ -210,15 +210,15 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
     return (low + high) / 2
 
 
-MAX_FINDINGS = 3  # that are named
-MORE, LEAST = 3.0, 5.0  # times the residual of least squares, and percent of a force, from which on a warning is given
+MAX_FINDINGS = 3  # findings in the message
+MORE, LEAST = 3.0, 5.0  # warning thresholds: multiple of the least-squares residual, and percent of a force
 
 
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
-    """Return the error of an estimate near which no parameters are physical, with the causes that the data show.
+    """Return an error for an estimate without physically consistent parameters, with likely causes in the data.
 
-    ``mass`` (kg) is the total that was given, and ``without`` returns the parameters (p,) without it. Then each force
-    is fitted on its own, as in a first look: orders, signs, zeros and units that no robot has are named.
+    ``mass`` (kg) is the given total mass, and ``without`` returns the parameters (p,) without it. Each force is then
+    fitted separately, as in ``first_look``, to find wrong column orders, signs, zeros and units.
     """
     where = robot.name
     if mass is not None:
@@ -228,14 +228,14 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
             pass
         else:
             found = f"{FOUND} of the total mass {mass:.4g} kg, but some of {total:.4g} kg"
-            fix = "correct mass (kg, of all moving links) or leave it out; or check the units of tau"
+            fix = "correct or omit `mass` (kg, all moving links), or check the units of tau"
             return ModelError(found, where=where, fix=fix)
     model = ForceModel(robot)
     tau = data.tau + environment_forces(robot, data.q, data.external)
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
-        fix = "look at the log (torsor identify --check, or first_look), raise regularisation, or give a robot closer "
+        fix = "check the log (torsor identify --check, or first_look), raise `regularisation`, or pass a robot closer "
         return ModelError(FOUND, where=where, fix=f"{fix}to the measured one")
     likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
     more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
@@ -245,7 +245,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
-    """Warn where physical parameters leave far more of the forces tau (N, n) than those without constraints.
+    """Warn if physical parameters explain the forces tau (N, n) much worse than unconstrained ones.
 
     ``free`` and ``physical`` (N, n) are the residuals of both, 0 where a force is not used.
     """
@@ -254,9 +254,11 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     percents = np.where(after > MORE * before, 100 * after / size, 0.0)
     k = int(np.argmax(percents))
     if percents[k] > LEAST:
-        found = f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r}, "
-        found += f"and {100 * before[k] / size[k]:.3g} % is left without constraints"
-        fix = "check signs, units and order of the columns: torsor identify --check, or first_look"
+        found = (
+            f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} unexplained, "
+        )
+        found += f"but only {100 * before[k] / size[k]:.3g} % without constraints"
+        fix = "check signs, units and column order: torsor identify --check, or first_look"
         if mass is not None:
-            fix = f"correct or leave out mass, {mass:.4g} kg; or {fix}"
+            fix = f"correct or omit `mass`, {mass:.4g} kg, or {fix}"
         warn(found, where=robot.name, fix=fix)

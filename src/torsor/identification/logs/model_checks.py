@@ -1,4 +1,4 @@
-"""Checks of a log against the model: delay between motion and forces, signs, scale, and what the model leaves."""
+"""Checks of a log against the model: delay between motion and forces, signs, scale, and unexplained forces."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,20 +15,27 @@ from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import longest_of
 
-SURE = 5.0  # deviations by which an inertia or a friction must be negative
+SURE = 5.0  # deviations by which an inertia or friction must be negative
 DOUBT = 3.0  # deviations by which the other one may be positive
-PART_OF_STEP, LEAST, GAIN = 0.2, 5e-4, 0.1  # a delay that is named: steps, s, and the fall of the sum of log(variance)
-MOVES = 1e-3  # rad/s or m/s: the fit of a joint that spans less says nothing of its inertia
-FACTOR = 20.0  # between the measured and the expected forces
-LIKE = 0.5  # of the variance of the forces, less friction, that the expected forces explain
-UNEXPLAINED = 0.25  # of the variance of a force: half of its size
-APART, TIMES = 0.1, 9.0  # of the variance of a force that one set of parameters leaves, and times what its own leave
+PART_OF_STEP, LEAST, GAIN = (
+    0.2,
+    5e-4,
+    0.1,
+)  # reported delay: steps, s, decrease of the sum of log(variance)
+MOVES = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
+FACTOR = 20.0  # ratio between measured and expected forces
+LIKE = 0.5  # fraction of the force variance without friction that the expected forces explain
+UNEXPLAINED = 0.25  # fraction of a force variance: half of its magnitude
+APART, TIMES = (
+    0.1,
+    9.0,
+)  # unexplained variance fraction with common parameters, and relative to separate ones
 
 
 def delay_findings(
     model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, times: Array, source: str
 ) -> tuple[list[LogFinding], Delay | None]:
-    """Return whether forces tau (T, n) are earlier or later than the motion (q, v, a) at times (T,), and the delay."""
+    """Return the delay of forces tau (T, n) relative to the motion (q, v, a) at times (T,), with its finding."""
     try:
         found = estimate(model, motion, tau, times, source)
     except ModelError:  # too short
@@ -46,7 +53,7 @@ def delay_findings(
 
 
 def _left(after: float, before: float, name: str) -> str:
-    """Return text about the parts of a force's variance that the model leaves ``after`` and ``before`` a correction."""
+    """Return text on the residual fractions of a force's variance ``after`` and ``before`` a correction."""
     text = f"then the model leaves {100 * math.sqrt(after):.3g} % of the force of {name!r}"
     return f"{text}, and {100 * math.sqrt(before):.3g} % as it is"
 
@@ -64,16 +71,16 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
         rough = sure_friction[j] < -SURE and sure_inertia[j] < DOUBT
         if (heavy or rough) and fitted.left[j] < UNEXPLAINED and np.ptp(v[:, j]) > MOVES:
             text = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
-            text += ", and both are positive of every robot"
+            text += "; both are positive for every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
             place = f"{source}: force of {name!r}"
             yield LogFinding("sign", place, text, fix, float(values[0][j] if heavy else values[1][j]))
 
 
 def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates whose force is many times more or less than the given parameters make it.
+    """Yield coordinates whose force differs by a large factor from that of the given parameters.
 
-    tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
+    The model tau_j = k (forces of the given robot without friction) + friction + offset is fitted; k should be about 1.
     """
     q, v, a, tau = motion.every(model.step(len(motion.q)))
     expected = model.robot.inverse_dynamics(q, v, a)
@@ -86,53 +93,53 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
         k = float(own @ rest) / size
         like = k**2 * size / float(rest @ rest)
         if like > LIKE and not 1 / FACTOR < abs(k) < FACTOR:
-            text = f"it is {k:.3g} times what the given parameters make it (correlation {math.sqrt(like):.3f})"
-            fix = "check unit, gear ratio and torque constant; or the parameters of the robot"
+            text = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
+            fix = "check the unit, gear ratio, torque constant and robot parameters"
             yield LogFinding("scale", f"{source}: force of {name!r}", text, fix, k)
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield coordinates of whose force the model leaves more than half, whatever its parameters are."""
+    """Yield coordinates whose force is mostly unexplained by the model with any parameters."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
         if part > UNEXPLAINED:
             percent = 100 * math.sqrt(part)
-            text = f"the model leaves {percent:.3g} % of it, whatever its parameters are"
-            fix = "check the column; couplings of gears (drives.coupling); friction and loads that the model has not"
+            text = f"the model leaves {percent:.3g} % of it unexplained with any parameters"
+            fix = "check the column, gear couplings (drives.coupling), and friction or loads that the model lacks"
             yield LogFinding("unexplained", f"{source}: force of {name!r}", text, fix, percent)
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
-    """Yield the force of which common parameters leave far more than its own, which leave the part ``left`` (n,)."""
+    """Yield the force that common parameters explain far worse than separate ones, which leave ``left`` (n,)."""
     common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
     if common[worst] > max(APART, TIMES * left[worst]):
         name = model.robot.coordinate_names[worst]
         text = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
         text += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
-        fix = "check zeros of several joints, the direction of gravity, units of forces, and the geometry of the robot"
+        fix = "check the joint zeros, the direction of gravity, the force units and the robot geometry"
         yield LogFinding("together", source, text, fix, float(common[worst]))
 
 
-# Mistakes of columns that a fit of the forces shows: another order, sign, offset or unit explains much more.
+# Column errors that a force fit reveals: another order, sign, offset or unit explains much more.
 #
 # Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
-# (``force_model``). The best one is named if what is left of the forces falls clearly, and the search goes on with it.
+# (``force_model``). The best one is reported if the residual decreases clearly, and the search continues from it.
 
 SAMPLES = 800
-ROUNDS = 3  # mistakes that are looked for, one after the other
-TOTAL, SINGLE = 1.5, 2.5  # least fall of the sum of log(variance left), and of the variance left of one coordinate
-ALIKE = 0.1  # of the mean of log(variance left): hypotheses that differ by less explain the forces alike
-MANY = 10  # coordinates: of more, only neighbours may be swapped, and no offsets are tried
-REFINEMENTS = 4  # of an offset: each tries nine, the last ones in steps of pi/1024
-EXACT = 0.02  # rad: an offset that is nearer to a multiple of pi/2 is this multiple
+ROUNDS = 3  # errors that are searched, one after the other
+TOTAL, SINGLE = 1.5, 2.5  # minimum decrease of the sum of log(residual variance), and of one residual variance
+ALIKE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
+MANY = 10  # coordinates: with more, only neighbours are swapped and no offsets are tried
+REFINEMENTS = 4  # refinements of an offset: each tries nine, the last in steps of pi/1024
+EXACT = 0.02  # rad: offsets closer to a multiple of pi/2 are rounded to it
 QUARTERS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
-BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # and those from which others are looked for
-HINT = 0.3  # the fall of an offset between, from which on it is refined
-FLOOR = 1e-9  # of the variance: what is left below it is rounding
+BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # offsets that are refined
+HINT = 0.3  # minimum decrease for the refinement of an intermediate offset
+FLOOR = 1e-9  # fraction of the variance below which residuals are rounding errors
 
 
 class Hypothesis(NamedTuple):
-    """A change of the columns, its kind, and what it means for the map.
+    """A change of the columns, its kind, and the corresponding map entry.
 
     An offset also has its ``coordinate`` and its ``shift`` (rad).
     """
@@ -147,7 +154,7 @@ class Hypothesis(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """A hypothesis: the ``fall`` of the sum of log(variance left), what it leaves (n,), whether it is ``clear``."""
+    """A tested hypothesis: the ``fall`` of the sum of log(residual variance), the residuals (n,), and ``clear``."""
 
     fall: float
     after: Array
@@ -156,7 +163,7 @@ class _Tried(NamedTuple):
 
 
 def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[list[LogFinding], Motion]:
-    """Return the mistakes of columns that explain the forces clearly better, and the motion without them."""
+    """Return the column errors whose correction clearly improves the fit, and the corrected motion."""
     if motion.q.shape != motion.v.shape:
         return [], motion
     now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
@@ -175,14 +182,13 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
-    """Return what is left (n,) now and with the best hypothesis, and this hypothesis; None where none is clear.
+    """Return the residual variance (n,) before and with the best hypothesis, and the hypothesis; None if not clear.
 
-    Of hypotheses that explain the forces alike, such as the two signs of a mirror image, the one with the fewest wrong
-    signs is the best.
+    Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """
     fits = model.of(now.q, now.v, now.a)
     before = np.maximum(fits.fit(now.tau).left, FLOOR)
-    changes = np.ptp(now.tau, axis=0) > 0  # a constant force says nothing
+    changes = np.ptp(now.tau, axis=0) > 0  # a constant force carries no information
 
     def tried(those: Iterable[Hypothesis]) -> Iterator[_Tried]:
         for each in those:
@@ -192,7 +198,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
             try:
                 fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
             except UnclosedError:
-                continue  # its loops have no such positions
+                continue  # the loops do not allow such positions
             after = np.maximum(fitted.left, FLOOR)
             falls = np.log(before / after)[changes]
             yield _Tried(float(falls.sum()), after, each, bool(falls.sum() > TOTAL and np.exp(falls.max()) > SINGLE))
@@ -203,7 +209,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTERS.get(shift, f"about {shift:.3g}")
-        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are much alike
+        offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are hard to distinguish
         found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
         best = max(found, key=lambda each: each.fall, default=None)
     if best is None:
@@ -215,10 +221,10 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
 
 
 def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> float:
-    """Return the offset (rad) near a first one with the largest ``fall`` of what is left.
+    """Return the offset (rad) near an initial one with the largest ``fall`` of the residual.
 
-    Zeros that are wrong by other angles than multiples of pi/2 are so corrected as a whole: what is left of them would
-    look like other mistakes, such as a delay.
+    Offsets that are not multiples of pi/2 are corrected completely. A remainder would look like another error, such as
+    a delay.
     """
     given = first.what
 
@@ -233,7 +239,7 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
 
 
 def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
-    """Yield the changes of columns that are tried for a robot."""
+    """Yield the column changes that are tested for a robot."""
     n, names = robot.nv, robot.coordinate_names
     if (angles := _angles(robot)).any():
         factor = np.where(angles, math.pi / 180, 1.0)
@@ -247,22 +253,22 @@ def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
     for j, name in enumerate(names):
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
         fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
-        yield Hypothesis("sign", f"q of {name!r}", "has it the wrong sign?", fix, _scaled(sign))
+        yield Hypothesis("sign", f"q of {name!r}", "is its sign wrong?", fix, _scaled(sign))
     yield from _offsets(robot, QUARTERS)
 
 
 def _angles(robot: MeasuredRobot) -> Flags:
-    """Return which coordinates (n,) are angles."""
+    """Return a mask (n,) of the coordinates that are angles."""
     turns = [turns for joint in robot.joints if not joint.follows for turns in joint.kind.turns]
     return np.resize(np.array(turns[: robot.nv], dtype=bool), robot.nv)
 
 
 def _offsets(robot: MeasuredRobot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
-    """Yield other zeros of the angles of a robot, by the ``shifts`` (rad: its words)."""
+    """Yield hypotheses with other zeros of the angles of a robot; ``shifts`` maps rad to text."""
     for j, name in enumerate(robot.coordinate_names):
         if robot.nv <= MANY and _angles(robot)[j]:
             for shift, words in shifts.items():
-                text = f"is its zero elsewhere, by {words} rad?"
+                text = f"is its zero off by {words} rad?"
                 fix = f"add {words.removeprefix('about ')} to drives.offsets"
                 yield Hypothesis("offset", f"q of {name!r}", text, fix, _shifted(j, shift), j, shift)
 
@@ -276,7 +282,7 @@ def _shifted(j: int, offset: float) -> Callable[[Motion], Motion]:
 
 
 def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]:
-    """Return the exchange of two columns of the positions and their rates, or of the forces."""
+    """Return the hypothesis that swaps two columns of positions and rates, or of forces."""
 
     def apply(m: Motion) -> Motion:
         order = np.arange(m.tau.shape[1])
@@ -288,16 +294,16 @@ def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]
     return apply
 
 
-NULL = 1e-10  # singular values of the weighted regressor with unit columns, relative to the largest, that count as zero
-PART = 1e-3  # of a parameter in directions that no sample shows
+NULL = 1e-10  # relative singular values of the weighted regressor with unit columns that count as zero
+PART = 1e-3  # deviation of a parameter in directions that no sample excites
 GOOD, WEAK = 10.0, 100.0  # percent
 
 
 class Excited(NamedTuple):
-    """Base parameters ``names`` (b): least-squares ``values`` (b,), ``deviations`` (b,), infinite where nothing shows.
+    """Base parameters ``names`` (b): least-squares ``values`` (b,) and ``deviations`` (b,), infinite if not excited.
 
     ``percents`` (b,) are deviations relative to the values. ``condition`` is that of the weighted regressor, ``forces``
-    the number of forces. Deviations assume white noise of the forces, as large as what the model leaves of them.
+    the number of forces. Deviations assume white force noise with the variance of the residuals.
     """
 
     names: tuple[str, ...]
@@ -313,7 +319,7 @@ class Excited(NamedTuple):
             return np.nan_to_num(100 * self.deviations / np.abs(self.values), nan=np.inf, posinf=np.inf)
 
     def graded(self) -> tuple[list[int], list[int], list[int]]:
-        """Return the indices of parameters that are well determined, weakly determined, and not shown or zero."""
+        """Return the indices of well determined, weakly determined, and undetermined parameters."""
         shown = self.percents
         good = np.flatnonzero(shown <= GOOD).tolist()
         weak = np.flatnonzero((shown > GOOD) & (shown <= WEAK)).tolist()
@@ -321,7 +327,7 @@ class Excited(NamedTuple):
 
 
 def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
-    """Return what samples show of a robot; ``fitted`` gives the noise of each coordinate."""
+    """Return which parameters the samples excite; ``fitted`` provides the noise of each coordinate."""
     Y, known = model.regressor(samples.q, samples.v, samples.a)
     tau = samples.tau - known
     weights = np.ones_like(tau) if samples.weights is None else samples.weights
@@ -345,14 +351,14 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
 
 
-MAX_SAMPLES = 5000  # samples from which deviations are computed; more count by their number
+MAX_SAMPLES = 5000  # samples from which deviations are computed; further samples scale the result
 
 
 class ModelLook(NamedTuple):
-    """``findings`` by the model, the part of the force (n,) that is ``left``, the ``delay``, ``excited`` parameters.
+    """Model-based ``findings``, the unexplained part ``left`` (n,) of the force, ``delay`` and ``excited`` parameters.
 
-    ``fit`` (T, 1 + n) are times and forces of the model with the best parameters, NaN near rest, and ``rest`` (n,) is
-    the root mean square of what it leaves, N m or N.
+    ``fit`` (T, 1 + n) are times and model forces with the best parameters, NaN near rest. ``rest`` (n,) is the root
+    mean square of the residuals, N m or N.
     """
 
     findings: list[LogFinding]
@@ -364,12 +370,12 @@ class ModelLook(NamedTuple):
 
 
 def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLook:
-    """Return what the model says of logs that are ``prepared``."""
+    """Return the model-based checks of ``prepared`` logs."""
     model, samples = ForceModel(robot), prepared.samples
     forces = len(samples.q) * robot.nv
     if forces <= len(model.base):
-        text = f"{forces} measured forces for {len(model.base)} base parameters"
-        short = LogFinding("short", source, text, "measure longer, or name the unknown ones: among", forces)
+        text = f"there are {forces} measured forces for {len(model.base)} base parameters"
+        short = LogFinding("short", source, text, "measure longer, or reduce the unknown parameters: `among`", forces)
         return ModelLook([short], np.full(robot.nv, np.nan))
     times, motion = _longest(prepared)
     findings, corrected = column_findings(model, motion, source)
@@ -387,18 +393,18 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
         findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
-    made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # there the fit does not know the sign of the friction
+    made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # the friction sign is unknown there
     every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))
     shown = shown._replace(deviations=shown.deviations / math.sqrt(every), forces=shown.forces * every)
     rest = np.sqrt(np.nanmean((tau - made) ** 2, axis=0))
-    left = np.where(changes, fitted.left, np.nan)  # a constant force has no part that is left
+    left = np.where(changes, fitted.left, np.nan)  # a constant force has no residual fraction
     return ModelLook(findings, left, delay, shown, np.column_stack([times[::step], made]), rest)
 
 
 def _longest(prepared: Prepared) -> tuple[Array, Motion]:
-    """Return the times, and the motion and forces of the longest segment, without its ends."""
+    """Return the times, motion and forces of the longest segment, without its ends."""
     longest = longest_of(prepared.segments)
     ends = 0 if prepared.cutoff is None else math.ceil(1 / (prepared.cutoff * longest.step))
     inside = slice(ends, max(ends, len(longest.q) - ends))

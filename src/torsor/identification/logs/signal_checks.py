@@ -1,4 +1,4 @@
-"""Checks of the signals of a log that need no model: missing numbers, times, columns that stand still, limits."""
+"""Signal checks without a model: missing numbers, times, motionless or stuck columns, and limits."""
 
 import math
 import warnings
@@ -18,18 +18,22 @@ from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
 from torsor.mechanism.mechanism import FORCES, units
 
-STILL = 1e-3  # rad or m: a joint that spans less does not move
-LEVELS = 4  # encoder steps: a joint that spans no more does not move
-HELD = 20  # samples: a moving joint's signal that stays exactly the same for longer is stuck
-JUMP = 4.0  # times the largest usual step: a change that no motion makes
-SPIKE = 40.0  # times the usual second difference
-FULL_RUN, FULL_COUNT, FULL_RATIO = 4, 8, 10.0  # saturation: samples of a run, in all, and times those next to the end
-SLOW = 0.5  # s: steps of a log from which no acceleration of a robot can be found
+STILL = 1e-3  # rad or m: minimum span of a moving joint
+LEVELS = 4  # encoder steps: minimum span of a moving joint
+HELD = 20  # samples: a constant signal of a moving joint that lasts longer is stuck
+JUMP = 4.0  # multiple of the largest usual step beyond which a change is not motion
+SPIKE = 40.0  # multiple of the usual second difference
+FULL_RUN, FULL_COUNT, FULL_RATIO = (
+    4,
+    8,
+    10.0,
+)  # saturation: samples per run, total, ratio to those next to the extreme
+SLOW = 0.5  # s: steps too long for accelerations
 BEYOND = 1.05  # of a limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return what is suspicious in the signals of a log, with lines and numbers."""
+    """Return the suspicious signals of a log, with lines and numbers."""
     found = [*_missing(log), *_times(log)]
     log = log.kept(log.complete)
     if len(log) < 3:
@@ -38,7 +42,7 @@ def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
-    """Return the joints of a log that never move, the forces that never change, and steps as of another unit."""
+    """Return joints that never move, forces that never change, and steps that suggest another time unit."""
     log = log.kept(log.complete)
     if len(log) < 3:
         return []
@@ -47,7 +51,7 @@ def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
 
 
 def quantum(values: Array) -> float:
-    """Return the step of a signal (N,) that takes few values, all of them multiples of it; 0 where there is none."""
+    """Return the quantisation step of a signal (N,), or 0 if there is none."""
     levels = np.unique(values)
     span = float(levels[-1] - levels[0])
     if len(levels) < 3 or len(levels) > 0.5 * len(values):
@@ -70,7 +74,7 @@ def _missing(log: Log) -> Iterator[LogFinding]:
             for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
             if not np.isfinite(x)
         ]
-        text = f"{count} of {len(log)} rows have no number, the first in {', '.join([log.line(k), *heads[:1]])}"
+        text = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
         yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
 
 
@@ -79,9 +83,9 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time goes back or stands still {back.size} times, first in {log.line(k)}: "
+        text = f"the time does not increase at {back.size} samples, first in {log.line(k)}: "
         text += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
-        fix = "sort the lines; cut the file where a second run begins; or give the rate, if the stamps are too coarse"
+        fix = "sort the lines, split the file at a second run, or set the rate if the time stamps are too coarse"
         yield LogFinding("time", log.source, text, fix, back.size)
     if len(times) < 3:
         return
@@ -91,7 +95,7 @@ def _times(log: Log) -> Iterator[LogFinding]:
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
         text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed: each segment is differentiated alone"
+        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed; each segment is differentiated separately"
         yield LogFinding("gap", log.source, text, fix, float(steps.max()))
 
 
@@ -109,7 +113,7 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         span, step = float(np.ptp(x)), quantum(x)
         if span <= max(STILL, LEVELS * step):
             text = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
-            fix = "move this joint too; what its motion shows cannot be identified"
+            fix = "move this joint too, or its parameters cannot be identified"
             yield LogFinding("still", place, text, fix, span)
             continue
         yield from _spikes(log, x, step, place, unit)
@@ -118,13 +122,13 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
 
 def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
     steps = np.diff(log.times)
-    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps beside a sample are as usual
+    even = (steps > 0) & (steps < 1.5 * np.median(steps))  # both steps next to a sample are usual
     bend = np.where(even[:-1] & even[1:], x[1:-1] - 0.5 * (x[:-2] + x[2:]), 0.0)
     size = np.abs(bend)
-    # Of the noise, of the motion, of the encoder, of rounding.
+    # Thresholds from noise, motion, encoder step and rounding.
     usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
     alone = size > SPIKE * usual
-    # Of a single wrong sample, both neighbours bend by half as much to the other side.
+    # At a single wrong sample, both neighbours have half the second difference with opposite sign.
     alone[0] = alone[-1] = False
     for side in (bend[:-2], bend[2:]):
         alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
@@ -143,20 +147,20 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
         text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
         text += f"{changes[end]:.3g} {unit}"
-        yield LogFinding("stuck", place, text, "remove these rows: the encoder or the log stood still", count)
+        yield LogFinding("stuck", place, text, "remove these rows, because the encoder or logger was stuck", count)
 
 
 def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     base = free_coordinates(robot)
     speed = np.abs(np.gradient(log.q, axis=0)) if log.q.shape == log.tau.shape else None
     for j, name in enumerate(robot.coordinate_names):
-        if log.saturated[:, j].all() or j in base:  # it was not measured, or it has no drive
+        if log.saturated[:, j].all() or j in base:  # not measured, or without a drive
             continue
         x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
             text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
-            fix = "check the column: a force that never changes shows nothing"
+            fix = "check the column; a constant force carries no information"
             yield LogFinding("constant", place, text, fix, float(x[0]))
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
@@ -177,7 +181,7 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
             text = f"{count} samples are exactly its {side} value {end:.6g}, "
             text += f"{run} of them from {log.line(first)} on: the drive saturates"
-            fix = f"write saturation = {abs(end):.6g} for it in the map: these forces then get the weight 0"
+            fix = f"write saturation = {abs(end):.6g} for it in the map, so that these forces get weight 0"
             yield LogFinding("saturation", place, text, fix, end)
 
 
@@ -187,16 +191,16 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
         room = (BEYOND - 1) * (high - low) / 2
         if math.isfinite(room) and room > 0 and (least < low - room or most > high + room):
-            text = f"it goes from {least:.4g} to {most:.4g} {unit}, and the limits are {low:.4g} and {high:.4g} {unit}"
-            fix = "check unit, side of the gear (drives.side), offsets and order of the columns; or correct the limits"
+            text = f"it goes from {least:.4g} to {most:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
+            fix = "check the unit, gear side (drives.side), offsets and column order, or correct the limits"
             yield LogFinding("limit", f"{log.source}: q of {name!r}", text, fix, max(low - least, most - high))
     largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
         if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
             force = FORCES[kind]
-            text = f"it reaches {largest[j]:.4g} {force}, and the limit of the drive is {limit:.4g} {force}"
-            fix = "check unit, side of the gear (drives.side) and torque constants; or correct the limit"
+            text = f"it reaches {largest[j]:.4g} {force}, but the drive limit is {limit:.4g} {force}"
+            fix = "check the unit, gear side (drives.side) and torque constants, or correct the limit"
             yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
 
 
@@ -210,8 +214,8 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     return int(edges[2 * k]), int(lengths[k])
 
 
-LIKE = 0.9  # correlation from which one signal is the derivative of another
-UNLIKE = 0.8  # of the correlation with another coordinate: less with its own means another order
+LIKE = 0.9  # minimum correlation between a signal and the derivative of another
+UNLIKE = 0.8  # fraction of the correlation with another coordinate, below which columns are swapped
 KNOWN = {
     57.29578: "degrees",
     0.01745329: "radians, and the positions in degrees",
@@ -220,15 +224,15 @@ KNOWN = {
     1000.0: "millimetres",
 }
 NEAR = 0.15  # relative deviation from a known factor
-SCALE = 0.1  # relative deviation from 1 that is named
-LATE = 1.5  # steps: a delay that is named
-SHIFTS = 40  # steps of the largest delay that is looked for
+SCALE = 0.1  # reported relative deviation from 1
+LATE = 1.5  # steps: reported delay
+SHIFTS = 40  # steps: maximum delay
 
 
 def rate_findings(
     robot: MeasuredRobot, source: str, what: str, measured: Array, derived: Array, step: float
 ) -> Iterator[LogFinding]:
-    """Yield what is suspicious in ``measured`` velocities or accelerations (T, n); ``derived`` are those of positions.
+    """Yield findings on ``measured`` velocities or accelerations (T, n); ``derived`` come from positions.
 
     ``what`` is "v" or "a", ``step`` the sampling period in s.
     """
@@ -249,7 +253,7 @@ def rate_findings(
         late, best = _delay(x[:, j], y[:, j])
         if abs(best) < LIKE:
             text = f"its correlation with the derivative of the positions is {own:.3f}"
-            fix = f"check the column; without columns of {what}, {rate} come from the positions"
+            fix = f"check the column, or omit the columns of {what}: {rate} are then derived from positions"
             yield LogFinding("rate", place, text, fix, own)
             continue
         if best < 0:
@@ -261,15 +265,17 @@ def rate_findings(
             unit = next((word for value, word in KNOWN.items() if abs(factor / value - 1) < NEAR), "")
             guess = f": are the {rate} in {unit}?" if unit else ""
             text = f"it is {factor:.4g} times the derivative of the positions{guess}"
-            yield LogFinding("rate", place, text, f"give units = {{{what} = ...}} in the map, or a scale", factor)
+            yield LogFinding("rate", place, text, f"write units = {{{what} = ...}} in the map, or a scale", factor)
         elif abs(late) >= LATE:
-            text = f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions: a filter of the drive"
-            fix = f"leave out the columns of {what}: {rate} then come from the positions"
+            text = (
+                f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, as after a drive filter"
+            )
+            fix = f"omit the columns of {what}: {rate} are then derived from positions"
             yield LogFinding("delay", place, text, fix, late * step)
 
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
-    """Return by how many steps x (T,) is later than y (T,), and the correlation (largest in size) at this shift."""
+    """Return the delay in steps of x (T,) after y (T,), and the correlation of largest magnitude there."""
     count = min(SHIFTS, len(x) // 10)
     inside = slice(count, len(x) - count)
     kept, found = x[inside], []
@@ -285,16 +291,16 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     return k + part - count, found[k]
 
 
-COARSE = 0.1  # of the accelerations: noise of encoder steps that is named
+COARSE = 0.1  # fraction of the accelerations: reported encoder noise
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
-    """Return what is suspicious in the motion of a log that is ``prepared``: units, encoder steps, rates."""
+    """Return findings on the motion of a ``prepared`` log: units, encoder steps and rates."""
     return [*_degrees(robot, log, prepared), *_rates(robot, log, prepared), *_coarse(robot, log, prepared)]
 
 
 def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield a finding where positions or velocities are in degrees by the limits of the robot."""
+    """Yield a finding if the robot limits suggest positions or velocities in degrees."""
     q, v = prepared.samples.q, prepared.samples.v
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
@@ -310,7 +316,7 @@ def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[Log
 
 
 def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield what is suspicious in measured velocities and accelerations."""
+    """Yield findings on measured velocities and accelerations."""
     if robot.nq != robot.nv:
         return
     for what, order, measured in (("v", 1, log.v), ("a", 2, log.a)):
@@ -326,7 +332,7 @@ def _rates(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFi
 
 
 def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogFinding]:
-    """Yield encoders whose steps make the accelerations noisy."""
+    """Yield encoders whose steps cause noisy accelerations."""
     if prepared.cutoff is None or robot.nq != robot.nv:
         return
     f, h = prepared.cutoff, prepared.segments[0].step
@@ -337,25 +343,25 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
         if size[j] > 0 and noise > COARSE * size[j]:
             percent = 100 * noise / size[j]
-            text = f"the encoder has steps of {step:.3g}: noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            text = f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
             fix = "move faster or more, log more often, or lower the cutoff"
             yield LogFinding("quantisation", f"{log.source}: q of {name!r}", text, fix, step)
 
 
-# Measurements in degrees where radians are meant: recognised by the limits of the joints, or by many turns.
+# Measurements in degrees instead of radians, detected by joint limits or by many turns.
 
-FAR, DOUBTFUL = 3.0, 2.0  # times its largest limit that a number has to reach to be refused, or for a warning
-LEAST_ANGLE = 2 * math.pi  # numbers below this are not taken for degrees
-TURNS = 3.0  # turns that a joint without limits may span before a warning
+FAR, DOUBTFUL = 3.0, 2.0  # multiples of the largest limit that raise an error, or a warning
+LEAST_ANGLE = 2 * math.pi  # minimum magnitude of suspected degrees
+TURNS = 3.0  # turns of a joint without limits before a warning
 DEGREE = math.pi / 180
 
 
 def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
-    """Raise ModelError for angles q (N, nq) or rates v (N, nv) that are in degrees, and warn where they may be.
+    """Raise ModelError if angles q (N, nq) or rates v (N, nv) are in degrees, and warn if they may be.
 
-    They are refused where a revolute joint goes to more than three times its limits and more than a turn, while all
-    joints would be within their limits if the numbers were degrees. Twice the limits give a warning, and so does a
-    joint without limits that spans more than three turns, but at most one if the numbers were degrees.
+    An error requires a revolute joint beyond three times its limits and more than one turn, while all joints would be
+    within their limits in degrees. Twice the limits cause a warning. So does a joint without limits that spans more
+    than three turns, but at most one turn in degrees.
     """
     angles = [  # of joints with one coordinate, and of their motors
         (at.q.start, at.v.start)
@@ -379,7 +385,7 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
             f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
         )
         fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
-        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, give the joint limits that allow these turns")
+        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, set joint limits that allow these turns")
 
 
 def _check_limits(
@@ -397,7 +403,7 @@ def _check_limits(
         return
     unit, degrees = ("rad", "deg") if what == "q" else ("rad/s", "deg/s")
     size = float(np.abs(values[:, worst]).max())
-    found = f"{what} of {names[worst]!r} reaches {size:.4g}, and its limit is {largest[worst]:.4g} {unit}"
+    found = f"{what} of {names[worst]!r} reaches {size:.4g}, but its limit is {largest[worst]:.4g} {unit}"
     fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
     fix += "; or correct the limits of the robot"
     if reach[worst] > FAR:
