@@ -1,10 +1,10 @@
-"""The model in an FMU: a robot as functions of one vector x, whose components are variables.
+"""The model in an FMU: robot functions of one vector x, whose components are variables.
 
     x = (parameters, inputs, states)        z = (rates of the states, outputs)
 
-Of the forward dynamics, inputs are forces and wrenches, and the states q and v; the rates of q are those of its
-components, also of quaternions. With closed loops the first parameter is the rate at which they are closed. The inverse
-dynamics has no states: q, v and a are inputs.
+Forward dynamics has the inputs tau and wrenches, and the states q and v. The rates of q are those of its components,
+including quaternions. With closed loops, the first parameter is the closing rate. Inverse dynamics has no states: q, v
+and a are inputs.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from torsor.export.fmu.variables import STEP, Variable, variables_of
 from torsor.robot.robot import Robot
 from torsor.simulation.dynamics import position_rate
 
-# Robots with closed loops in an FMU: their accelerations, reactions, and the way back to closed loops after a step.
+# Robots with closed loops in an FMU: accelerations, reactions, and projection on the closed loops after a step.
 #
 # The equations are those of ``simulate``: Lagrange multipliers of independent equations of closure, and the projection
 # of the state at the end of each step of co-simulation (``dynamics/loops/constrained.py``). The equations are chosen
@@ -35,7 +35,7 @@ from torsor.simulation.dynamics import position_rate
 
 @dataclass(frozen=True, eq=False)
 class Loops:
-    """A robot with closed loops, with the closure equations that are chosen at its start.
+    """A robot with closed loops and the closure equations that are selected at its start.
 
     Arguments are symbols by name: p, closing, tau, external (L x 6), q and v.
     """
@@ -45,7 +45,7 @@ class Loops:
 
     @cached_property
     def choice(self) -> constrained.ClosureChoice:
-        """The independent equations of closure."""
+        """The independent closure equations."""
         return self.robot.closed.closure.independent_near(np.array(self.settings.q0))
 
     def acceleration(self, given: Mapping[str, ca.SX]) -> ca.SX:
@@ -54,7 +54,7 @@ class Loops:
         return constrained.closed_forward_dynamics(tree, q, v, tau, self.choice, given["external"], given["closing"])
 
     def joint_wrenches(self, given: Mapping[str, ca.SX]) -> ca.SX:
-        """Return the wrench of each parent on its link (L x 6), at the accelerations a."""
+        """Return the wrench (L x 6) of each parent on its link, for accelerations a."""
         tree, (q, v, tau) = self._tree(given, whole=True), (given[name] for name in ("q", "v", "tau"))
         multipliers = constrained.closed_loop_forces(tree, q, v, tau, self.choice, given["external"])
         loads = given["external"] + constrained.loop_loads(tree, q, multipliers)
@@ -66,7 +66,7 @@ class Loops:
         return ca.vertcat(q, v), margin
 
     def _tree(self, given: Mapping[str, ca.SX], whole: bool = False) -> Tree:
-        """Return the tree with parameters as symbols, simplified unless it is to be ``whole``, as wrenches need it."""
+        """Return the tree with symbolic parameters, simplified unless ``whole``, as wrenches require."""
         tree, free = Tree.of(self.robot), self.settings.free
         if not whole:
             tree = lean(tree, touched(self.robot, free)) if free else lean(tree)
@@ -75,7 +75,7 @@ class Loops:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A robot with settings as variables, and as functions over them."""
+    """A robot and its settings as FMU variables and functions."""
 
     robot: Robot
     settings: Settings
@@ -87,29 +87,30 @@ class Model:
 
     @cached_property
     def loops(self) -> Loops | None:
-        """The closed loops of the robot, if it has any."""
+        """The closed loops of the robot, or None."""
         return Loops(self.robot, self.settings) if self.robot.loops else None
 
     def first(self, *kinds: str) -> int:
-        """Return the value reference of the first variable of these kinds, the step left out; behind all if none is."""
+        """Return the first value reference of these kinds, without the step; one past the end if there is none."""
         at = (k for k, each in enumerate(self.variables) if each.kind in kinds and each.name != STEP)
         return next(at, len(self.variables))
 
     @property
     def x(self) -> int:
-        """The value reference where x begins."""
+        """The first value reference of x."""
         return self.first("parameter", "input")
 
     @property
     def z(self) -> int:
-        """The value reference where z begins."""
+        """The first value reference of z."""
         return self.first("rate", "output")
 
     @cached_property
     def functions(self) -> dict[str, ca.Function]:
-        """The functions in C: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
+        """The C functions: rates(x), outputs(x, rates), tangent(x, d_x), adjoint(x, bar_z) and the charts of q.
 
-        With closed loops also closed(x, end), the state ``end`` after a step from x on closed loops, and a margin.
+        With closed loops also closed(x, end): the state ``end`` of a step from x, projected on the closed loops, and a
+        margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
         rates, found = self._rates(x), dict[str, ca.Function]()
@@ -133,7 +134,7 @@ class Model:
 
     @cached_property
     def pattern(self) -> list[list[int]]:
-        """For each component of z, the value references of the variables of x that it depends on."""
+        """For each component of z, the value references of the components of x on which it depends."""
         x = ca.SX.sym("x", self.z - self.x)
         rates = self._rates(x)
         z = ca.Function("z", [x], [ca.vertcat(rates, self._outputs(x, rates))])
@@ -143,7 +144,7 @@ class Model:
         return [sorted(each) for each in found]
 
     def _given(self, x: ca.SX) -> dict[str, ca.SX]:
-        """Return the arguments of algorithms that are parts of x, by name."""
+        """Return the algorithm arguments that are parts of x, by name."""
         robot, settings = self.robot, self.settings
         sizes = {"closing": 1} if robot.loops else {}
         sizes |= {"p": len(settings.free)}
@@ -159,7 +160,7 @@ class Model:
         return found | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
-        """Return the result of an algorithm; dynamics and reactions are those with closed loops."""
+        """Return the result of an algorithm; with closed loops, dynamics and reactions are constrained."""
         if self.loops is not None and name in ("forward_dynamics", "joint_wrenches"):
             return self.loops.joint_wrenches(given) if name == "joint_wrenches" else self.loops.acceleration(given)
         robot = self.robot.parametric(self.settings.paths) if self.settings.free else self.robot
@@ -176,7 +177,7 @@ class Model:
         return ca.densify(ca.vertcat(q_rate, a))
 
     def _outputs(self, x: ca.SX, rates: ca.SX) -> ca.SX:
-        """Return the outputs that are no states and no rates."""
+        """Return the outputs that are neither states nor rates."""
         given, parts = self._given(x), [ca.SX(0, 1)]
         if self.settings.inverse:
             parts.append(self._call(given, "inverse_dynamics"))

@@ -124,7 +124,7 @@ class Descent:
 
 # Clearance of a motion: a barrier with compact support keeps collision shapes apart.
 #
-# With the distance d of a pair, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair
+# With the pair distance d, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair
 # is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
 
 REACH = 0.1  # m beyond the minimum distance, above which pairs are ignored
