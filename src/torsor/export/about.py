@@ -12,7 +12,7 @@ from torsor.robot.parallel import ParallelRobot
 AXES = (
     "Spatial vectors have the angular part first. Twists, wrenches, accelerations and Jacobians of a link or frame"
     " refer to its origin and its axes. Poses are 4 x 4 matrices that map link coordinates to base coordinates. Gravity"
-    " is in base axes. A floating base has positions x y z and a quaternion x y z w; its velocities are in its own axes."
+    " is in base axes. A floating base has positions x y z and a quaternion x y z w; its velocities are in its axes."
 )
 LOOPS = (
     "The robot has closed loops. Positions q must satisfy the loop closure, and velocities its derivative. This code"

@@ -1,4 +1,4 @@
-"""All documents and items, and how they are found by name."""
+"""The registry of documents and items, and their search by name."""
 
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ TEST = "tests/reproduce/test_errata.py::test_the_corrected_form_holds_and_the_pr
 
 
 def deciding_test(erratum: Erratum) -> str:
-    """Return the id of the test that decides."""
+    """Return the id of the test that decides a misprint."""
     return f"{TEST}[{erratum.name}]"
 
 
@@ -26,7 +26,7 @@ def _compute(erratum: Erratum) -> list[Row]:
 
 
 def percent(error: float) -> str:
-    """Return a relative error as text, with two digits."""
+    """Return a relative error as text with two digits."""
     value, unit = (100 * error, "%") if error < 10 else (error, "times")
     return f"{float(f'{value:.2g}'):g} {unit}"
 
@@ -39,7 +39,7 @@ MISPRINTS = [
 
 
 class Document(NamedTuple):
-    """One of the five documents: its name here, how it is cited, all its authors and its title."""
+    """One of the five documents: its short name, citation, authors and title."""
 
     name: str
     cited: str
@@ -57,11 +57,11 @@ _LISTS = (
     khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)
-QUICK = 5.0  # s that an item of ``--quick`` takes at most
+QUICK = 5.0  # s, maximum time of an item of ``--quick``
 
 
 def is_quick(item: Item) -> bool:
-    """Whether an item takes some seconds at most, also the first time on a machine.
+    """Whether an item takes at most a few seconds, including compilation.
 
     Example:
         >>> [is_quick(each) for each in find(["barman/fig-4.7", "barman/fig-5.4"])]
@@ -71,7 +71,7 @@ def is_quick(item: Item) -> bool:
 
 
 def find(names: list[str], kind: str | None = None) -> list[Item]:
-    """Return items by their names, or all those of a document by its name; without names, all items.
+    """Return items by name, or all items of a document by its name; without names, all items.
 
     Example:
         >>> [each.title for each in find(["khalil-2010/five-bar"])]
@@ -92,8 +92,8 @@ def find(names: list[str], kind: str | None = None) -> list[Item]:
         if not own:
             near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
             examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])
-            allowed = f"names that torsor reproduce lists, for example {examples}; or a document: "
+            allowed = f"names listed by torsor reproduce, for example {examples}, or a document: "
             allowed += ", ".join(each.name for each in DOCUMENTS)
-            raise ModelError(f"no item {name!r}", value=name, where="reproduce", allowed=allowed)
+            raise ModelError(f"there is no item {name!r}", value=name, where="reproduce", allowed=allowed)
         found += [each for each in own if each not in found]
     return found

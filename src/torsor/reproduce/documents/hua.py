@@ -26,7 +26,7 @@ N, ELASTIC, STIFFNESS = 3, 2, 100.0  # joints, the elastic one, and its spring (
 
 @cache
 def law() -> control.Controller:
-    """Return the controller of the library; the paper prints no gains, these were fitted to its errors."""
+    """Return the library controller with gains fitted to the printed errors, because the paper prints no gains."""
     return control.mixed(library.elastic_arm(), lambda t: N * [0.5 * ca.sin(0.5 * math.pi * t)], **GAINS)
 
 
@@ -80,7 +80,7 @@ def stability() -> list[Row]:
     return [
         same("M σ' + C σ + K_D σ = e_τ, eq. 40", pull, load, 1e-9 * size / np.abs(pull).max(), "N m"),
         same("B σ'_θ + K_Dθ σ_θ = -K e_θ, eq. 50", motor[:, 1], motor[:, 0], 1e-8, "N m"),
-        same("rate of V_2, eq. 52 (below zero)", falls[:, 1], falls[:, 0], 1e-8, "W"),
+        same("rate of V_2, eq. 52 (negative)", falls[:, 1], falls[:, 0], 1e-8, "W"),
     ]
 
 
@@ -96,7 +96,7 @@ def _recursion() -> list[Row]:
     found = hua.inverse_dynamics(data, *joints, *motors)
     wrenches = robot.joint_wrenches(*mixed().state)
     return [
-        same("rows of loads and motors, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
+        same("load and motor rows, eqs. 27 to 29", hua.rows(data, found), library_rows(), unit="N m"),
         same("forces f_b, eq. 19", found.f_b, wrenches[:, 3:], unit="N"),
         same("moments τ_b, eq. 25", found.tau_b, wrenches[:, :3], unit="N m"),
     ]
@@ -128,7 +128,7 @@ class Motion(NamedTuple):
 
 @cache
 def run() -> Motion:
-    """Return the motions of 10 s without and with payload; the controller does not know the payload."""
+    """Return the motions of 10 s without and with payload, which is unknown to the controller."""
     robot, loads = law().robot, np.array(list(LOADS.values()))
     arm = robot.places["tip"].pose[:3, 3]
 
@@ -179,7 +179,7 @@ def _table() -> list[Row]:
 
 
 def _settings() -> list[Row]:
-    """Compare the numbers of section V with those that the simulation has."""
+    """Compare the numbers of section V with the simulation settings."""
     robot, reference = law().robot, law().reference
     assert reference is not None
     carriers = ["" if each.motor is None else each.motor.carrier for each in robot.joints]
@@ -194,7 +194,7 @@ def _settings() -> list[Row]:
         number("stiffness of joint 3", "100", soft.stiffness, "N m/rad"),
         claim("motors 1, 2, 3 are on", "the base, link 1, link 1", ", ".join(carriers), is_held),
         same("desired angles 0.5 sin(0.5 π t)", np.tile(0.5 * np.sin(0.5 * np.pi * times), (3, 1)).T, desired),
-        numbers("initial angles of the joints", ["0", "0", "-0.4363"], START[:3], "rad"),
+        numbers("initial joint angles", ["0", "0", "-0.4363"], START[:3], "rad"),
         number("payload, vertical force on the end effector as printed", "-3", -LOADS["payload"], "N"),
         number("simulated time", "10", SECONDS, "s"),
     ]
@@ -235,7 +235,7 @@ def _torques(case: str, name: str) -> Outcome:
     tau = motion.tau[k][:, [0, 1, 3]]
     first, then = float(np.abs(tau[early, 2]).max()), float(np.abs(tau[late, 2]).max())
     words = f"{first:.0f} N m, later {then:.1f} N m"
-    rows = [claim("torque of motor 3 at the beginning", "large oscillation", words, first > 3 * then)]
+    rows = [claim("initial torque of motor 3", "large oscillation", words, first > 3 * then)]
     if case == "payload":
         at = int(np.argmin(np.abs(motion.times - 3.0)))
         bare, weight = (motion.tau[j, at, 1] for j in (0, list(LOADS).index("payload as a weight")))
@@ -254,17 +254,17 @@ def _torques(case: str, name: str) -> Outcome:
 
 
 GEOMETRY = (
-    "the paper gives neither joint axes, lengths and centres of mass of links, nor gear ratios and gains: they were "
-    "chosen, and the gains fitted to the printed errors"
+    "the paper does not give joint axes, lengths and centres of mass of links, gear ratios or gains; they were "
+    "chosen, and the gains were fitted to the printed errors"
 )
 
 
 def _figures(k: int, case: str) -> list[Item]:
     """Return three figures of a simulation, from Fig. k."""
     kinds: dict[str, Callable[[str, str], Outcome]] = {
-        "angles of the joints and RMS errors": _joints,
-        "angle of the motor": _motor,
-        "torques of the motors": _torques,
+        "joint angles and RMS errors": _joints,
+        "motor angle": _motor,
+        "motor torques": _torques,
     }
     found = []
     for place, (title, make) in zip((f"Fig. {k + each}" for each in range(3)), kinds.items(), strict=True):
@@ -279,9 +279,9 @@ ITEMS = [
     Item("hua/fig-2", "a unified rigid body", F, "Fig. 2", drawing.unified_body),
     Item("hua/algorithm-1", "inverse dynamics", A, "Algorithm 1, eqs. 2 to 29", _recursion),
     Item("hua/algorithm-2", "forward dynamics", A, "Algorithm 2, eqs. 30 to 36", _forward),
-    Item("hua/controller", "the controller is stable", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
+    Item("hua/controller", "controller stability", A, "section IV, eqs. 37 to 52", stability, seconds=4, first=10),
     Item("hua/table-1", "dynamic parameters", Kind.TABLE, "Table I", _table),
-    Item("hua/simulation", "numbers of the simulation", Kind.NUMBER, "section V", _settings),
+    Item("hua/simulation", "simulation settings", Kind.NUMBER, "section V", _settings),
     *_figures(3, "no payload"),
     *_figures(6, "payload"),
 ]

@@ -134,15 +134,15 @@ def _structure() -> list[Row]:
     ]
 
 
-TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero for parallel axes only: the misprint lie/section-9.1"
+TURNING = "the rate ω'_2 = θ'_2 [ω_2] z_2 is zero only for parallel axes: the misprint lie/section-9.1"
 ALGORITHM = Kind.ALGORITHM
 compact, components = (partial(_against_library, form) for form in (lie.compact, lie.components))
 ITEMS = [
     Item("lie/operators", "Ad, ad and identities", ALGORITHM, "section 3 and appendix", _operators),
-    Item("lie/compact", "Newton-Euler in twists and wrenches", ALGORITHM, "section 4", compact),
-    Item("lie/components", "Newton-Euler in components", ALGORITHM, "sections 5 to 7", components),
-    Item("lie/two-link", "a planar arm of two links", ALGORITHM, "section 8", _two_link),
-    Item("lie/orders", "orders of the terms in the velocities", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
-    Item("lie/expansion", "terms of two links by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),
+    Item("lie/compact", "Newton-Euler with twists and wrenches", ALGORITHM, "section 4", compact),
+    Item("lie/components", "Newton-Euler by components", ALGORITHM, "sections 5 to 7", components),
+    Item("lie/two-link", "a planar two-link arm", ALGORITHM, "section 8", _two_link),
+    Item("lie/orders", "orders of the velocity terms", Kind.TABLE, "section 9.1, tables", _orders, TURNING),
+    Item("lie/expansion", "two-link terms by powers of θ'", Kind.TABLE, "section 10, table of 10.2", _expanded),
     Item("lie/structure", "mass matrix, Coriolis matrix, passivity, energy", ALGORITHM, "section 11", _structure),
 ]

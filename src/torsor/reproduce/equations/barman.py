@@ -1,7 +1,7 @@
 """Joint forces and their sensitivities in standard Denavit-Hartenberg frames: chapter III of Barman 2020.
 
 Steps 1 to 10 of S. Barman, "Recursive Newton-Euler dynamics and sensitivity analysis for dynamic motion planning",
-Oklahoma State University 2020 (equation numbers at the lines; a ``Form`` names those that are to be as printed).
+Oklahoma State University 2020 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame j is at the end of link j; joint j moves about or along z_{j-1}. Vectors of link j are in frame j. The centre of
 mass is anywhere (r_j from O_j), which the thesis's l_j and d_Gj do not allow; g is the acceleration of a falling

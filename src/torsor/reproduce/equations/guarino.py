@@ -1,7 +1,7 @@
 """Joint forces and their rates in modified Denavit-Hartenberg frames: Guarino Lo Bianco 2009.
 
 In the letters of C. Guarino Lo Bianco, "Evaluation of generalized force derivatives by means of a recursive
-Newton-Euler approach", 2009 (equation numbers at the lines; a ``Form`` names those that are to be as printed).
+Newton-Euler approach", 2009 (equation numbers in comments; a ``Form`` names those evaluated as printed).
 
 Frame i is on the axis of joint i; it follows from frame i-1 by Rot(x, alpha) Trans(x, a) Rot(z, theta) Trans(z, d).
 Rates of vectors are those that an observer at rest sees, in the axes of frame i.

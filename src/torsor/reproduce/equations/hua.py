@@ -1,8 +1,8 @@
 """Robots with rigid and elastic joints and motors on any link: Hua et al. 2022.
 
 In the letters of M. T. Hua, M. Poursina and F. Sanfilippo, "Dynamic modelling of mixed rigid-flexible joint robotic
-manipulator using recursive Newton-Euler formulation" (equation numbers at the lines; a ``Form`` names those that
-are to be as printed).
+manipulator using recursive Newton-Euler formulation" (equation numbers in comments; a ``Form`` names those
+evaluated as printed).
 
 Joint i turns about z of frame i, and frame i+1 is fixed on link i: R^i_{i+1} = Rz(q_i) Rfix_i. A unified body is a link
 with all motors on it, their rotors as if locked. theta is the angle of a motor behind its gear.

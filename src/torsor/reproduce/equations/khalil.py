@@ -1,7 +1,7 @@
 """Newton-Euler of trees in Khalil and Kleinfinger's six parameters: Khalil 2010.
 
 In the letters of W. Khalil, "Dynamic modeling of robots using recursive Newton-Euler techniques", ICINCO 2010 (equation
-numbers at the lines; a ``Form`` names those that are to be as printed): the inverse model, the direct model by matrices
+numbers in comments; a ``Form`` names those evaluated as printed): the inverse model, the direct model by matrices
 and by recursion, elastic joints, and a base that moves.
 
 Frame j is on the axis of joint j. Inertial parameters M, MS, J are about O_j, in the axes of frame j. Twists are
