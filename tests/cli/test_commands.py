@@ -40,7 +40,7 @@ def test_export_writes_c(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
         assert main(["export", name, str(tmp_path / name)]) == 0  # by default, the mechanism's own inverse dynamics
         assert f"void {own}(" in (tmp_path / name / "torsor_kernels.h").read_text()
     assert main(["export", "two_link", str(tmp_path / "d"), "--names", "dance"]) == 1
-    assert "no algorithm 'dance'" in capsys.readouterr().err
+    assert "there is no algorithm 'dance'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("to", ["c", "js"])

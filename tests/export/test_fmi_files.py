@@ -98,7 +98,7 @@ def test_an_existing_file_is_replaced_whole_or_kept(tmp_path: Path, monkeypatch:
     path = tmp_path / "a.fmu"
     torsor.export.fmi(ARM, path, binary=False)
     first = path.read_bytes()
-    with refused(what="it exists"):
+    with refused(what="the file exists"):
         torsor.export.fmi(ARM, path, binary=False, overwrite=False)
     monkeypatch.setenv("CC", "no-such-compiler")
     monkeypatch.setenv("PATH", str(tmp_path))

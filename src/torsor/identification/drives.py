@@ -227,7 +227,7 @@ class Drives:
 
         Example:
             >>> Drives((Term("joint1", "offset", (1.0,)),), np.ones(1), np.eye(1)).left_out
-            'Chosen laws are not in the robot, whose friction is Coulomb and viscous only: joint1.offset'
+            'The robot has Coulomb and viscous friction only, without the selected friction models: joint1.offset'
         """
         text = "The robot has Coulomb and viscous friction only, without the selected friction models"
         return f"{text}: {', '.join(self.names)}"

@@ -227,7 +227,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
         except UnphysicalError:
             pass
         else:
-            found = f"{FOUND} of the total mass {mass:.4g} kg, but some of {total:.4g} kg"
+            found = f"{FOUND} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
             fix = "correct or omit `mass` (kg, all moving links), or check the units of tau"
             return ModelError(found, where=where, fix=fix)
     model = ForceModel(robot)

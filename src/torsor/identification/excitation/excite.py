@@ -179,10 +179,12 @@ def check_excitable(robot: Any) -> None:
     where = f"{robot.name}: excite"
     if isinstance(robot, ParallelRobot | ClosedRobot) or robot.loops:
         fix = "choose drive motions manually, and check them with first_look"
-        raise ModelError("excite does not support closed loops", where=where, fix=fix)
+        raise ModelError("closed loops are not supported", where=where, fix=fix)
     if robot.nq != robot.nv:
         fix = "fix the base, or choose a motion manually"
-        raise ModelError("excite does not support quaternions", where=where, allowed="robots with nq = nv", fix=fix)
+        raise ModelError(
+            "positions with quaternions are not supported", where=where, allowed="robots with nq = nv", fix=fix
+        )
     if robot.elastic:
         found = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
         raise ModelError(found, where=where, fix="use robot.without_motor(...) to make the joints rigid")

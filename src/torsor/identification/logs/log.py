@@ -401,7 +401,7 @@ def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) 
     unknown = [name for name in given if name not in columns] if isinstance(given, Mapping) else []
     if unknown:
         raise ModelError(
-            f"{what} contains {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns)
+            f"there is {what} for {unknown[0]!r}, which has no columns", where=where, allowed=", ".join(columns)
         )
 
 
@@ -422,12 +422,10 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):
-        what = (
-            "there are columns of both 'tau' and 'current'"
-            if "tau" in columns
-            else "there are no columns of 'tau' or 'current'"
-        )
-        raise ModelError(what, where=where, allowed="one of them", fix="add the force columns")
+        found, fix = "there are no columns of 'tau' or 'current'", "add the force columns"
+        if "tau" in columns:
+            found, fix = "there are columns of both 'tau' and 'current'", "remove one of them"
+        raise ModelError(found, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
         raise ModelError(
