@@ -6,7 +6,7 @@ import pytest
 import torsor
 from refusals import refused
 from torsor.identification import Measurements
-from torsor.identification.drives import OFFERED, WARM
+from torsor.identification.drives import OFFERED, TEMPERATURE_LAWS
 
 ROBOT = torsor.library.planar_chain(2).with_friction("joint1", 0.5, 0.8).with_friction("joint2", 0.3, 0.4)
 COUNT = 600
@@ -40,7 +40,7 @@ def test_each_law_is_recovered_from_forces_without_noise(law: str) -> None:
     rigid = ROBOT.without_friction().inverse_dynamics(*state)
     tau = ROBOT.inverse_dynamics(*state)
     tau[:, 1] += 0.25 * law_force(law, state[1][:, 1], rigid[:, 1], shape)
-    given = {"temperature": TEMPERATURE} if law in WARM else {}
+    given = {"temperature": TEMPERATURE} if law in TEMPERATURE_LAWS else {}
     found = torsor.identify(ROBOT, (*state, tau), friction={"joint2": [law]}, **given)
     assert found.drives is not None
     assert found.drives.names == (f"joint2.{law}",)

@@ -26,11 +26,11 @@ _FILES = (  # files of the folder ``ros2_assets``; headers go to include/NAME of
 )
 _CORIOLIS = "Velocity-dependent forces C(q, v) v (nv), without gravity and friction"
 _RIGID = "Forces M(q) a + C(q, v) v + g(q) (nv), without friction"
-_TAKEN = {  # namespaces that the package uses
+_RESERVED_NAMES = {  # namespaces that the package uses
     *("std", "controller_interface", "hardware_interface", "inverse_dynamics_solver"),
     *("pluginlib", "rclcpp", "rclcpp_lifecycle"),
 }
-_LONGEST = 60  # maximum characters of the robot name in the package name
+_MAX_NAME_LENGTH = 60  # maximum characters of the robot name in the package name
 
 
 def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: bool = True) -> list[Path]:
@@ -55,7 +55,7 @@ def ros2(robot: Robot, path: str | Path, name: str | None = None, overwrite: boo
     _check(instance_of(robot, Robot, "export.ros2", "robot", allowed="a torsor.Robot"))
     name = package_name(robot.name) if name is None else name
     plain_name = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name)
-    if not plain_name or c_names(_TAKEN).new(name) != name:
+    if not plain_name or c_names(_RESERVED_NAMES).new(name) != name:
         allowed = (
             "lower-case letters, digits and single _, starting with a letter; no C or C++ keyword, no dependency name"
         )
@@ -84,7 +84,7 @@ def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 def package_name(robot: str) -> str:
     """Return the package name of a robot: lower-case letters, digits and single underscores."""
-    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_LONGEST].strip("_")
+    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_MAX_NAME_LENGTH].strip("_")
     return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
 
 

@@ -20,7 +20,7 @@ from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot, whole
 from torsor.robot.protocols import Dynamics
 
-ALLOWED = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
+ALLOWED_WRENCHES = "(samples, links, 6), as external of inverse_dynamics, or {link or frame: (samples, 6)}"
 
 
 def free_coordinates(robot: MeasuredRobot) -> list[int]:
@@ -68,7 +68,9 @@ def _flat(values: Array, core: int) -> Array:
 
 def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
     if wrenches.shape != shape:
-        raise ModelError(f"the wrenches have shape {wrenches.shape}", where=where, allowed=f"{ALLOWED}, here {shape}")
+        raise ModelError(
+            f"the wrenches have shape {wrenches.shape}", where=where, allowed=f"{ALLOWED_WRENCHES}, here {shape}"
+        )
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
         text = f"wrenches are not finite in {(~finite).sum()} samples, first in sample {int(np.argmin(finite))}"

@@ -19,15 +19,24 @@ from functools import cached_property
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.identification.drives import COUPLING, LAWS, OFFERED, WARM, Motion, Term, spread, tried
-from torsor.identification.estimation import CHUNK, Equations, Fit, Method, correlation_time, estimate
+from torsor.identification.drives import (
+    COUPLING_LAWS,
+    LAWS,
+    OFFERED,
+    TEMPERATURE_LAWS,
+    Motion,
+    Term,
+    spread,
+    tried,
+)
+from torsor.identification.estimation import BLOCK_SIZE, Equations, Fit, Method, correlation_time, estimate
 from torsor.identification.model import Filter, Model
 
 CRITERIA = ("bic", "aicc")
 GOLDEN = (np.sqrt(5) - 1) / 2
-REFINEMENTS = 22  # golden-section steps, which reduce the interval to 1/40,000
-LEAST_NOISE = 1e-6  # fraction of the forces below which residuals are rounding errors
-DEPENDENT = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
+GOLDEN_STEPS = 22  # golden-section steps, which reduce the interval to 1/40,000
+MIN_NOISE_RATIO = 1e-6  # fraction of the forces below which residuals are rounding errors
+MIN_INDEPENDENT_PART = 1e-8  # minimum fraction of a squared column norm that is independent of the other columns
 
 Columns = Callable[[Sequence[Term]], Array]
 """Map from terms to their columns phi (N, k) at the samples of the equations."""
@@ -82,7 +91,7 @@ def shaped(equations: Equations, fitted: Fit, columns: Columns, term: Term, shap
     low, high = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     sizes = squares(left), squares(right)
-    for _ in range(REFINEMENTS):
+    for _ in range(GOLDEN_STEPS):
         if sizes[0] < sizes[1]:
             high, right = right, left
             left = high - GOLDEN * (high - low)
@@ -119,8 +128,8 @@ class _Search:
         for j in range(n):
             present = np.flatnonzero(directions[:, j])
             at = np.concatenate([np.arange(b), b + present, [b + m]])
-            for k in range(0, len(phi), CHUNK):
-                own = slice(k, k + CHUNK)
+            for k in range(0, len(phi), BLOCK_SIZE):
+                own = slice(k, k + BLOCK_SIZE)
                 extra = phi[own][:, present] * directions[present, j]
                 parts = [equations.Y[own, j], extra, equations.tau[own, j, None]]
                 rows = np.concatenate(parts, axis=1) * equations.weights[own, j, None]
@@ -129,7 +138,7 @@ class _Search:
         # Samples that are correlated over m lags count as one in 1 + m.
         together = [1 + correlation_time(own[:, None], equations.parts) for own in residuals.T]
         samples = np.count_nonzero(equations.weights, axis=0)
-        least = LEAST_NOISE * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
+        least = MIN_NOISE_RATIO * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
         return cls(G, b, np.maximum(fitted.noise, least), samples, samples / np.array(together), criterion)
 
     def _solved(self, chosen: Sequence[int]) -> Array | None:
@@ -157,7 +166,7 @@ class _Search:
         """Return the search with the noise re-estimated from the residuals of some options."""
         squares = self._solved(chosen)
         assert squares is not None
-        least = LEAST_NOISE**2 * self.G[:, -1, -1].max()
+        least = MIN_NOISE_RATIO**2 * self.G[:, -1, -1].max()
         return replace(self, noise=np.sqrt(np.maximum(squares, least) / np.maximum(self.samples, 1)))
 
     def squares_with(self, equations: Equations, column: Array) -> float:
@@ -184,12 +193,12 @@ def _solution(A: Array) -> Array | None:
         L = np.linalg.cholesky(N)
     except np.linalg.LinAlgError:
         return None
-    if np.diagonal(L).min() ** 2 < DEPENDENT:
+    if np.diagonal(L).min() ** 2 < MIN_INDEPENDENT_PART:
         return None
     return np.asarray(np.linalg.solve(L.T, np.linalg.solve(L, A[:-1, -1] / lengths)) / lengths)
 
 
-LOADS = 4  # alternating fits of the transmitted forces and of the friction that depends on them
+LOAD_ITERATIONS = 4  # alternating fits of the transmitted forces and of the friction that depends on them
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +227,7 @@ def extended(
 
     ``reference`` is the model along the instruments' motion, if there are instruments.
     """
-    terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING]
+    terms = [wanted.term(motor, law) for motor in wanted.motors for law in COUPLING_LAWS]
     fixed = [wanted.term(drive, law) for drive, laws in wanted.laws.items() for law in laws]
     if not terms and not fixed and not wanted.chosen:
         return equations, (), {}
@@ -229,7 +238,7 @@ def extended(
         terms = builder.added(terms, term)
     changes: dict[str, dict[str, float]] = {}
     if wanted.chosen:
-        laws = [law for law in OFFERED if wanted.warm or law not in WARM]
+        laws = [law for law in OFFERED if wanted.warm or law not in TEMPERATURE_LAWS]
         offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
@@ -239,7 +248,7 @@ def extended(
             if LAWS[term.law].shapes:
                 terms = builder.added([each for each in terms if each is not term], term)
     if any(term.law == "load" for term in terms):
-        for _ in range(LOADS):
+        for _ in range(LOAD_ITERATIONS):
             builder = builder.at(estimate(builder.whole(terms), plain))
     return builder.whole(terms), tuple(terms), changes
 

@@ -34,9 +34,9 @@ from torsor.robot.robot import Robot
 # each other closely are a run: its first sample is assembled from the posture ``start``, all others from those before
 # them.
 
-STEP = 0.2  # rad, or in units of the mechanism size: a longer drive step begins another run
-REACH = 0.3  # drive path that is assembled at once, from the sample before it
-KEPT = 500_000  # samples whose positions are cached
+MAX_DRIVE_STEP = 0.2  # rad, or in units of the mechanism size: a longer drive step begins another run
+ASSEMBLY_REACH = 0.3  # drive path that is assembled at once, from the sample before it
+CACHE_SIZE = 500_000  # samples whose positions are cached
 
 
 class UnclosedError(ModelError):
@@ -70,7 +70,7 @@ class Closing:
         keys = [row.tobytes() for row in np.ascontiguousarray(drives, dtype=float)]
         if any(key not in self._found for key in keys):
             q = self._followed(drives, times)
-            if len(self._found) + len(q) > KEPT:
+            if len(self._found) + len(q) > CACHE_SIZE:
                 self._found.clear()
             self._found.update(zip(keys, q, strict=True))
             return q
@@ -79,7 +79,7 @@ class Closing:
     def _followed(self, drives: Array, times: Array | None) -> Array:
         closure = self.mechanism.closed.closure
         steps = np.abs(np.diff(drives, axis=0) / closure.scales[2][closure.active]).max(axis=1, initial=0.0)
-        first = np.flatnonzero(np.append(True, steps > STEP))
+        first = np.flatnonzero(np.append(True, steps > MAX_DRIVE_STEP))
         ends = [*first[1:].tolist(), len(drives)]
         q = np.empty((len(drives), self.mechanism.nq))
         q[first] = self._assembled(drives[first], self.start, first.tolist(), times)
@@ -87,7 +87,7 @@ class Closing:
         for begin, end in zip(first.tolist(), ends, strict=True):
             at = begin + 1
             while at < end:
-                last = max(at + 1, int(np.searchsorted(path[:end], path[at - 1] + REACH, side="right")))
+                last = max(at + 1, int(np.searchsorted(path[:end], path[at - 1] + ASSEMBLY_REACH, side="right")))
                 q[at:last] = self._assembled(drives[at:last], q[at - 1], range(at, last), times)
                 at = last
         self._check_regular(q, times)
@@ -130,7 +130,7 @@ class Closing:
         return made.but(sample=sample)
 
 
-SENSED = 0.2  # rad or mechanism sizes: maximum difference between measured and closed positions
+CLOSURE_TOLERANCE = 0.2  # rad or mechanism sizes: maximum difference between measured and closed positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +210,7 @@ class ClosedRobot(Mechanism):
             own = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
         except UnclosedError:
             return False
-        return bool(self._apart(own, self.first[None]).max() <= SENSED)
+        return bool(self._apart(own, self.first[None]).max() <= CLOSURE_TOLERANCE)
 
     def _apart(self, q: Array, other: Array) -> Array:
         """Return the differences (N, nv) between positions (N, nq), rad or mechanism sizes, modulo full turns."""
@@ -259,7 +259,7 @@ class ClosedRobot(Mechanism):
         if measured.shape != found.shape:
             return
         apart = self._apart(found, measured)
-        beyond = np.flatnonzero((apart > SENSED).any(axis=1))
+        beyond = np.flatnonzero((apart > CLOSURE_TOLERANCE).any(axis=1))
         if beyond.size:
             k = int(beyond[0])
             j = int(np.argmax(apart[k]))

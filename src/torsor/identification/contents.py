@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MARK = " !"
-CLOSEST = 3  # rejected friction models that the report names
+MAX_MODELS_SHOWN = 3  # rejected friction models that the report names
 _table = partial(titled_table, overflow="fold")
 
 
@@ -56,7 +56,7 @@ def others_note(drives: Drives) -> str:
     rises = {f"{drive}.{law}": rise for drive, law, rise in drives.others}
     if not rises:
         return ""
-    first, *more = sorted(rises, key=lambda name: rises[name])[:CLOSEST]
+    first, *more = sorted(rises, key=lambda name: rises[name])[:MAX_MODELS_SHOWN]
     closest = f"{first} ({drives.criterion.upper()} would rise by {rises[first]:.3g})"
     closest += "".join(f", {name} ({rises[name]:.3g})" for name in more)
     count = f"{len(rises)} friction models were" if len(rises) > 1 else "1 friction model was"
@@ -146,8 +146,8 @@ KINDS = {
     "no effect": "Without effect in any motion",
     "given": "Taken as known",
 }
-ROUNDING = 1e-9  # fraction of the largest factor of a combination
-CERTAIN = 3.0  # deviations from zero at which a value indicates the likely size of others of its kind
+FACTOR_TOLERANCE = 1e-9  # fraction of the largest factor of a combination
+SIGNIFICANT_DEVIATIONS = 3.0  # deviations from zero at which a value indicates the likely size of others of its kind
 HALF_INTERVAL = 1.96  # standard deviations to each end of a 95 % confidence interval
 _UNITS = {"m": "kg", "mx": "kg m", "my": "kg m", "mz": "kg m"}
 _TURNING = {"rotor_inertia": "kg m²", "coulomb": "N m", "viscous": "N m s"}
@@ -177,12 +177,12 @@ def unidentified(found: Any) -> tuple[Unidentified, ...]:
     base, names = found.base, found.prior.inertial.names
     representative = {int(column): k for k, column in enumerate(base.columns)}
     own_names = tuple(names[k] for k in base.columns)
-    certain = np.where(np.abs(found.values) > CERTAIN * found.deviations, np.abs(found.values), 0.0)
+    certain = np.where(np.abs(found.values) > SIGNIFICANT_DEVIATIONS * found.deviations, np.abs(found.values), 0.0)
     sizes = sizes_of(own_names, np.maximum(np.abs(base.values), certain))
     rows = []
     for p, name in enumerate(names):
         parts = np.abs(base.matrix[:, p])
-        within = [own_names[k] for k in np.flatnonzero(parts > ROUNDING * max(float(parts.max()), 1e-300))]
+        within = [own_names[k] for k in np.flatnonzero(parts > FACTOR_TOLERANCE * max(float(parts.max()), 1e-300))]
         if not base.unknown[p]:
             rows.append(Unidentified(name, "given", "the value of the given robot was kept"))
         elif p in representative:

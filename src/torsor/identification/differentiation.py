@@ -8,7 +8,7 @@ from torsor.base.checks import frozen_array, number, one_of, real_array, whole_n
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot
 
-ORDER = 6  # filter order: the gain is 1/2 at the cutoff and 1/4097 an octave above it
+FILTER_ORDER = 6  # filter order: the gain is 1/2 at the cutoff and 1/4097 an octave above it
 
 
 def uniform_step(times: Array, where: str) -> float:
@@ -26,7 +26,7 @@ def differentiate(
     cutoff: float,
     *,
     periodic: bool = False,
-    order: int = ORDER,
+    order: int = FILTER_ORDER,
     ends: str = "cubic",
     where: str = "differentiate",
 ) -> tuple[Array, Array, Array]:
@@ -102,7 +102,7 @@ def _trend(t: Array, x: Array, cutoff: float) -> list[Array]:
 # in the moved axes (p*: the conjugate; vec: the first three components). A free joint has v = R^T x' and
 # a = R^T x'' - omega x v of its origin x.
 
-UNIT = 0.1  # accepted deviation of a quaternion norm from 1
+NORM_TOLERANCE = 0.1  # accepted deviation of a quaternion norm from 1
 
 
 def motion_of(
@@ -158,7 +158,7 @@ def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
 def _check_quaternions(p: Array, periodic: bool, where: str) -> None:
     """Raise ModelError if quaternions (T, 4) do not have norm 1, or change their sign after a period."""
     lengths = np.linalg.norm(p, axis=1)
-    wrong = ~(np.abs(lengths - 1) < UNIT)
+    wrong = ~(np.abs(lengths - 1) < NORM_TOLERANCE)
     if wrong.any():
         k = int(np.argmax(wrong))
         found = f"the quaternion of sample {k} has norm {lengths[k]:.3g}"

@@ -20,7 +20,7 @@ from torsor.robot.protocols import Dynamics
 # Armstrong-Helouvry, Dupont and Canudas de Wit 1994 (Stribeck); Hamon, Gautier and Garrec 2010 (load, proportional to
 # the force f that gears transmit); Bittencourt and Gunnarsson 2012 (temperature T).
 
-COUPLING = ("inertia", "coulomb", "viscous")  # of each motor that drives several joints
+COUPLING_LAWS = ("inertia", "coulomb", "viscous")  # of each motor that drives several joints
 AUTO = "auto"
 
 
@@ -60,8 +60,8 @@ class Law(NamedTuple):
     relative: bool = False
 
 
-STRIBECK = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
-POWERS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
+STRIBECK_SHAPES = tuple(np.geomspace(0.01, 0.4, 9).round(4).tolist())
+POWER_SHAPES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.4, 1.7, 2.0, 2.5)
 LAWS: dict[str, Law] = {
     "inertia": Law("x · acceleration", lambda x, _: x.a),  # of a motor that drives several joints
     "coulomb": Law("x · sign(s)", lambda x, _: np.sign(x.v)),
@@ -71,16 +71,16 @@ LAWS: dict[str, Law] = {
     # Viscous friction that differs between directions.
     "asymmetric": Law("x · |s|", lambda x, _: np.abs(x.v)),
     "cubic": Law("x · s³", lambda x, _: x.v**3),
-    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWERS),
+    "power": Law("x · sign(s) |s|^n", lambda x, n: np.sign(x.v) * np.abs(x.v) ** n, POWER_SHAPES),
     "stribeck": Law(
-        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK, True
+        "x · sign(s) exp(−(s / s₀)²)", lambda x, s: np.sign(x.v) * np.exp(-((x.v / s) ** 2)), STRIBECK_SHAPES, True
     ),
     "load": Law("x · |f| sign(s)", lambda x, _: np.abs(x.load) * np.sign(x.v)),
     "viscous_temperature": Law("x · (T − T̄) s", lambda x, _: x.warmth * x.v),
     "coulomb_temperature": Law("x · (T − T̄) sign(s)", lambda x, _: x.warmth * np.sign(x.v)),
 }
-OFFERED = tuple(name for name in LAWS if name not in COUPLING)
-WARM = ("viscous_temperature", "coulomb_temperature")
+OFFERED = tuple(name for name in LAWS if name not in COUPLING_LAWS)
+TEMPERATURE_LAWS = ("viscous_temperature", "coulomb_temperature")
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, wher
     return whole - middle, middle
 
 
-FRICTION = (".coulomb", ".viscous")
+FRICTION_SUFFIXES = (".coulomb", ".viscous")
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ class Drives:
 
     def forces(self, v: Array, a: Array, load: Array, temperature: Any, where: str) -> Array:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
-        if temperature is None and any(term.law in WARM for term in self.terms):
+        if temperature is None and any(term.law in TEMPERATURE_LAWS for term in self.terms):
             found = "the friction of this estimate depends on the temperature"
             raise ModelError(found, where=where, fix="pass `temperature`")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)
@@ -284,4 +284,4 @@ class Drives:
 
 def frictional(robot: Dynamics) -> Flags:
     """Return a mask (p,) of the friction parameters of a robot."""
-    return np.array([name.endswith(FRICTION) for name in robot.inertial.names], dtype=bool)
+    return np.array([name.endswith(FRICTION_SUFFIXES) for name in robot.inertial.names], dtype=bool)

@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError
 MAX_WEIGHT_ITERATIONS = 30  # maximum iterations; the weights converge within about five
 NOISE_TOLERANCE = 1e-6  # relative change of the noise at convergence
 RANK_TOLERANCE = 1e-8  # relative singular values of the regressor with unit columns that count as zero
-ROUNDING = 1e-12  # fraction of a force below which noise is rounding error
+ROUNDING_NOISE = 1e-12  # fraction of a force below which noise is rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
     # Zero residuals give no noise estimate, hence the lower bound.
     largest = float(size.max(initial=0.0)) or 1.0
-    least = ROUNDING * np.maximum(size, 1e-3 * largest)
+    least = ROUNDING_NOISE * np.maximum(size, 1e-3 * largest)
     # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
     rows = (np.column_stack([Y[:, j], tau[:, j]]) * weights[:, j, None] for j in range(tau.shape[1]))
     triangles = [np.asarray(np.linalg.qr(each, mode="r")) for each in rows]
@@ -91,7 +91,7 @@ def _raise_unidentifiable(names: list[str], where: str) -> None:
 
 
 # Robust estimation: residuals far above the noise get less weight (Huber 1964) or none (bisquare).
-MEDIAN = 1.4826  # ratio of standard deviation to median absolute value, for normal noise
+MEDIAN_TO_DEVIATION = 1.4826  # ratio of standard deviation to median absolute value, for normal noise
 
 
 class Influence(NamedTuple):
@@ -117,7 +117,7 @@ INFLUENCES = {
 def scale_of(residuals: Array) -> Array:
     """Return the noise (n,) of residuals (N, n) from their medians; zeros mark excluded samples."""
     sizes = np.abs(residuals).T
-    return np.array([MEDIAN * np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in sizes])
+    return np.array([MEDIAN_TO_DEVIATION * np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in sizes])
 
 
 # Sandwich covariance of an estimate, for residuals correlated in time, robust weights and instruments.
@@ -132,11 +132,11 @@ def scale_of(residuals: Array) -> Array:
 # m, then linear to 0 at 2 m; m is where the autocorrelation of the residuals ends (Politis 2003). Huber 1967; Newey and
 # West 1987; Zellner 1962 (correlated coordinates).
 
-QUIET = 5  # minimum number of consecutive lags without autocorrelation
-LONGEST = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
-CLEAR = 4.0  # deviations below which a correlation between coordinates counts as zero
-LEAST_PART = 1e-14  # relative eigenvalues of a scaled covariance below which they are rounding errors
-LEAST = 0.1  # minimum variance of a combination, as a fraction of the white-noise variance
+MIN_QUIET_LAGS = 5  # minimum number of consecutive lags without autocorrelation
+MAX_LAG_FRACTION = 1 / 80  # maximum lag as a fraction of the samples (about 60 independent windows); at least ten lags
+MIN_CORRELATION_DEVIATIONS = 4.0  # deviations below which a correlation between coordinates counts as zero
+MIN_EIGENVALUE_RATIO = 1e-14  # relative eigenvalues of a scaled covariance below which they are rounding errors
+MIN_VARIANCE_RATIO = 0.1  # minimum variance of a combination, as a fraction of the white-noise variance
 
 
 def correlation_time(residuals: Array, parts: list[slice]) -> int:
@@ -145,7 +145,7 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
     The largest lag of all coordinates is returned. Zeros mark excluded samples.
     """
     whole = max(part.stop - part.start for part in parts)
-    most = max(int(LONGEST * whole), min(2 * QUIET, whole // 10))
+    most = max(int(MAX_LAG_FRACTION * whole), min(2 * MIN_QUIET_LAGS, whole // 10))
     if most < 1:
         return 0
     sums, counts = np.zeros((most + 1, residuals.shape[1])), np.zeros((most + 1, residuals.shape[1]))
@@ -175,18 +175,18 @@ def between(residuals: Array, counted: Flags) -> Array | None:
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
     found = covariance / np.outer(size, size)
     np.fill_diagonal(found, 1.0)
-    loud = np.abs(found) > CLEAR / np.sqrt(np.maximum(counts, 1.0))
+    loud = np.abs(found) > MIN_CORRELATION_DEVIATIONS / np.sqrt(np.maximum(counts, 1.0))
     return np.asarray(found) if (loud & ~np.eye(len(found), dtype=bool)).any() else None
 
 
 def _end(quiet: Flags) -> int:
-    """Return the first lag m after which m + ``QUIET`` consecutive lags are quiet, or all lags if there is none.
+    """Return the first lag m after which m + ``MIN_QUIET_LAGS`` consecutive lags are quiet, or all lags.
 
     The window grows with m because an oscillating autocorrelation is quiet at its zero crossings.
     """
     loud = np.flatnonzero(~quiet) + 1
     ends = np.concatenate([[0], loud])
-    enough = np.concatenate([loud, [2 * len(quiet) + QUIET]]) - ends > ends + QUIET
+    enough = np.concatenate([loud, [2 * len(quiet) + MIN_QUIET_LAGS]]) - ends > ends + MIN_QUIET_LAGS
     return int(ends[np.argmax(enough)]) if enough.any() else len(quiet)
 
 
@@ -205,7 +205,7 @@ def meat(scores: Array, parts: list[slice], lag: int) -> Array:
     scale = np.sqrt(np.maximum(np.diagonal(white), 1e-300))
     L = np.linalg.cholesky(white / np.outer(scale, scale) + 1e-12 * np.eye(len(white))) * scale[:, None]
     values, vectors = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, S).T))
-    root = L @ vectors * np.sqrt(np.maximum(values, LEAST))
+    root = L @ vectors * np.sqrt(np.maximum(values, MIN_VARIANCE_RATIO))
     return np.asarray(root @ root.T)
 
 
@@ -214,7 +214,7 @@ def root_of(covariance: Array) -> Array:
     size = np.sqrt(np.diagonal(covariance))
     values, U = np.linalg.eigh(covariance / np.outer(size, size))
     # Rounding may make the smallest ones negative if the motion barely separates parameters.
-    return np.asarray((U / np.sqrt(np.maximum(values, LEAST_PART * values[-1]))).T / size)
+    return np.asarray((U / np.sqrt(np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1]))).T / size)
 
 
 def free_part(count: int, lag: int, unknowns: int) -> float:
@@ -238,7 +238,7 @@ def _triangular_sum(scores: Array, parts: list[slice], width: int) -> Array:
 
 MAX_ITERATIONS = 50  # maximum iterations of robust weights and of instruments
 ESTIMATE_TOLERANCE = 1e-3  # maximum change of an unknown at convergence, in standard deviations
-CHUNK = 4096  # samples per block
+BLOCK_SIZE = 4096  # samples per block
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,8 +309,8 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
         if influence is not None:
             scaled = scaled * np.sqrt(_weights(equations, found.values, influence))
         A, y = np.zeros((len(found.values),) * 2), np.zeros(len(found.values))
-        for k in range(0, len(scaled), CHUNK):
-            own, w = slice(k, k + CHUNK), scaled[k : k + CHUNK]
+        for k in range(0, len(scaled), BLOCK_SIZE):
+            own, w = slice(k, k + BLOCK_SIZE), scaled[k : k + BLOCK_SIZE]
             Z = (equations.Z[own] * w[..., None]).reshape(-1, len(y))
             A += Z.T @ (equations.Y[own] * w[..., None]).reshape(-1, len(y))
             y += Z.T @ (equations.tau[own] * w).ravel()
@@ -350,8 +350,8 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
     spread = together * np.sqrt(np.outer(spread, spread))
     b = len(found.values)
     B, S, scores = np.zeros((b, b)), np.zeros((b, b)), np.empty((len(residuals), b))
-    for k in range(0, len(residuals), CHUNK):
-        own = slice(k, k + CHUNK)
+    for k in range(0, len(residuals), BLOCK_SIZE):
+        own = slice(k, k + BLOCK_SIZE)
         scaled = (equations.weights[own] / found.noise)[..., None]
         Y = equations.Y[own] * scaled
         Z = Y if equations.Z is None else equations.Z[own] * scaled

@@ -12,7 +12,7 @@ from torsor.base.html_report import html_list, html_table, html_text, image, in_
 from torsor.identification.closed_robot import whole
 from torsor.identification.contents import HALF_INTERVAL, KINDS, MARK, percent_text, short, unit_of
 from torsor.identification.drives import LAWS
-from torsor.identification.result import UNDETERMINED, UNEXPLAINED, Identified
+from torsor.identification.result import UNDETERMINED_PERCENT, UNEXPLAINED_PERCENT, Identified
 from torsor.mechanism.mechanism import force_units
 
 
@@ -83,11 +83,13 @@ def _remarks(found: Identified, validated: Identified | None) -> Iterable[str]:
     """Yield remarks that a reader must know before using the numbers."""
     for shown, what in ((found, "used"), (found.unseen, "held-out"), (validated, "other")):
         if shown is not None and shown.unexplained:
-            text = f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED:g} % of the {what} forces: the "
-            yield _remark(f"{text}model does not explain them. Check units, signs, column order and delays.")
+            text = (
+                f"Residuals of {', '.join(shown.unexplained)} exceed {UNEXPLAINED_PERCENT:g} % of the {what} forces: "
+            )
+            yield _remark(f"{text}the model does not explain them. Check units, signs, column order and delays.")
     if found.undetermined:
         count = f"{len(found.undetermined)} of {len(found)} base parameters"
-        yield _remark(f"{count} have a deviation above {UNDETERMINED:g} % of their value (marked !).")
+        yield _remark(f"{count} have a deviation above {UNDETERMINED_PERCENT:g} % of their value (marked !).")
     if found.drives is not None and found.parameters is not None:
         yield _remark(found.drives.left_out)
     if found.unseen is None and validated is None:

@@ -13,7 +13,7 @@ from torsor.base.errors import ModelError
 from torsor.identification.bases import free_coordinates
 from torsor.identification.choice import CRITERIA, Wanted, extended
 from torsor.identification.closed_robot import MeasuredRobot, measured_robot, whole
-from torsor.identification.drives import WARM, Drives, asked_of, directions_of, warmth_of
+from torsor.identification.drives import TEMPERATURE_LAWS, Drives, asked_of, directions_of, warmth_of
 from torsor.identification.estimation import INFLUENCES, Method, estimate, root_of
 from torsor.identification.measurements import Measurements, measurements_of
 from torsor.identification.model import Filter, Model, equations_of
@@ -23,8 +23,8 @@ from torsor.identification.simulated_instruments import simulated
 from torsor.robot.parallel import ParallelRobot
 from torsor.simulation import Trajectory
 
-LEAST_NOISE = 1e-7  # minimum relative force noise of a physical estimate
-NOISES = ("auto", "white", "correlated")
+MIN_NOISE_RATIO = 1e-7  # minimum relative force noise of a physical estimate
+NOISE_KINDS = ("auto", "white", "correlated")
 SIMULATION = "simulation"
 
 
@@ -103,13 +103,13 @@ def identify(
     bandwidth = None if bandwidth is None else positive(bandwidth, where, "bandwidth")
     held_out = number(held_out, where, "held_out", least=0.0, below=1.0)
     robust = None if robust is None else one_of(robust, tuple(INFLUENCES), where, "robust")
-    method = Method(robust, one_of(noise, NOISES, where, "noise"))
+    method = Method(robust, one_of(noise, NOISE_KINDS, where, "noise"))
     couplings, names = table({} if couplings is None else couplings, where, "couplings"), robot.coordinate_names
     drives = directions_of(names, couplings, where)
     laws, chosen = asked_of(friction, tuple(drives), robot.nv, where, [names[k] for k in free_coordinates(robot)])
     samples = measurements_of(robot, data)
     temperature = samples.temperature if temperature is None else temperature
-    if temperature is None and any(law in WARM for own in laws.values() for law in own):
+    if temperature is None and any(law in TEMPERATURE_LAWS for own in laws.values() for law in own):
         raise ModelError("depends on temperature", argument="friction", where=where, fix="pass `temperature`")
     one_of(criterion, CRITERIA, where, "criterion")
     wanted = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
@@ -139,7 +139,7 @@ def identify(
     if physical:
         given = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
         b, size = len(base), np.sqrt(np.mean(equations.tau**2, axis=0))
-        fit = float(np.min(found.noise / np.maximum(found.noise, LEAST_NOISE * size)))
+        fit = float(np.min(found.noise / np.maximum(found.noise, MIN_NOISE_RATIO * size)))
         root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root  # other unknowns are free
         near = Estimate(base.matrix, values, fit * root)
         try:

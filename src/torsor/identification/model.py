@@ -18,7 +18,7 @@ from torsor.robot.base_parameters import BaseParameters
 
 LOBES = 4  # zero crossings of the filter on each side
 ROLL_OFF = 0.4  # roll-off: half the transition width over the cutoff
-EQUAL = 1e-3  # relative step tolerance
+STEP_TOLERANCE = 1e-3  # relative step tolerance
 
 
 def stretches(times: Array | None, count: int) -> list[slice]:
@@ -27,7 +27,7 @@ def stretches(times: Array | None, count: int) -> list[slice]:
         return [slice(0, count)]
     steps = np.diff(times)
     usual = float(np.median(steps))
-    breaks = np.flatnonzero(np.abs(steps - usual) > EQUAL * abs(usual)) + 1
+    breaks = np.flatnonzero(np.abs(steps - usual) > STEP_TOLERANCE * abs(usual)) + 1
     return [slice(start, stop) for start, stop in pairwise([0, *breaks.tolist(), count])]
 
 
@@ -126,7 +126,7 @@ class Filter:
         return replace(data.part(at), tau=self(data.tau), weights=weights)
 
 
-LARGEST = 1e100  # maximum force, N m and N, whose sums of squares are finite
+MAX_FORCE = 1e100  # maximum force, N m and N, whose sums of squares are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +203,6 @@ def equations_of(model: Model, data: Measurements, through: Filter, still: float
 def _check_size(robot: MeasuredRobot, values: Array) -> None:
     """Raise ModelError if squares of the numbers are not finite."""
     largest = float(np.abs(values).max(initial=0.0))
-    if not largest < LARGEST:
+    if not largest < MAX_FORCE:
         fix = "check the units of q, v, a and tau"
         raise ModelError(f"forces or their regressor reach {largest:.3g}", where=robot.name, fix=fix)

@@ -33,11 +33,11 @@ from torsor.identification.result import Identified
 from torsor.identification.simulated_instruments import estimated_dynamics, symbolic_forces
 from torsor.robot.robot import Robot
 
-SMOOTH = 0.01  # fraction of the maximum speed: width of smooth Coulomb friction
-CONVERGED = 1e-3  # maximum last step of a parameter, in standard deviations
+FRICTION_WIDTH = 0.01  # fraction of the maximum speed: width of smooth Coulomb friction
+STEP_TOLERANCE = 1e-3  # maximum last step of a parameter, in standard deviations
 STAGES = ((0.0, 1.0), (0.5, 2.0), (0.5, 2.0), (1.0, 1.0))  # instants and weights (in sixths) of the Runge-Kutta method
-HALVINGS = 8
-FAR = 1e3  # rad or m, in a diverging simulated window
+MAX_HALVINGS = 8
+DIVERGENCE_LIMIT = 1e3  # rad or m, in a diverging simulated window
 
 
 def output_error(
@@ -89,7 +89,7 @@ def output_error(
         noise = _noise(rows)
         found = _Linear.of(rows, noise)
         d_beta, d_states = found.step()
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             trial_rows = problem.rows(states + d_states, beta + d_beta)
             trial = _Linear.of(trial_rows, noise)
             if trial.cost < found.cost:
@@ -98,7 +98,7 @@ def output_error(
         else:
             break
         states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
-        if (np.abs(d_beta) <= CONVERGED * np.sqrt(np.diagonal(found.covariance()))).all():
+        if (np.abs(d_beta) <= STEP_TOLERANCE * np.sqrt(np.diagonal(found.covariance()))).all():
             break
     settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
     made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
@@ -221,7 +221,7 @@ class _Problem:
 
 def _follows(rows: Array) -> bool:
     """Return whether simulated windows stay near the measured positions."""
-    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < FAR
+    return bool(np.isfinite(rows).all()) and float(np.abs(rows[..., -1]).max(initial=0.0)) < DIVERGENCE_LIMIT
 
 
 def _bodies(start: Identified) -> Array:
@@ -243,5 +243,5 @@ def _smooth(robot: Robot, q: Array, step: float) -> Robot:
     speed = np.percentile(np.abs(q[10:] - q[:-10]) / (10 * step), 99, axis=0) if len(q) > 10 else np.ones(robot.nv)
     for joint, at in zip(robot.joints, robot.coordinates, strict=True):
         if not joint.smooth and joint.nv:
-            robot = robot.with_friction(joint.name, smooth=SMOOTH * max(float(speed[at.v].max()), 1e-6))
+            robot = robot.with_friction(joint.name, smooth=FRICTION_WIDTH * max(float(speed[at.v].max()), 1e-6))
     return robot

@@ -26,13 +26,13 @@ from torsor.identification.logs.model_checks import column_findings, scale_findi
 from torsor.identification.measurements import Measurements
 
 UNITS = np.array(parameter_basis())
-STEPS = 200  # maximum Newton steps per gamma; about five are enough
-CONVERGED = 1e-8  # squared norm of the last step, in units of gamma
-NEAR = 0.1  # the same for the larger gammas of the continuation
-SHRINK = 1.5  # ratio of successive gammas; from 2 on, a full Newton step leaves the domain
+MAX_NEWTON_STEPS = 200  # maximum Newton steps per gamma; about five are enough
+STEP_TOLERANCE = 1e-8  # squared norm of the last step, in units of gamma
+CONTINUATION_TOLERANCE = 0.1  # the same for the larger gammas of the continuation
+GAMMA_RATIO = 1.5  # ratio of successive gammas; from 2 on, a full Newton step leaves the domain
 EXACT = 1e-5  # relative deviation of a known total mass
-DEFINITE = 1e-6  # minimum accepted relative eigenvalue of a prior pseudo-inertia
-FOUND = "Newton's method found no physical parameters"
+MIN_EIGENVALUE_RATIO = 1e-6  # minimum accepted relative eigenvalue of a prior pseudo-inertia
+NO_PHYSICAL_PARAMETERS = "Newton's method found no physical parameters"
 
 
 class UnphysicalError(ModelError):
@@ -88,10 +88,10 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str,
     miss = problem.A @ pi[problem.unknown] - problem.c
     weight = max(gamma, float(miss @ miss))
     while True:
-        pi = _newton(problem, pi, weight, CONVERGED if weight <= gamma else NEAR, where)
+        pi = _newton(problem, pi, weight, STEP_TOLERANCE if weight <= gamma else CONTINUATION_TOLERANCE, where)
         if weight <= gamma:
             return pi
-        weight = max(gamma, weight / SHRINK)
+        weight = max(gamma, weight / GAMMA_RATIO)
 
 
 def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
@@ -140,7 +140,7 @@ def _repair(P: Array, mass: float) -> Array | None:
     length = np.sqrt(max(np.trace(P[:3, :3]) / P[3, 3], 1e-4)) if P[3, 3] > 0 else 0.1
     scale = np.array([length, length, length, 1.0])
     values, vectors = np.linalg.eigh(P / np.outer(scale, scale))
-    if values[0] > DEFINITE * values[-1]:
+    if values[0] > MIN_EIGENVALUE_RATIO * values[-1]:
         return None
     clipped = (vectors * np.maximum(values, max(1e-3 * values[-1], 1e-3 * mass, 1e-9))) @ vectors.T
     return np.asarray(clipped * np.outer(scale, scale))
@@ -150,7 +150,7 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
     """Return the minimum for one gamma, by Newton steps with an exact line search."""
     where = {int(k): n for n, k in enumerate(problem.unknown)}
     root, rounding = np.sqrt(gamma), (1e-13 * float(np.linalg.norm(problem.c))) ** 2
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         ten = np.array([pi[10 * i : 10 * i + 10] for i in problem.links]).reshape(-1, 10)
         try:
             L = np.linalg.cholesky(np.einsum("lk,kij->lij", ten, UNITS))
@@ -182,10 +182,10 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         pi = pi.copy()
         pi[problem.unknown] += s * step
     else:
-        if left < NEAR * gamma:  # limited by rounding errors
+        if left < CONTINUATION_TOLERANCE * gamma:  # limited by rounding errors
             return pi
     fix = "check the units of tau, raise `regularisation`, or pass a robot closer to the measured one"
-    raise UnphysicalError(FOUND, where=name, fix=fix)
+    raise UnphysicalError(NO_PHYSICAL_PARAMETERS, where=name, fix=fix)
 
 
 def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches: Array) -> float:
@@ -211,7 +211,8 @@ def _line_search(moved: Array, miss: Array, gamma: float, pull: float, stretches
 
 
 MAX_FINDINGS = 3  # findings in the message
-MORE, LEAST = 3.0, 5.0  # warning thresholds: multiple of the least-squares residual, and percent of a force
+# Warning thresholds: multiple of the least-squares residual, and percent of a force.
+WARNING_RATIO, WARNING_PERCENT = 3.0, 5.0
 
 
 def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, without: Callable[[], Array]) -> ModelError:
@@ -227,7 +228,7 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
         except UnphysicalError:
             pass
         else:
-            found = f"{FOUND} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
+            found = f"{NO_PHYSICAL_PARAMETERS} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
             fix = "correct or omit `mass` (kg, all moving links), or check the units of tau"
             return ModelError(found, where=where, fix=fix)
     model = ForceModel(robot)
@@ -236,12 +237,12 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     findings += [*sign_findings(model, corrected, where), *scale_findings(model, corrected, where)]
     if not findings:
         fix = "check the log (torsor identify --check, or first_look), raise `regularisation`, or pass a robot closer "
-        return ModelError(FOUND, where=where, fix=f"{fix}to the measured one")
+        return ModelError(NO_PHYSICAL_PARAMETERS, where=where, fix=f"{fix}to the measured one")
     likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
     more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
     fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
     fix = f"{fixes} (in the map of the log, or in the arrays)"
-    return ModelError(f"{FOUND}. Likely causes: {likely}{more}", where=where, fix=fix)
+    return ModelError(f"{NO_PHYSICAL_PARAMETERS}. Likely causes: {likely}{more}", where=where, fix=fix)
 
 
 def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Array, mass: float | None) -> None:
@@ -251,9 +252,9 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     """
     sizes = (np.sqrt(np.mean(each**2, axis=0)) for each in (tau, free, physical))
     size, before, after = (np.maximum(each, 1e-300) for each in sizes)
-    percents = np.where(after > MORE * before, 100 * after / size, 0.0)
+    percents = np.where(after > WARNING_RATIO * before, 100 * after / size, 0.0)
     k = int(np.argmax(percents))
-    if percents[k] > LEAST:
+    if percents[k] > WARNING_PERCENT:
         found = (
             f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} unexplained, "
         )

@@ -37,15 +37,15 @@ from torsor.simulation.timeline import Timeline, timeline_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNDETERMINED = 100.0  # relative deviation (%) above which a parameter is marked
-UNEXPLAINED = 50.0  # residual (% of the measured force) above which a coordinate is marked
-ROUNDING = 1e-9  # fraction of the largest force below which a residual is ignored
-SI = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
+UNDETERMINED_PERCENT = 100.0  # relative deviation (%) above which a parameter is marked
+UNEXPLAINED_PERCENT = 50.0  # residual (% of the measured force) above which a coordinate is marked
+ROUNDING_RATIO = 1e-9  # fraction of the largest force below which a residual is ignored
+SI_UNITS = "SI: kg, kg m, kg m^2, N m, N m s, N, N s/m"
 # Arrays in a file: the result, its base parameters and its measurements. KINDS are dtypes other than float.
-OWN = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
-BASE = ("columns", "matrix", "values", "unknown", "by_rule")
-MEASURED = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
-KINDS = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
+RESULT_ARRAYS = ("values", "covariance", "predicted", "condition", "lag", "parameters", "held_out")
+BASE_ARRAYS = ("columns", "matrix", "values", "unknown", "by_rule")
+MEASUREMENT_ARRAYS = ("q", "v", "a", "tau", "weights", "times", "temperature", "external")
+ARRAY_TYPES = {"base_columns": "iu", "base_unknown": "b", "base_by_rule": "b"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Identified(Result):
         return tuple(
             name
             for name, each in zip(self.names, self.relative_deviations, strict=True)
-            if not each <= UNDETERMINED and np.isfinite(each)
+            if not each <= UNDETERMINED_PERCENT and np.isfinite(each)
         )
 
     @property
@@ -134,7 +134,9 @@ class Identified(Result):
         """
         rms, largest = self.rms, float(np.abs(self._acting).max(initial=0.0))
         triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
-        return tuple(name for name, each, own in triples if each > UNEXPLAINED and own > ROUNDING * largest)
+        return tuple(
+            name for name, each, own in triples if each > UNEXPLAINED_PERCENT and own > ROUNDING_RATIO * largest
+        )
 
     @property
     def intervals(self) -> Array:
@@ -278,7 +280,7 @@ class Identified(Result):
             others = f" (also of {', '.join(each for each in self.unexplained if each != name)})"
             found = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
             fix = "check units (N m, N, rad), signs, column order, and delays between q and tau"
-            warn(found, where=self.prior.name, allowed=f"{UNEXPLAINED:g} % or less", fix=fix)
+            warn(found, where=self.prior.name, allowed=f"{UNEXPLAINED_PERCENT:g} % or less", fix=fix)
         return self
 
     def report(self) -> str:
@@ -301,10 +303,10 @@ class Identified(Result):
             notes.append(others)
         if self.undetermined:
             text = "of the value: it is zero, or the measurements do not excite it"
-            notes.append(f"! deviation above {UNDETERMINED:g} % {text}")
+            notes.append(f"! deviation above {UNDETERMINED_PERCENT:g} % {text}")
         if self.unexplained:
             text = "of the force: the model does not explain it; check units and signs"
-            notes.append(f"! residual above {UNEXPLAINED:g} % {text}")
+            notes.append(f"! residual above {UNEXPLAINED_PERCENT:g} % {text}")
         if not measured.all():
             left = ", ".join(self.prior.coordinate_names[k] for k in np.flatnonzero(~measured))
             notes.append(f"forces of {left} were not measured; parameters that affect only these are not identified")
@@ -348,13 +350,13 @@ class Identified(Result):
             shapes |= {"base_columns": (b,), "base_unknown": (p,), "base_by_rule": (), "predicted": data.tau.shape}
             optional = {"held_out": (robot.nv,), "parameters": (p,)}
             for name, shape in (shapes | {key: own for key, own in optional.items() if key in arrays}).items():
-                check_array(arrays[name], shape, name, KINDS.get(name, "f"))
+                check_array(arrays[name], shape, name, ARRAY_TYPES.get(name, "f"))
             columns = arrays["base_columns"]
             if ((columns < 0) | (columns >= p)).any():
                 raise ValueError(f"base_columns are outside the range 0 to {p - 1}")
             given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
             base = BaseParameters(names, columns.astype(np.intp), *given)
-            own: dict[str, Any] = {name: arrays.get(name) for name in OWN}
+            own: dict[str, Any] = {name: arrays.get(name) for name in RESULT_ARRAYS}
             own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
             if "drives" in arrays:
                 own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
@@ -379,10 +381,10 @@ class Identified(Result):
 
     def _archive(self) -> Archive:
         robot, data = self.prior, self.measurements
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in OWN}
-        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE}
+        arrays: dict[str, Any] = {name: getattr(self, name) for name in RESULT_ARRAYS}
+        arrays |= {f"base_{name}": getattr(self.base, name) for name in BASE_ARRAYS}
         arrays["base_names"] = as_bytes("\n".join(self.base.names))
-        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASURED}
+        arrays |= {f"measured_{name}": getattr(data, name) for name in MEASUREMENT_ARRAYS}
         arrays["robot"] = as_bytes(robot_text(whole(robot)))
         if isinstance(robot, ClosedRobot):
             arrays["start"] = robot.closing.start
@@ -393,12 +395,18 @@ class Identified(Result):
         if data.notes:
             arrays["notes"] = as_bytes(json.dumps(data.notes))
         if self.unseen is not None:
-            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASURED}
+            arrays |= {f"unseen_{name}": getattr(self.unseen.measurements, name) for name in MEASUREMENT_ARRAYS}
             arrays["unseen_predicted"] = self.unseen.predicted
         arrays = {name: each for name, each in arrays.items() if each is not None}
         units = state_units(robot)
         measured = {f"measured_{name}": unit for name, unit in units.items()} | {"measured_times": "s"}
-        own_units = {"predicted": units["tau"], "values": SI, "base_values": SI, "parameters": SI, "condition": "1"}
+        own_units = {
+            "predicted": units["tau"],
+            "values": SI_UNITS,
+            "base_values": SI_UNITS,
+            "parameters": SI_UNITS,
+            "condition": "1",
+        }
         return Archive(self.kind, arrays, plain(self.settings), measured | own_units)
 
     def _columns(self) -> list[Column]:
@@ -413,7 +421,7 @@ class Identified(Result):
         parameters = [dict(zip(("name", "given", "value", "deviation"), row, strict=True)) for row in rows]
         keys = ("coordinate", "rms", "percent", "r_squared")
         return {
-            "units": {"parameters": SI, "rms": "N m, N", "percent": "%"},
+            "units": {"parameters": SI_UNITS, "rms": "N m, N", "percent": "%"},
             "robot": robot_facts(self.prior),
             "settings": plain(self.settings),
             "method": self.method,
@@ -461,7 +469,7 @@ def _archived_robot(found: Archive) -> MeasuredRobot:
 
 def _measured(found: Archive, robot: MeasuredRobot, which: str) -> Measurements:
     """Return the used ("measured") or held-out ("unseen") measurements of a file."""
-    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASURED}
+    arrays: dict[str, Any] = {name: found.arrays.get(f"{which}_{name}") for name in MEASUREMENT_ARRAYS}
     for name in ("q", "v", "a", "tau"):
         if arrays[name] is None:
             raise KeyError(f"{which}_{name}")

@@ -59,15 +59,15 @@ def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
     return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
-CANDIDATES, RATIO = 8, 0.6  # number of bandwidths that are compared, and their ratio
-ALL_POWER = 0.9999  # acceleration fraction that defines the band of the measurement filter
-PERIODS = 8  # periods of the lowest bandwidth in the longest part
-STEP = 0.15  # maximum simulation step as a fraction of 1 / w
-WINDOW = 64  # steps per window; windows are simulated in parallel
-SETTLING = 40  # initial steps of a window that are discarded
-LOST = 0.2  # tracking tolerance as a fraction of the joint span
-STEPS = 8  # maximum number of simulations; two or three are usual
-CONVERGED = 0.1  # maximum change of an unknown at convergence, in standard deviations
+CANDIDATES, BANDWIDTH_RATIO = 8, 0.6  # number of bandwidths that are compared, and their ratio
+POWER_FRACTION = 0.9999  # acceleration fraction that defines the band of the measurement filter
+MIN_PERIODS = 8  # periods of the lowest bandwidth in the longest part
+MAX_STEP_FRACTION = 0.15  # maximum simulation step as a fraction of 1 / w
+WINDOW_STEPS = 64  # steps per window; windows are simulated in parallel
+SETTLING_STEPS = 40  # initial steps of a window that are discarded
+TRACKING_TOLERANCE = 0.2  # tracking tolerance as a fraction of the joint span
+MAX_SIMULATIONS = 8  # maximum number of simulations; two or three are usual
+ESTIMATE_TOLERANCE = 0.1  # maximum change of an unknown at convergence, in standard deviations
 Extended = tuple[Equations, tuple[Term, ...], dict[str, dict[str, float]]]
 
 
@@ -101,9 +101,9 @@ class Tracking:
         none = np.zeros(data.tau.shape, dtype=bool)
         longest = longest_of([Segment(data.times[p], data.q[p], None, None, data.tau[p], none[p]) for p in parts])
         step = longest.step
-        if not step > 0 or len(longest.q) < 8 * PERIODS:
+        if not step > 0 or len(longest.q) < 8 * MIN_PERIODS:
             found = f"there are {len(longest.q)} samples at equal steps to simulate"
-            raise ModelError(found, where=where, allowed=f"{8 * PERIODS} or more", fix="measure longer")
+            raise ModelError(found, where=where, allowed=f"{8 * MIN_PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
         reference = np.zeros((3, *data.v.shape))
         for part in parts:
@@ -128,7 +128,7 @@ class Tracking:
     @property
     def _every(self) -> int:
         """Decimation factor of the simulation; other samples are interpolated linearly."""
-        return max(1, int(STEP / (2 * np.pi * self.bandwidth * self.step)))
+        return max(1, int(MAX_STEP_FRACTION / (2 * np.pi * self.bandwidth * self.step)))
 
     def motion(self, values: Array) -> tuple[Model, bool]:
         """Return the model along the simulated motion of base parameters (b,), and whether it follows the reference.
@@ -140,7 +140,7 @@ class Tracking:
             for part in self.parts:
                 q[part], v[part], a[part] = self._simulated(part, values)
             missed = np.abs(q - self.reference[0])[self._inside].max(axis=0, initial=0.0)
-            follows = bool((missed <= LOST * np.ptp(self.reference[0], axis=0)).all())
+            follows = bool((missed <= TRACKING_TOLERANCE * np.ptp(self.reference[0], axis=0)).all())
         except np.linalg.LinAlgError:  # singular mass matrix
             follows = False
         if not follows:
@@ -151,8 +151,8 @@ class Tracking:
     def _simulated(self, part: slice, values: Array) -> tuple[Array, Array, Array]:
         """Return q, v, a (T, n) of one part: parallel windows, each of which settles on the reference first."""
         rows = np.arange(part.start, part.stop, self._every)
-        starts = np.arange(0, len(rows), WINDOW)
-        at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING, WINDOW), 0), len(rows) - 1)
+        starts = np.arange(0, len(rows), WINDOW_STEPS)
+        at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING_STEPS, WINDOW_STEPS), 0), len(rows) - 1)
         wanted = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
         # The reference is constant before the first and after the last sample.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
@@ -165,7 +165,7 @@ class Tracking:
                 found[:, :, k] = q, v, a
                 q, v = self._stepped(q, v, a, (now + after) / 2, after, values)
         instants = np.arange(float(part.start), part.stop)
-        kept = found[:, :, SETTLING:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
+        kept = found[:, :, SETTLING_STEPS:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
         q, v, a = (linear(rows.astype(float), each, instants) for each in kept)
         return q, v, a
 
@@ -199,13 +199,13 @@ def simulated(
     whole = extended(model, None, equations, through, wanted, method)
     found = estimate(whole[0], method)
     tracking = Tracking.of(model, data, through.parts, found.values[:b])
-    for _ in range(STEPS):
+    for _ in range(MAX_SIMULATIONS):
         reference, follows = tracking.motion(found.values[:b])
         whole = extended(model, reference, replace(equations, Z=through(reference.Y)), through, wanted, method)
         previous, found = found, estimate(whole[0], method)
         if len(found.values) == len(previous.values):
             moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))
-            if (moved <= CONVERGED).all():
+            if (moved <= ESTIMATE_TOLERANCE).all():
                 break
     if not follows:
         text = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
@@ -221,9 +221,9 @@ def _bandwidth(robot: Robot, segment: Segment) -> float:
     a = segment.motion(highest)[2]
     power = np.abs(np.fft.rfft(a - a.mean(axis=0), axis=0)) ** 2
     part = (np.cumsum(power, axis=0) / np.maximum(power.sum(axis=0), 1e-300)).min(axis=1)
-    top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, ALL_POWER))]) if power.any() else highest
-    cutoffs = min(1.5 * top, highest) * RATIO ** np.arange(CANDIDATES)
-    cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= PERIODS]
+    top = float(np.fft.rfftfreq(len(t), step)[int(np.searchsorted(part, POWER_FRACTION))]) if power.any() else highest
+    cutoffs = min(1.5 * top, highest) * BANDWIDTH_RATIO ** np.arange(CANDIDATES)
+    cutoffs = cutoffs[cutoffs * (t[-1] - t[0]) >= MIN_PERIODS]
     if not cutoffs.size:
         return highest
     return float(cutoffs[int(np.argmin(ForceModel(robot).scores(segment, cutoffs)))])

@@ -125,8 +125,8 @@ def _bodies(robot: Robot) -> Array:
 # forces of gravity along the axes of the base. With the base parameters unknown too, products of both appear, which are
 # solved by the Gauss-Newton method: each step is a linear fit of the base parameters and of a change of g.
 
-STEPS = 20
-CONVERGED = 1e-6  # rad: direction change at convergence
+MAX_STEPS = 20
+DIRECTION_TOLERANCE = 1e-6  # rad: direction change at convergence
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ def identify_gravity(
     pi, g = robot.inertial.values, np.array(robot.gravity, dtype=float)
     other = robot.inverse_dynamics(*motion, samples.external) - robot.inertial.regressor(*motion) @ pi
     without, rest = through(none), through(samples.tau - other)
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         axes = np.linalg.svd(g[None])[2][1:]
         Y = without + sum(g[k] * along[k] for k in range(3))
         turns = np.stack([size * sum(axis[k] * along[k] for k in range(3)) @ pi for axis in axes], axis=-1)
@@ -189,7 +189,7 @@ def identify_gravity(
         pi[base.columns] += found.values[:-2]
         g = g + size * found.values[-2:] @ axes
         g *= size / np.linalg.norm(g)
-        if np.abs(found.values[-2:]).max() < CONVERGED:
+        if np.abs(found.values[-2:]).max() < DIRECTION_TOLERANCE:
             return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(found.covariance)[-2:]), axes)
     fix = "start with a gravity direction closer to the true one, or check the signs of tau"
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
@@ -266,7 +266,7 @@ def identify_elasticity(
     return Elasticity(stiffness, damping, offset, deviations, rms)
 
 
-GYRATION = 0.05  # m: default radius of gyration of a payload
+DEFAULT_GYRATION_RADIUS = 0.05  # m: default radius of gyration of a payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,7 +341,7 @@ def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, A
     size = np.sqrt(np.diagonal(covariance))
     root = np.linalg.inv(np.linalg.cholesky(covariance / np.outer(size, size))) / size
     mass = max(float(values[0]), float(size[0]), 1e-6)
-    ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * GYRATION**2 * np.eye(3)))
+    ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * DEFAULT_GYRATION_RADIUS**2 * np.eye(3)))
     prior = Prior(ball, np.arange(10), np.ones(10, dtype=bool), 1)
     ten = nearest_physical(Estimate(np.eye(10), values, root), prior, 1e-3, where)
     found = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))

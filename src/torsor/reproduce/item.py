@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-SHOWN = 6  # maximum numbers of a vector in a text
+MAX_NUMBERS_SHOWN = 6  # maximum numbers of a vector in a text
 
 
 class Kind(StrEnum):
@@ -173,8 +173,8 @@ def vector(values: ArrayLike) -> str:
     """Return a vector as text, shortened."""
     flat = np.ravel(values)
     least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding errors are shown as zero
-    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:SHOWN])
-    return shown if len(flat) <= SHOWN else f"{shown}, ... ({len(flat)})"
+    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:MAX_NUMBERS_SHOWN])
+    return shown if len(flat) <= MAX_NUMBERS_SHOWN else f"{shown}, ... ({len(flat)})"
 
 
 @dataclass(frozen=True)

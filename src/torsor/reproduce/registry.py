@@ -31,9 +31,9 @@ def percent(error: float) -> str:
     return f"{float(f'{value:.2g}'):g} {unit}"
 
 
-WRONG = "the printed form is wrong, the corrected form holds"
+MISPRINT_REASON = "the printed form is wrong, the corrected form holds"
 MISPRINTS = [
-    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), WRONG, seconds=0.2)
+    Item(each.name, "a misprint", Kind.MISPRINT, each.place, partial(_compute, each), MISPRINT_REASON, seconds=0.2)
     for each in ERRATA
 ]
 
@@ -57,7 +57,7 @@ _LISTS = (
     khalil.PARALLEL_ITEMS, khalil.BASE_ITEMS, hua.ITEMS, MISPRINTS,
 )  # fmt: skip
 ITEMS = tuple(item for items in _LISTS for item in items)
-QUICK = 5.0  # s, maximum time of an item of ``--quick``
+QUICK_SECONDS = 5.0  # s, maximum time of an item of ``--quick``
 
 
 def is_quick(item: Item) -> bool:
@@ -67,7 +67,7 @@ def is_quick(item: Item) -> bool:
         >>> [is_quick(each) for each in find(["barman/fig-4.7", "barman/fig-5.4"])]
         [True, False]
     """
-    return max(item.seconds, item.first) <= QUICK
+    return max(item.seconds, item.first) <= QUICK_SECONDS
 
 
 def find(names: list[str], kind: str | None = None) -> list[Item]:

@@ -40,7 +40,7 @@ _SYSTEMS = {
 }
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _SOURCES_ONLY = "pass `binary=False` to export only the sources"
-_SHOWN = 600  # compiler output in an error, characters
+_MAX_OUTPUT_SHOWN = 600  # compiler output in an error, characters
 
 
 def library_path(identifier: str, fmi: int, where: str) -> str:
@@ -80,7 +80,10 @@ def build_library(program: Sequence[str], folder: Path, texts: Mapping[str, str]
     command = [*program, *_OPTIONS, *[name for name in texts if name.endswith(".c")], "-o", library.name, "-lm"]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-        failed, said = done.returncode != 0, " ".join(done.stderr.split())[-_SHOWN:] or "it did not write a library"
+        failed, said = (
+            done.returncode != 0,
+            " ".join(done.stderr.split())[-_MAX_OUTPUT_SHOWN:] or "it did not write a library",
+        )
     except OSError as error:  # not an executable file
         failed, said = True, str(error)
     if failed or not library.exists():
@@ -282,8 +285,8 @@ def _numbers(model: Model) -> str:
 VERSIONS = (2, 3)
 _SUFFIX = ".fmu"
 _DESCRIPTION = "modelDescription.xml"
-_HEAD = 10_000  # bytes of a description that contain the generation tool
-_LONGEST = 60  # maximum characters of the library name
+_MAX_HEADER_BYTES = 10_000  # bytes of a description that contain the generation tool
+_MAX_NAME_LENGTH = 60  # maximum characters of the library name
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal content gives equal files
 
 
@@ -339,7 +342,7 @@ def fmi(
 
 def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     """Return the content of each file in the FMU, by path."""
-    identifier = words(model.robot.name)[:_LONGEST]
+    identifier = words(model.robot.name)[:_MAX_NAME_LENGTH]
     about = about_robot(model.robot, (), {each.name: each.value for each in model.settings.free})
     where = model.robot.name
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
@@ -386,6 +389,6 @@ def _is_own(file: Path) -> bool:
     """Return whether the model description names Torsor as the generation tool."""
     try:
         with zipfile.ZipFile(file) as archive, archive.open(_DESCRIPTION) as description:
-            return f'generationTool="{TOOL} '.encode() in description.read(_HEAD)
+            return f'generationTool="{TOOL} '.encode() in description.read(_MAX_HEADER_BYTES)
     except (OSError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return False

@@ -93,7 +93,7 @@ def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
     return found
 
 
-SHORTEST = 1e-9
+MIN_STEP = 1e-9
 """Minimum co-simulation step (s)."""
 
 
@@ -146,7 +146,7 @@ class Settings:
         for array, name in ((q, "q0"), (v, "v0")):
             if array.ndim > 1:
                 raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed="one state")
-        length = number(step, where, "step", least=SHORTEST)
+        length = number(step, where, "step", least=MIN_STEP)
         free = free_numbers(robot, parameters) if parameters else ()
         q = normalised(robot, q)
         if robot.loops:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torsor.base.errors import ModelError
-from torsor.export.fmu.settings import SHORTEST, Settings
+from torsor.export.fmu.settings import MIN_STEP, Settings
 from torsor.mechanism import Mechanism
 from torsor.mechanism.free import Free
 from torsor.mechanism.mechanism import units
@@ -133,7 +133,7 @@ def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     found = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
         what = "maximum integrator step in co-simulation"
-        found.append(Variable(STEP, "parameter", "s", what, settings.step, SHORTEST))
+        found.append(Variable(STEP, "parameter", "s", what, settings.step, MIN_STEP))
     if robot.loops:
         what = "decay rate of loop closure errors in model exchange"
         found.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))

@@ -31,30 +31,30 @@ from torsor.identification.excitation.fourier import Series
 from torsor.robot.robot import Robot
 
 CRITERIA = ("condition", "determinant", "uncertainty")
-POWER = 8
-SINGULAR = 1e-14  # relative eigenvalues that count as zero
-SMALLEST = 0.1  # minimum size of a parameter, as a fraction of the largest of its kind
+NORM_POWER = 8
+SINGULAR_TOLERANCE = 1e-14  # relative eigenvalues that count as zero
+MIN_SIZE_RATIO = 0.1  # minimum size of a parameter, as a fraction of the largest of its kind
 KINDS = (("mx", "my", "mz"), ("Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz"))
 
 
 def criterion_of(name: str, G: Array, sizes: Array) -> tuple[float, Array]:
     """Return a criterion of G (b, b) and its gradient (b, b); infinite where G is singular."""
     values, U = np.linalg.eigh(G)
-    if not values[0] > SINGULAR * values[-1]:
+    if not values[0] > SINGULAR_TOLERANCE * values[-1]:
         return np.inf, np.zeros_like(G)
     if name == "uncertainty":
         covariance = (U / values) @ U.T
         relative = np.diagonal(covariance) / sizes**2
         largest = float(relative.max())
-        powers = (relative / largest) ** POWER
+        powers = (relative / largest) ** NORM_POWER
         by_diagonal = powers / powers.sum() / np.diagonal(covariance) / 2
         gradient = -(covariance * by_diagonal) @ covariance
-        return float(np.log(largest) / 2 + np.log(powers.sum()) / (2 * POWER)), np.asarray(gradient)
+        return float(np.log(largest) / 2 + np.log(powers.sum()) / (2 * NORM_POWER)), np.asarray(gradient)
     if name == "determinant":
         cost, derivatives = -np.log(values).mean(), -1 / values / len(values)
     else:
-        up, down = (values / values[-1]) ** POWER, (values[0] / values) ** POWER
-        cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / POWER) / 2
+        up, down = (values / values[-1]) ** NORM_POWER, (values[0] / values) ** NORM_POWER
+        cost = (np.log(values[-1] / values[0]) + (np.log(up.sum()) + np.log(down.sum())) / NORM_POWER) / 2
         derivatives = (up / up.sum() - down / down.sum()) / values / 2
     return float(cost), np.asarray((U * derivatives) @ U.T)
 
@@ -68,11 +68,11 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
     kinds = [next((own for own in KINDS if each in own), (each,)) for each in letters]
     sizes = np.abs(values)
     largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == own) for own in kinds])
-    return np.asarray(np.maximum(sizes, np.where(largest > 0, SMALLEST * largest, 1.0)))
+    return np.asarray(np.maximum(sizes, np.where(largest > 0, MIN_SIZE_RATIO * largest, 1.0)))
 
 
 # Minimisation of a smooth function by BFGS with a line search that stays inside its domain.
-SHORTEST = 1e-10  # step fraction at which the line search fails
+MIN_STEP_FRACTION = 1e-10  # step fraction at which the line search fails
 ARMIJO = 1e-4  # fraction of the predicted decrease that a step must achieve
 
 
@@ -104,7 +104,7 @@ class Descent:
         direction = -self.H @ self.gradient
         slope = float(direction @ self.gradient)
         fraction = 1.0
-        while fraction > SHORTEST:
+        while fraction > MIN_STEP_FRACTION:
             x = self.x + fraction * direction
             value, gradient = self.function(x)
             if value <= self.value + ARMIJO * fraction * slope:
@@ -127,13 +127,13 @@ class Descent:
 # With the pair distance d, the minimum distance c, and y = 1 - (d - c) / REACH where positive, the barrier of a pair
 # is -log(1 - y^3): it and its first two derivatives are zero from the distance c + REACH on.
 
-REACH = 0.1  # m beyond the minimum distance, above which pairs are ignored
-MARGIN = 1e-3  # m, additional margin of the search, which checks fewer instants than the final check
+BARRIER_REACH = 0.1  # m beyond the minimum distance, above which pairs are ignored
+CLEARANCE_MARGIN = 1e-3  # m, additional margin of the search, which checks fewer instants than the final check
 
 
 @dataclass(frozen=True, eq=False)
 class Clearance:
-    """Prepared distances of a robot (``within`` the minimum distance plus ``REACH``), and the ``least`` distance, m."""
+    """Prepared distances ``within`` the minimum distance plus ``BARRIER_REACH``, and the ``least`` distance, m."""
 
     model: DistanceModel
     least: float
@@ -142,18 +142,18 @@ class Clearance:
     def of(cls, robot: Robot, least: float, pairs: Pairs, where: str) -> "Clearance":
         """Return the clearance of a robot; ``pairs`` as in ``robot.shapes.distances``."""
         least = number(least, where, "clearance", least=0.0)
-        return cls(distance_model(robot, pairs, within=least + MARGIN + REACH), least)
+        return cls(distance_model(robot, pairs, within=least + CLEARANCE_MARGIN + BARRIER_REACH), least)
 
     def barrier(self, q: Array) -> tuple[float, Array]:
         """Return the mean barrier of postures q (T, n) and its gradient (T, n); infinite if shapes are too close."""
         if not self.model.pairs:
             return 0.0, np.zeros_like(q)
         found = self.model(q, True)
-        y = np.maximum(1 - (found.distance[:, self._moving] - self.least - MARGIN) / REACH, 0.0)
+        y = np.maximum(1 - (found.distance[:, self._moving] - self.least - CLEARANCE_MARGIN) / BARRIER_REACH, 0.0)
         if y.max(initial=0.0) >= 1:
             return np.inf, np.zeros_like(q)
         assert found.gradient is not None
-        by_distance = -3 * y**2 / (1 - y**3) / REACH
+        by_distance = -3 * y**2 / (1 - y**3) / BARRIER_REACH
         value = -np.log(1 - y**3).sum() / len(q)
         return float(value), np.einsum("tp,tpj->tj", by_distance, found.gradient[:, self._moving]) / len(q)
 
@@ -169,7 +169,7 @@ class Clearance:
         return np.asarray(self.model.depends.any(axis=1))
 
 
-FINE = 40  # instants per harmonic at which limits are checked during the search
+CHECKS_PER_HARMONIC = 40  # instants per harmonic at which limits are checked during the search
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ class Design:
 
     @cached_property
     def _fine(self) -> tuple[Array, Array, Array]:
-        return self.series.sampled(FINE * self.series.harmonics)
+        return self.series.sampled(CHECKS_PER_HARMONIC * self.series.harmonics)
 
     @cached_property
     def _smooth(self) -> Robot:

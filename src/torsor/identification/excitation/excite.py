@@ -15,7 +15,16 @@ from torsor.base.progress import Bar
 from torsor.geometry.pairs import Pairs
 from torsor.identification.bases import environment_forces
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
-from torsor.identification.excitation.design import CRITERIA, FINE, MARGIN, Clearance, Descent, Design, Limits, sizes_of
+from torsor.identification.excitation.design import (
+    CHECKS_PER_HARMONIC,
+    CLEARANCE_MARGIN,
+    CRITERIA,
+    Clearance,
+    Descent,
+    Design,
+    Limits,
+    sizes_of,
+)
 from torsor.identification.excitation.fourier import Excitation, Series
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.measurements import Measurements, measurements_of
@@ -28,12 +37,12 @@ from torsor.simulation import Trajectory
 BARRIERS = (0.1, 0.01, 0.001)  # barrier weights; each starts from the solution of the previous one
 CANDIDATES = 30  # random motions; the best one is the initial guess
 SCALES = (1.0, 0.5, 0.2)  # scales of each motion: smaller motions may need less force
-SMALLER = (*SCALES, 0.1, 0.05, 0.02)  # candidates if shapes must stay apart
-POSTURES = 100  # random centres that are tried until shapes are apart
-PERIODS = (1e-3, 1e6)  # s, minimum and maximum
-RATES = (1e-3, 1e9)  # Hz, minimum and maximum
-NOISES = (1e-12, 1e12)  # N m and N, minimum and maximum
-FINER = 8  # ratio of instants in the final check to instants in the search
+CLEARANCE_SCALES = (*SCALES, 0.1, 0.05, 0.02)  # candidates if shapes must stay apart
+MAX_CENTRE_TRIALS = 100  # random centres that are tried until shapes are apart
+PERIOD_RANGE = (1e-3, 1e6)  # s, minimum and maximum
+RATE_RANGE = (1e-3, 1e9)  # Hz, minimum and maximum
+NOISE_RANGE = (1e-12, 1e12)  # N m and N, minimum and maximum
+FINAL_CHECK_RATIO = 8  # ratio of instants in the final check to instants in the search
 
 # Information of earlier measurements on the base parameters: information matrix, noise and rate.
 #
@@ -42,11 +51,11 @@ FINER = 8  # ratio of instants in the final check to instants in the search
 # The noise is that of the estimate (``Identified``), or the residual of a model with free parameters
 # (``Measurements``), which need not excite all parameters.
 
-CHUNK = 4096  # samples per block
-RATE = 100.0  # Hz, for measurements without times
-NULL = 1e-13  # relative eigenvalues of the information of unit parameters that count as zero
-PART = 1e-3  # deviation of a parameter in directions that no sample excites
-LEAST_NOISE = 1e-4  # minimum noise as a fraction of the forces, for noise-free measurements
+BLOCK_SIZE = 4096  # samples per block
+DEFAULT_RATE = 100.0  # Hz, for measurements without times
+NULL_TOLERANCE = 1e-13  # relative eigenvalues of the information of unit parameters that count as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
+MIN_NOISE_RATIO = 1e-4  # minimum noise as a fraction of the forces, for noise-free measurements
 
 
 class Measured(NamedTuple):
@@ -129,12 +138,12 @@ def excite(
     usual = "condition" if measured is None else "determinant"
     criterion = usual if criterion is None else one_of(criterion, CRITERIA, where, "criterion")
     harmonics = whole_number(harmonics, where, "harmonics", least=2 if rest else 1)
-    series = Series(_within(period, PERIODS, where, "period"), harmonics, rest)
+    series = Series(_within(period, PERIOD_RANGE, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
     iterations = whole_number(iterations, where, "iterations", least=0)
     given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
     limits = _limits(robot, given, where)
-    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISES
+    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISE_RANGE
     if sigma is not None and not ((sigma >= least) & (sigma <= most)).all():
         found = f"noise is {shortened(np.asarray(noise, dtype=float))}"
         raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
@@ -147,7 +156,7 @@ def excite(
     if not len(base):
         raise ModelError("no motion excites any of the unknown parameters", where=where)
     known, sigma, usual_rate = _known(robot, base, earlier, sigma)
-    count = (usual_rate if rate is None else _within(rate, RATES, where, "rate")) * series.period
+    count = (usual_rate if rate is None else _within(rate, RATE_RANGE, where, "rate")) * series.period
     samples = max(8 * harmonics + 1, -(-3 * len(base) // max(robot.nv, 1)))
     sizes = sizes_of(tuple(robot.inertial.names[k] for k in base.columns), base.values)
     if clearance is None and pairs is not None:
@@ -161,7 +170,7 @@ def excite(
     settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
     settings |= {"noise": sigma.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
-        nearest = apart.distances(series.sampled(FINE * harmonics * FINER)[0] @ last).min()
+        nearest = apart.distances(series.sampled(CHECKS_PER_HARMONIC * harmonics * FINAL_CHECK_RATIO)[0] @ last).min()
         settings |= {"clearance": apart.least, "distance": float(nearest)}
     if measured is not None:
         after = deviations_of(known + count * design.information(last))
@@ -224,13 +233,13 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
     """Return the best of several random motions that use most of their limits."""
     best, least = None, np.inf
     n, basis = design.robot.nv, design.series.basis
-    F = design.series.sampled(FINE * design.series.harmonics)
+    F = design.series.sampled(CHECKS_PER_HARMONIC * design.series.harmonics)
     for _ in range(CANDIDATES):
         free = basis @ rng.normal(size=(basis.shape[1], n))
         free[0] = _middle(design, rng)
         C = design.coefficients(np.asarray(basis.T @ free).ravel())
         C[1:] *= rng.uniform(0.5, 0.9, size=n) * _largest_scale(design, C, F)
-        for scale in SCALES if design.clearance is None else SMALLER:
+        for scale in SCALES if design.clearance is None else CLEARANCE_SCALES:
             D = np.concatenate([C[:1], scale * C[1:]])
             cost, _ = design.cost(design.variables(D), BARRIERS[0])
             if cost < least:
@@ -256,9 +265,9 @@ def _middle(design: Design, rng: np.random.Generator) -> Array:
     if design.clearance is None:
         return middle
     centre = (design.limits.upper + design.limits.lower) / 2
-    others = np.linspace(0.3, 0.8, POSTURES)[:, None] * rng.uniform(-1.0, 1.0, size=(POSTURES, n))
+    others = np.linspace(0.3, 0.8, MAX_CENTRE_TRIALS)[:, None] * rng.uniform(-1.0, 1.0, size=(MAX_CENTRE_TRIALS, n))
     tried = np.concatenate([middle[None], others])
-    free = design.clearance.distances(centre + design.half * tried) > design.clearance.least + MARGIN
+    free = design.clearance.distances(centre + design.half * tried) > design.clearance.least + CLEARANCE_MARGIN
     return np.asarray(tried[int(np.argmax(free))])
 
 
@@ -293,7 +302,7 @@ def _descend(design: Design, x: Array, iterations: int, progress: bool | None) -
 def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     """Return the motion, scaled down if it exceeds a limit between the instants of the search."""
     H = design.series.harmonics
-    count = FINE * H * FINER
+    count = CHECKS_PER_HARMONIC * H * FINAL_CHECK_RATIO
     F = design.series.sampled(count)
     C = C.copy()
     # The maximum of a series of H harmonics is at most 1 / cos(pi H / M) times its maximum over M instants of a period
@@ -324,8 +333,8 @@ def _known(
         return total, np.ones(robot.nv) if noise is None else noise, 1.0
     for each in samples:
         own, data = _estimated_noise(robot, base, each) if noise is None else noise, each.data
-        for k in range(0, len(data), CHUNK):
-            some = slice(k, k + CHUNK)
+        for k in range(0, len(data), BLOCK_SIZE):
+            some = slice(k, k + BLOCK_SIZE)
             Y = robot.inertial.regressor(data.q[some], data.v[some], data.a[some])[..., base.columns]
             rows = (Y * (each.weights[some] / own)[..., None]).reshape(-1, len(base))
             total += rows.T @ rows
@@ -335,7 +344,7 @@ def _known(
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
     rate = (
-        1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else RATE
+        1 / float(np.median(steps[steps > 0])) if (steps > 0).any() else DEFAULT_RATE
     )  # the usual number of samples per second
     return total, mean if noise is None else noise, rate
 
@@ -386,7 +395,7 @@ def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Arr
     # Forces of all parameters, because measured forces may cancel, as in free fall.
     parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
     size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
-    least = LEAST_NOISE * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
+    least = MIN_NOISE_RATIO * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
     return np.where(given.measured, np.maximum(own, least), np.inf)
 
 
@@ -395,6 +404,6 @@ def deviations_of(information: Array) -> Array:
     sizes = np.sqrt(np.diagonal(information))
     scale = np.where(sizes > 0, sizes, 1.0)
     values, U = np.linalg.eigh(information / np.outer(scale, scale))
-    shown = values > NULL * max(float(values[-1]), 1e-300)
+    shown = values > NULL_TOLERANCE * max(float(values[-1]), 1e-300)
     deviations = np.sqrt((U[:, shown] ** 2 / values[shown]).sum(axis=1)) / scale
-    return np.where((U[:, ~shown] ** 2).sum(axis=1) > PART**2, np.inf, deviations)
+    return np.where((U[:, ~shown] ** 2).sum(axis=1) > MAX_NULL_PART**2, np.inf, deviations)

@@ -66,7 +66,7 @@ class Series:
         return features(np.arange(count) * self.period / count, self.period, self.harmonics)
 
 
-DRAWN = 401  # instants per period in figures and tables
+POINTS_PER_PERIOD = 401  # instants per period in figures and tables
 LIMITS = (("lower", "upper"), ("velocity",), ("acceleration",), ("effort",))
 STATUSES = ("done", "interrupted")
 FORCES_TITLE = "Forces of the robot as given"
@@ -170,7 +170,7 @@ class Excitation(Result):
             >>> len(sway.plot().axes)
             4
         """
-        times, rates = np.linspace(0.0, self.period, DRAWN), units(self.robot)[1]
+        times, rates = np.linspace(0.0, self.period, POINTS_PER_PERIOD), units(self.robot)[1]
         names, (q, v, a) = self.robot.coordinate_names, self(times)
         forces = self.robot.inverse_dynamics(q, v, a)
         bounds, force_units = [self._bounds(*each) for each in LIMITS], [FORCES[unit] for unit in rates]
@@ -269,7 +269,7 @@ class Excitation(Result):
         return Archive(self.kind, arrays, plain(self.settings), own)
 
     def _columns(self) -> list[Column]:
-        return self._table(np.linspace(0.0, self.period, DRAWN))
+        return self._table(np.linspace(0.0, self.period, POINTS_PER_PERIOD))
 
     def _table(self, times: Array) -> list[Column]:
         rates = units(self.robot)[1]
@@ -304,7 +304,7 @@ class Excitation(Result):
         }
         if self.settings.get("distance") is not None:
             facts["least distance of shapes"] = f"{self.settings['distance']:.4g} m"
-        ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, DRAWN))[1:]]
+        ends = [np.abs(each).max(axis=0) for each in self(np.linspace(0.0, self.period, POINTS_PER_PERIOD))[1:]]
         rates = units(self.robot)[1]
         rows = [
             (name, f"{v:.4g} {unit}/s", f"{a:.4g} {unit}/s²")

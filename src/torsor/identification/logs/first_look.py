@@ -164,14 +164,14 @@ class FirstLook:
 
 
 MEASURED, MODEL, MARK, GAP = "0.35", "C0", "C3", "0.85"
-POINTS = 2000  # points of a curve over time
-LINES = 400  # points of a spectrum
+CURVE_POINTS = 2000  # points of a curve over time
+SPECTRUM_POINTS = 400  # points of a spectrum
 
 
 def _position(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
         if log.q.shape[1] == len(look.robot.coordinate_names):
-            thin = slice(None, None, max(1, len(log) // POINTS))
+            thin = slice(None, None, max(1, len(log) // CURVE_POINTS))
             axes.plot(log.times[thin], log.q[thin, j], color=MEASURED, linewidth=1.0)
         _gaps(axes, log.times)
     styled(axes, unit=f"q ({units(look.robot)[1][j]})")
@@ -179,7 +179,7 @@ def _position(axes: Any, look: FirstLook, j: int) -> None:
 
 def _force(axes: Any, look: FirstLook, j: int) -> None:
     for log in look.logs:
-        thin = slice(None, None, max(1, len(log) // POINTS))
+        thin = slice(None, None, max(1, len(log) // CURVE_POINTS))
         axes.plot(log.times[thin], log.tau[thin, j], color=MEASURED, linewidth=1.0, label="measured")
         full = log.saturated[:, j]
         if full.any():
@@ -197,7 +197,7 @@ def _spectrum(axes: Any, look: FirstLook, j: int) -> None:
         return
     longest = max(look.prepared.segments, key=lambda each: len(each.q))
     found = spectrum(longest.q[:, [j]], longest.step)
-    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, LINES).astype(int))
+    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, SPECTRUM_POINTS).astype(int))
     size = np.sqrt(np.maximum.reduceat(found.power[:, 0], places))
     axes.loglog(found.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
     axes.axhline(np.sqrt(max(float(found.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
@@ -215,7 +215,7 @@ def _gaps(axes: Any, times: Any) -> None:
             axes.axvspan(known[k], known[k + 1], color=GAP, linewidth=0)
 
 
-LONGEST = 8  # parameter names per line
+NAMES_PER_LINE = 8  # parameter names per line
 
 
 def signal_rows(look: FirstLook) -> list[list[str]]:
@@ -241,12 +241,14 @@ def identifiable(look: FirstLook) -> list[str]:
     for words, own in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
         lines.append(f"- {words}: {len(own)}")
         names = []
-        for k in sorted(own, key=lambda k: -shown.percents[k])[:LONGEST]:
+        for k in sorted(own, key=lambda k: -shown.percents[k])[:NAMES_PER_LINE]:
             x = float(shown.percents[k])
             percent = f"{x:.3g} %" if x < 1e4 else "not excited" if math.isinf(x) else "> 10000 %"
             names.append(f"{shown.names[k].split(' ')[0]} ({percent})")
         if names:
-            lines.append("    " + ", ".join(names) + f", and {len(own) - LONGEST} more" * (len(own) > LONGEST))
+            lines.append(
+                "    " + ", ".join(names) + f", and {len(own) - NAMES_PER_LINE} more" * (len(own) > NAMES_PER_LINE)
+            )
     if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
         lines.append(f"{how} designs a motion that excites more parameters.")

@@ -14,9 +14,9 @@ from torsor.base.arrays import Array, Flags
 from torsor.identification.closed_robot import MeasuredRobot
 from torsor.identification.logs.sampling import Segment
 
-SAMPLES = 2000  # samples that are compared
-RANK = 1e-11  # relative eigenvalues of the normal equations with unit columns that count as zero
-STILL = 0.02  # fraction of the maximum speed below which the friction sign is unknown
+MAX_SAMPLES = 2000  # samples that are compared
+RANK_TOLERANCE = 1e-11  # relative eigenvalues of the normal equations with unit columns that count as zero
+STILL_FRACTION = 0.02  # fraction of the maximum speed below which the friction sign is unknown
 
 
 class Motion(NamedTuple):
@@ -60,12 +60,12 @@ class ForceModel:
 
     def step(self, count: int) -> int:
         """Return the decimation factor for the comparison of ``count`` samples."""
-        return max(1, count // SAMPLES)
+        return max(1, count // MAX_SAMPLES)
 
     def of(self, q: Array, v: Array, a: Array, used: Flags | None = None) -> "MotionFit":
         """Return the force fit for motions q (N, nq), v, a (N, n); ``used`` (N, n) selects forces."""
         Y, known = self.regressor(q, v, a)
-        moving = np.abs(v) >= STILL * np.abs(v).max(axis=0, initial=0.0)
+        moving = np.abs(v) >= STILL_FRACTION * np.abs(v).max(axis=0, initial=0.0)
         chosen = moving if used is None else moving & used
         return MotionFit(known, chosen, [_Row(Y[chosen[:, j], j]) for j in range(v.shape[1])])
 
@@ -136,7 +136,7 @@ class MotionFit:
             A[part, :b], A[part, b + j], y[part] = row.A[:, :b] / size, 1.0, forces[at, j] / size
         scale = np.linalg.norm(A, axis=0)
         A /= np.where(scale > 0, scale, 1.0)
-        rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK**0.5)[0]
+        rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK_TOLERANCE**0.5)[0]
         return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(own[j]) else 0.0 for j in range(n)])
 
     def residuals(self, tau: Array) -> Array:
@@ -164,7 +164,7 @@ class _Row:
         lengths = np.linalg.norm(A, axis=0)
         scale = np.where(lengths > 0, lengths, 1.0)
         sizes, V = np.linalg.eigh((A / scale).T @ (A / scale))
-        kept = sizes > RANK * max(float(sizes[-1]), 1e-300)
+        kept = sizes > RANK_TOLERANCE * max(float(sizes[-1]), 1e-300)
         self.back = V[:, kept] / np.sqrt(sizes[kept]) / scale[:, None]
         self.basis = A @ self.back
 

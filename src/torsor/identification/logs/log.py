@@ -34,7 +34,7 @@ from torsor.simulation.logs import LOGS, QUANTITIES, UNITS, check_increasing, un
 # Moments are about the place, or about the origin of the plate. Without ``moment``, as of sensors with three axes, they
 # are zero there. For other units, use factors: ``scale = {wrenches = ...}``.
 
-KEYS = ("force", "moment", "axes", "origin")
+WRENCH_KEYS = ("force", "moment", "axes", "origin")
 WRENCHES = "wrenches"
 
 
@@ -66,7 +66,7 @@ def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
     for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
         found[place] = table(own, where, "the wrench")
-        check_keys(found[place], KEYS, where)
+        check_keys(found[place], WRENCH_KEYS, where)
     return found
 
 
@@ -134,11 +134,11 @@ class LogFinding(NamedTuple):
         return describe(self.found, where=self.place, fix=self.fix)
 
 
-ALL = (*QUANTITIES, "current", "temperature")
-GAP = 5.0  # median steps of a second clock beyond which a step is a gap
-OVERLAP = 0.5  # fraction of the longer clock that both clocks must share
-LARGEST = 1e12  # magnitude of numbers in SI units and radians
-FASTEST = 1e9  # Hz
+ALL_SIGNALS = (*QUANTITIES, "current", "temperature")
+MAX_CLOCK_STEPS = 5.0  # median steps of a second clock beyond which a step is a gap
+MIN_OVERLAP = 0.5  # fraction of the longer clock that both clocks must share
+MAX_VALUE = 1e12  # magnitude of numbers in SI units and radians
+MAX_RATE = 1e9  # Hz
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +319,7 @@ def _columns_and_clocks(
     chosen = dict(given.columns)
     times = chosen.pop("time", None)
     driven = robot.nv - len(free_coordinates(robot))
-    columns = wanted_columns(chosen, robot, where, [each for each in ALL if each != "time"], driven)
+    columns = wanted_columns(chosen, robot, where, [each for each in ALL_SIGNALS if each != "time"], driven)
     if given.wrenches:
         columns[WRENCHES] = wrench_columns(given, robot)
     by_signal = times if isinstance(times, Mapping) else {}
@@ -344,7 +344,7 @@ def _columns_and_clocks(
             )
             allowed = "columns = {time = ...} or rate (Hz), for all signals or for each"
             raise ModelError(f"{what} for {name!r}", value=name, where=where, allowed=allowed)
-        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=FASTEST)
+        clocks[name] = head if rate is None else number(rate, where, "rate", above=0, most=MAX_RATE)
     return columns, clocks
 
 
@@ -408,13 +408,13 @@ def _check_known(given: Any, columns: Mapping[str, Any], what: str, where: str) 
 def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
     """Raise ModelError if a number is implausibly large."""
     with np.errstate(invalid="ignore"):
-        whole = np.abs(np.column_stack([values, base.times])) > LARGEST
+        whole = np.abs(np.column_stack([values, base.times])) > MAX_VALUE
     if whole.any():
         k, j = (int(each) for each in np.argwhere(whole)[0])
         column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
         found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
         fix = "correct or remove the line, and check the units and scales of the map"
-        raise ModelError(found, where=base.source, allowed=f"at most {LARGEST:g}", fix=fix)
+        raise ModelError(found, where=base.source, allowed=f"at most {MAX_VALUE:g}", fix=fix)
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
@@ -451,7 +451,7 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         return values
     ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
     common = min(last for _, last in ends) - max(first for first, _ in ends)
-    if common < OVERLAP * max(last - first for first, last in ends):
+    if common < MIN_OVERLAP * max(last - first for first, last in ends):
         spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)
         fix = 'give the unit of each clock, units = {time = {q = "s", tau = "ms"}}; or align the zeros of both clocks'
         raise ModelError(f"its times and those of the positions are {spans}", where=own.source, fix=fix)
@@ -462,5 +462,5 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         found = np.interp(main.times, there, numbers, np.nan, np.nan)
         steps = np.append(np.diff(there), 0.0)
         before = np.clip(np.searchsorted(there, main.times, side="right") - 1, 0, len(there) - 1)
-        columns.append(np.where(steps[before] > GAP * np.median(steps[:-1]), np.nan, found))
+        columns.append(np.where(steps[before] > MAX_CLOCK_STEPS * np.median(steps[:-1]), np.nan, found))
     return np.stack(columns, axis=1)

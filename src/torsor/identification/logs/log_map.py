@@ -30,8 +30,8 @@ from torsor.simulation.logs import LOGS, UNITS
 # forces are measured, or currents times torque constants.
 
 SIDES = ("joint", "motor")
-KEYS = ("side", "ratios", "coupling", "matrix", "offsets", "torque_constants")
-LARGEST_CONDITION = 1e9
+DRIVE_KEYS = ("side", "ratios", "coupling", "matrix", "offsets", "torque_constants")
+MAX_CONDITION = 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Gears:
     def of(cls, given: Mapping[str, Any] | None, robot: MeasuredRobot, where: str) -> Gears:
         """Return the drives defined in a map table; without a table, all signals are measured at the joints."""
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
-        check_keys(data, KEYS, place)
+        check_keys(data, DRIVE_KEYS, place)
         if data and robot.nq != robot.nv:
             found = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
             raise ModelError(found, where=place, allowed="joints with nq = nv")
@@ -134,7 +134,7 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
                     f"motor {entry[0]} is coupled with itself", where=where, fix="put its own ratio into ratios"
                 )
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
-    if not np.abs(R).max() > 0 or not np.linalg.cond(R) < LARGEST_CONDITION:
+    if not np.abs(R).max() > 0 or not np.linalg.cond(R) < MAX_CONDITION:
         found = "the gear ratio matrix is singular"
         raise ModelError(found, where=where, fix="use a nonzero ratio for each motor")
     return R
@@ -277,8 +277,8 @@ class LogMap:
 #
 # There may also be a column 'temperature', or 'temperature NAME' of each coordinate.
 
-_HEAD = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
-FIX = "rename the columns, or define them in a map: --map FILE (docs: identify from a log)"
+_HEADER = re.compile(r"(?:held )?(time|temperature|\S+ .*?)(?: \[([^]]*)\])?")
+HEADER_FIX = "rename the columns, or define them in a map: --map FILE (docs: identify from a log)"
 
 
 def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
@@ -288,10 +288,10 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
         return LogMap({"q": list(robot.position_names)}, source=path.name)
     places: dict[str, tuple[str, str]] = {}
     heads = read_table(path).heads
-    if not any(_HEAD.fullmatch(head) for head in heads):
+    if not any(_HEADER.fullmatch(head) for head in heads):
         heads = read_table(path, ",").heads  # a single column, whose header contains a space
     for head in heads:
-        match = _HEAD.fullmatch(head)
+        match = _HEADER.fullmatch(head)
         if match and match[1] in places:
             raise ModelError(f"the column {head!r} occurs twice", value=head, where=path.name)
         if match:
@@ -306,7 +306,7 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
             continue
         if missing:
             text = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
-            raise ModelError(text, where=path.name, allowed=listing(wanted), fix=FIX)
+            raise ModelError(text, where=path.name, allowed=listing(wanted), fix=HEADER_FIX)
         columns[letter] = [places[each][0] for each in wanted]
         own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
         units[letter] = [_unit(places[each], letter, kind, path.name) for each, kind in zip(wanted, own, strict=True)]
@@ -315,7 +315,9 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     if present:
         missing = [each for each in present if each not in places]
         if missing:
-            raise ModelError(f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=FIX)
+            raise ModelError(
+                f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=HEADER_FIX
+            )
         columns["temperature"] = [places[each][0] for each in present]
     if "tau" not in columns:
         fix = "add columns 'tau NAME', or define the force or current columns in a map: --map FILE"

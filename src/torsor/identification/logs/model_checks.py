@@ -10,26 +10,21 @@ import numpy as np
 from torsor.base.arrays import Array, Flags
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import MeasuredRobot, UnclosedError
-from torsor.identification.logs.force_model import STILL, Fitted, ForceModel, Motion
+from torsor.identification.logs.force_model import STILL_FRACTION, Fitted, ForceModel, Motion
 from torsor.identification.logs.log import LogFinding
 from torsor.identification.logs.preparing import Delay, Prepared, Samples, estimate
 from torsor.identification.logs.sampling import longest_of
 
-SURE = 5.0  # deviations by which an inertia or friction must be negative
-DOUBT = 3.0  # deviations by which the other one may be positive
-PART_OF_STEP, LEAST, GAIN = (
-    0.2,
-    5e-4,
-    0.1,
-)  # reported delay: steps, s, decrease of the sum of log(variance)
-MOVES = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
-FACTOR = 20.0  # ratio between measured and expected forces
-LIKE = 0.5  # fraction of the force variance without friction that the expected forces explain
-UNEXPLAINED = 0.25  # fraction of a force variance: half of its magnitude
-APART, TIMES = (
-    0.1,
-    9.0,
-)  # unexplained variance fraction with common parameters, and relative to separate ones
+NEGATIVE_DEVIATIONS = 5.0  # deviations by which an inertia or friction must be negative
+POSITIVE_DEVIATIONS = 3.0  # deviations by which the other one may be positive
+# A delay is reported above all three: fraction of a step, s, decrease of the sum of log(variance).
+MIN_DELAY_STEPS, MIN_DELAY, MIN_DELAY_GAIN = 0.2, 5e-4, 0.1
+MIN_SPEED_SPAN = 1e-3  # rad/s or m/s: minimum speed span for an inertia estimate
+MAX_FORCE_RATIO = 20.0  # ratio between measured and expected forces
+MIN_EXPLAINED_PART = 0.5  # fraction of the force variance without friction that the expected forces explain
+MAX_UNEXPLAINED_PART = 0.25  # fraction of a force variance: half of its magnitude
+# Unexplained variance fraction with common parameters, absolute and relative to that with separate ones.
+MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO = 0.1, 9.0
 
 
 def delay_findings(
@@ -42,7 +37,10 @@ def delay_findings(
         return [], None
     step = float(np.median(np.diff(times)))
     gain = float(np.log(np.maximum(found.before, 1e-20) / np.maximum(found.after, 1e-20)).sum())
-    if abs(found.value) < max(PART_OF_STEP * step, LEAST, SURE * found.deviation) or gain < GAIN:
+    if (
+        abs(found.value) < max(MIN_DELAY_STEPS * step, MIN_DELAY, NEGATIVE_DEVIATIONS * found.deviation)
+        or gain < MIN_DELAY_GAIN
+    ):
         return [], found
     way = "later" if found.value > 0 else "earlier"
     worst = int(np.argmax(found.before / np.maximum(found.after, 1e-20)))
@@ -67,9 +65,9 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
     sure_inertia, sure_friction = (fits.significance(tau, fitted, rows) for rows in (inertia, friction))
     values = (inertia * fitted.x).sum(axis=1), (friction * fitted.x).sum(axis=1)
     for j, name in enumerate(model.robot.coordinate_names):
-        heavy = sure_inertia[j] < -SURE and sure_friction[j] < DOUBT
-        rough = sure_friction[j] < -SURE and sure_inertia[j] < DOUBT
-        if (heavy or rough) and fitted.left[j] < UNEXPLAINED and np.ptp(v[:, j]) > MOVES:
+        heavy = sure_inertia[j] < -NEGATIVE_DEVIATIONS and sure_friction[j] < POSITIVE_DEVIATIONS
+        rough = sure_friction[j] < -NEGATIVE_DEVIATIONS and sure_inertia[j] < POSITIVE_DEVIATIONS
+        if (heavy or rough) and fitted.left[j] < MAX_UNEXPLAINED_PART and np.ptp(v[:, j]) > MIN_SPEED_SPAN:
             text = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
             text += "; both are positive for every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
@@ -92,7 +90,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
             continue
         k = float(own @ rest) / size
         like = k**2 * size / float(rest @ rest)
-        if like > LIKE and not 1 / FACTOR < abs(k) < FACTOR:
+        if like > MIN_EXPLAINED_PART and not 1 / MAX_FORCE_RATIO < abs(k) < MAX_FORCE_RATIO:
             text = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
             fix = "check the unit, gear ratio, torque constant and robot parameters"
             yield LogFinding("scale", f"{source}: force of {name!r}", text, fix, k)
@@ -101,7 +99,7 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
     """Yield coordinates whose force is mostly unexplained by the model with any parameters."""
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
-        if part > UNEXPLAINED:
+        if part > MAX_UNEXPLAINED_PART:
             percent = 100 * math.sqrt(part)
             text = f"the model leaves {percent:.3g} % of it unexplained with any parameters"
             fix = "check the column, gear couplings (drives.coupling), and friction or loads that the model lacks"
@@ -111,8 +109,8 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
     """Yield the force that common parameters explain far worse than separate ones, which leave ``left`` (n,)."""
     common = model.of(motion.q, motion.v, motion.a).together(motion.tau)
-    worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > APART)))
-    if common[worst] > max(APART, TIMES * left[worst]):
+    worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > MAX_COMMON_RESIDUAL)))
+    if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
         name = model.robot.coordinate_names[worst]
         text = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
         text += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
@@ -125,17 +123,18 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
 # Each hypothesis changes the motion or the forces; each coordinate is then fitted with unknown parameters
 # (``force_model``). The best one is reported if the residual decreases clearly, and the search continues from it.
 
-SAMPLES = 800
-ROUNDS = 3  # errors that are searched, one after the other
-TOTAL, SINGLE = 1.5, 2.5  # minimum decrease of the sum of log(residual variance), and of one residual variance
-ALIKE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
-MANY = 10  # coordinates: with more, only neighbours are swapped and no offsets are tried
+TRIAL_SAMPLES = 800
+MAX_COLUMN_ERRORS = 3  # errors that are searched, one after the other
+# Minimum decrease of the sum of log(residual variance), and of one residual variance.
+MIN_TOTAL_GAIN, MIN_SINGLE_GAIN = 1.5, 2.5
+EQUIVALENCE_TOLERANCE = 0.1  # mean log(residual variance): hypotheses that differ by less are equivalent
+MAX_COORDINATES = 10  # coordinates: with more, only neighbours are swapped and no offsets are tried
 REFINEMENTS = 4  # refinements of an offset: each tries nine, the last in steps of pi/1024
-EXACT = 0.02  # rad: offsets closer to a multiple of pi/2 are rounded to it
-QUARTERS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
-BETWEEN = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # offsets that are refined
-HINT = 0.3  # minimum decrease for the refinement of an intermediate offset
-FLOOR = 1e-9  # fraction of the variance below which residuals are rounding errors
+QUARTER_TOLERANCE = 0.02  # rad: offsets closer to a multiple of pi/2 are rounded to it
+QUARTER_OFFSETS = {math.pi / 2: "pi/2", -math.pi / 2: "-pi/2", math.pi: "pi"}  # offsets that are tried
+REFINED_OFFSETS = {k * math.pi / 8: "" for k in range(-7, 8, 2)}  # offsets that are refined
+MIN_OFFSET_GAIN = 0.3  # minimum decrease for the refinement of an intermediate offset
+ROUNDING_FLOOR = 1e-9  # fraction of the variance below which residuals are rounding errors
 
 
 class Hypothesis(NamedTuple):
@@ -166,8 +165,8 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
     """Return the column errors whose correction clearly improves the fit, and the corrected motion."""
     if motion.q.shape != motion.v.shape:
         return [], motion
-    now, whole, found = motion.every(max(1, len(motion.q) // SAMPLES)), motion, list[LogFinding]()
-    for _ in range(ROUNDS):
+    now, whole, found = motion.every(max(1, len(motion.q) // TRIAL_SAMPLES)), motion, list[LogFinding]()
+    for _ in range(MAX_COLUMN_ERRORS):
         best = _best(model, now)
         if best is None:
             break
@@ -187,7 +186,7 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
     Among equivalent hypotheses, such as the two signs of a mirror image, the one with the fewest wrong signs is best.
     """
     fits = model.of(now.q, now.v, now.a)
-    before = np.maximum(fits.fit(now.tau).left, FLOOR)
+    before = np.maximum(fits.fit(now.tau).left, ROUNDING_FLOOR)
     changes = np.ptp(now.tau, axis=0) > 0  # a constant force carries no information
 
     def tried(those: Iterable[Hypothesis]) -> Iterator[_Tried]:
@@ -199,22 +198,27 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
                 fitted = fits.fit(changed.tau) if changed.q is now.q else model.fit(*changed)
             except UnclosedError:
                 continue  # the loops do not allow such positions
-            after = np.maximum(fitted.left, FLOOR)
+            after = np.maximum(fitted.left, ROUNDING_FLOOR)
             falls = np.log(before / after)[changes]
-            yield _Tried(float(falls.sum()), after, each, bool(falls.sum() > TOTAL and np.exp(falls.max()) > SINGLE))
+            yield _Tried(
+                float(falls.sum()),
+                after,
+                each,
+                bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN),
+            )
 
     found = [each for each in tried(hypotheses(model.robot)) if each.clear]
-    found = found or [each for each in tried(_offsets(model.robot, BETWEEN)) if each.fall > HINT]
+    found = found or [each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN]
     best = max(found, key=lambda each: each.fall, default=None)
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
-        words = QUARTERS.get(shift, f"about {shift:.3g}")
+        words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
         offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are hard to distinguish
         found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
         best = max(found, key=lambda each: each.fall, default=None)
     if best is None:
         return None
-    near = [each for each in found if each.fall > best.fall - ALIKE * changes.sum()]
+    near = [each for each in found if each.fall > best.fall - EQUIVALENCE_TOLERANCE * changes.sum()]
     if len(near) > 1:
         near.sort(key=lambda each: (len(list(sign_findings(model, each.what.apply(now), ""))), -each.fall))
     return before, near[0].after, near[0].what
@@ -234,7 +238,9 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
     best, step = given.shift, math.pi / 16
     for _ in range(REFINEMENTS):
         best, step = max((best + k * step for k in range(-4, 5)), key=gain), step / 4
-    exact = given.shift in QUARTERS and (abs(best - given.shift) < EXACT or gain(best) < first.fall + TOTAL)
+    exact = given.shift in QUARTER_OFFSETS and (
+        abs(best - given.shift) < QUARTER_TOLERANCE or gain(best) < first.fall + MIN_TOTAL_GAIN
+    )
     return given.shift if exact else math.remainder(best, 2 * math.pi)
 
 
@@ -245,7 +251,7 @@ def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
         factor = np.where(angles, math.pi / 180, 1.0)
         yield Hypothesis("degrees", "q", "are the positions in degrees?", 'write units = {q = "deg"}', _scaled(factor))
     for i, k in combinations(range(n), 2):
-        if n > MANY and k > i + 1:
+        if n > MAX_COORDINATES and k > i + 1:
             continue
         words = "are the columns swapped?", "correct the order of the columns"
         for what, apply in (("forces", _swapped(i, k, forces=True)), ("q", _swapped(i, k))):
@@ -254,7 +260,7 @@ def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
         sign = np.where(np.arange(n) == j, -1.0, 1.0)
         fix = "write scale = {q = ...} with -1 for it, or a negative ratio"
         yield Hypothesis("sign", f"q of {name!r}", "is its sign wrong?", fix, _scaled(sign))
-    yield from _offsets(robot, QUARTERS)
+    yield from _offsets(robot, QUARTER_OFFSETS)
 
 
 def _angles(robot: MeasuredRobot) -> Flags:
@@ -266,7 +272,7 @@ def _angles(robot: MeasuredRobot) -> Flags:
 def _offsets(robot: MeasuredRobot, shifts: Mapping[float, str]) -> Iterator[Hypothesis]:
     """Yield hypotheses with other zeros of the angles of a robot; ``shifts`` maps rad to text."""
     for j, name in enumerate(robot.coordinate_names):
-        if robot.nv <= MANY and _angles(robot)[j]:
+        if robot.nv <= MAX_COORDINATES and _angles(robot)[j]:
             for shift, words in shifts.items():
                 text = f"is its zero off by {words} rad?"
                 fix = f"add {words.removeprefix('about ')} to drives.offsets"
@@ -294,9 +300,9 @@ def _swapped(i: int, k: int, forces: bool = False) -> Callable[[Motion], Motion]
     return apply
 
 
-NULL = 1e-10  # relative singular values of the weighted regressor with unit columns that count as zero
-PART = 1e-3  # deviation of a parameter in directions that no sample excites
-GOOD, WEAK = 10.0, 100.0  # percent
+NULL_TOLERANCE = 1e-10  # relative singular values of the weighted regressor with unit columns that count as zero
+MAX_NULL_PART = 1e-3  # maximum fraction of a parameter in directions that no sample excites
+GOOD_PERCENT, WEAK_PERCENT = 10.0, 100.0  # percent
 
 
 class Excited(NamedTuple):
@@ -321,9 +327,9 @@ class Excited(NamedTuple):
     def graded(self) -> tuple[list[int], list[int], list[int]]:
         """Return the indices of well determined, weakly determined, and undetermined parameters."""
         shown = self.percents
-        good = np.flatnonzero(shown <= GOOD).tolist()
-        weak = np.flatnonzero((shown > GOOD) & (shown <= WEAK)).tolist()
-        return good, weak, np.flatnonzero(~(shown <= WEAK)).tolist()
+        good = np.flatnonzero(shown <= GOOD_PERCENT).tolist()
+        weak = np.flatnonzero((shown > GOOD_PERCENT) & (shown <= WEAK_PERCENT)).tolist()
+        return good, weak, np.flatnonzero(~(shown <= WEAK_PERCENT)).tolist()
 
 
 def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
@@ -342,10 +348,10 @@ def excited(model: ForceModel, samples: Samples, fitted: Fitted) -> Excited:
     padded = np.zeros((b, b + 1))
     padded[: min(len(R), b)] = R[:b]
     U, sizes, V = np.linalg.svd(padded[:, :b])
-    kept = sizes > NULL * max(float(sizes[0]), 1e-300)
+    kept = sizes > NULL_TOLERANCE * max(float(sizes[0]), 1e-300)
     values = V[kept].T @ ((U[:, kept].T @ padded[:, b]) / sizes[kept]) / scale
     deviations = np.sqrt(((V[kept] / sizes[kept, None]) ** 2).sum(axis=0)) / scale
-    hidden = ((V[~kept] ** 2).sum(axis=0) > PART**2) | (lengths == 0)
+    hidden = ((V[~kept] ** 2).sum(axis=0) > MAX_NULL_PART**2) | (lengths == 0)
     forces = int(np.count_nonzero(weights))
     condition = float(np.linalg.cond(padded[:, :b] * scale)) if kept.all() else float("inf")
     return Excited(model.base.names, values, np.where(hidden, np.inf, deviations), condition, forces)
@@ -393,7 +399,7 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
         findings += together_findings(model, Motion(q, v, a, tau), fitted.left, source)
     Y, known = model.regressor(q, v, a)
     made = known + np.einsum("njb,jb->nj", Y, fitted.x[:, :-1]) + fitted.x[:, -1]
-    made[np.abs(v) < STILL * np.abs(v).max(axis=0)] = np.nan  # the friction sign is unknown there
+    made[np.abs(v) < STILL_FRACTION * np.abs(v).max(axis=0)] = np.nan  # the friction sign is unknown there
     every = max(1, len(samples.q) // MAX_SAMPLES)
     some = samples.every(every)
     shown = excited(model, some, model.fit(some.q, some.v, some.a, some.tau))

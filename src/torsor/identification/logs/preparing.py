@@ -12,12 +12,12 @@ from torsor.base.arrays import Array
 from torsor.base.checks import by_name
 from torsor.base.errors import ModelError
 from torsor.identification.closed_robot import ClosedRobot, MeasuredRobot
-from torsor.identification.differentiation import ORDER, differentiate
+from torsor.identification.differentiation import FILTER_ORDER, differentiate
 from torsor.identification.estimation import correlation_time, free_part, meat
 from torsor.identification.logs.force_model import ForceModel
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import ESTIMATED, LogMap
-from torsor.identification.logs.sampling import SHORTEST, Segment, longest_of, quintic, segments_of
+from torsor.identification.logs.sampling import MIN_SEGMENT_SAMPLES, Segment, longest_of, quintic, segments_of
 
 # The cutoff of the differentiation filter, from the signal spectra.
 #
@@ -31,11 +31,11 @@ from torsor.identification.logs.sampling import SHORTEST, Segment, longest_of, q
 # Wiener filter of a given shape.
 
 CANDIDATES = 60  # number of cutoffs that are compared
-HIGHEST = 0.8  # fraction of half the sampling rate
-TOP = (0.6, 0.98)  # noise band, as fractions of half the sampling rate
-SURE = 3.0  # minimum motion power in units of N, relative to the expected maximum of the noise
-LOST = 1e-3  # power fraction of the last but one derivative that a cutoff may remove
-LEAST_PERIODS = 2.0  # periods of the lowest cutoff in the longest segment
+MAX_CUTOFF_FRACTION = 0.8  # fraction of half the sampling rate
+NOISE_BAND = (0.6, 0.98)  # noise band, as fractions of half the sampling rate
+MOTION_THRESHOLD = 3.0  # minimum motion power in units of N, relative to the expected maximum of the noise
+MAX_LOST_POWER = 1e-3  # power fraction of the last but one derivative that a cutoff may remove
+MIN_PERIODS = 2.0  # periods of the lowest cutoff in the longest segment
 
 
 class Spectrum(NamedTuple):
@@ -48,14 +48,14 @@ class Spectrum(NamedTuple):
     @property
     def motion(self) -> Array:
         """The power (F, n) above the noise, where it clearly exceeds the noise."""
-        clear = self.floor * (math.log(max(len(self.frequencies), 2)) + SURE)
+        clear = self.floor * (math.log(max(len(self.frequencies), 2)) + MOTION_THRESHOLD)
         return np.where(self.power > clear, self.power - self.floor, 0.0)
 
 
 class Cutoff(NamedTuple):
     """The chosen cutoff ``value`` (Hz), and the ``noise`` standard deviation (n,) of a signal.
 
-    Below ``lowest`` (Hz), more than ``LOST`` of the power of the last but one derivative would be removed.
+    Below ``lowest`` (Hz), more than ``MAX_LOST_POWER`` of the power of the last but one derivative would be removed.
     """
 
     value: float
@@ -73,7 +73,7 @@ def spectrum(values: Array, step: float) -> Spectrum:
     rest = values - values[0] - (values[-1] - values[0]) * along
     power = np.abs(np.fft.rfft(rest * window, axis=0)) ** 2 / (window**2).sum()
     f: Array = np.asarray(np.fft.rfftfreq(len(values), step), dtype=float)
-    top = (f >= TOP[0] * f[-1]) & (f <= TOP[1] * f[-1])
+    top = (f >= NOISE_BAND[0] * f[-1]) & (f <= NOISE_BAND[1] * f[-1])
     # The power of white noise has an exponential distribution, whose median is ln 2 times the mean.
     return Spectrum(f, power, np.median(power[top], axis=0) / math.log(2) if top.any() else power.min(axis=0))
 
@@ -82,8 +82,8 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     """Return the cutoff for segments of positions (``derivative`` 2) or velocities (1): samples (T, n) and step (s)."""
     spectra = tuple(spectrum(values, step) for values, step in segments)
     longest = max(len(values) * step for values, step in segments)
-    highest = HIGHEST * 0.5 / max(step for _, step in segments)
-    cutoffs = np.geomspace(min(LEAST_PERIODS / longest, highest), highest, CANDIDATES)
+    highest = MAX_CUTOFF_FRACTION * 0.5 / max(step for _, step in segments)
+    cutoffs = np.geomspace(min(MIN_PERIODS / longest, highest), highest, CANDIDATES)
     n = spectra[0].power.shape[1]
     lost, slower, risks = np.zeros((3, CANDIDATES, n))
     total, total_slower = np.zeros((2, n))
@@ -95,14 +95,14 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
         before = (2 * np.pi * f) ** (2 * derivative - 2) * each.motion
         total_slower += before.sum(axis=0)
         for k, cutoff in enumerate(cutoffs):
-            H = 1 / (1 + (f / cutoff) ** (2 * ORDER))
+            H = 1 / (1 + (f / cutoff) ** (2 * FILTER_ORDER))
             lost[k] += ((1 - H) ** 2 * motion).sum(axis=0)
             slower[k] += ((1 - H) ** 2 * before).sum(axis=0)
             risks[k] += (H**2 * noise).sum(axis=0) * each.floor
     moves = total > 0
     relative = np.where(moves, total, 1.0)
     score = ((lost + risks) / relative)[:, moves].sum(axis=1) if moves.any() else risks.sum(axis=1)
-    kept = np.flatnonzero((slower <= LOST * total_slower).all(axis=1))
+    kept = np.flatnonzero((slower <= MAX_LOST_POWER * total_slower).all(axis=1))
     weights = np.array([len(values) for values, _ in segments], dtype=float)
     floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
     best = int(np.argmin(score))
@@ -122,10 +122,10 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
 # with the sum over t of what is correlated in time (``covariance.py``): forces are smooth, and so is the noise that the
 # filter of the motion leaves.
 
-LARGEST = 0.1  # s, range of the delay search
-SHIFTS = 21  # initial number of shifts
-SMOOTH = 0.125  # force cutoff as a fraction of the sampling rate
-NEAR = 2  # samples on each side for force rates, consistent with SMOOTH
+MAX_DELAY = 0.1  # s, range of the delay search
+SHIFT_COUNT = 21  # initial number of shifts
+FORCE_CUTOFF_RATIO = 0.125  # force cutoff as a fraction of the sampling rate
+RATE_SPAN = 2  # samples on each side for force rates, consistent with SMOOTH
 REFINEMENTS = 6  # each tries shifts within one step of the best, on a grid four times as fine
 
 
@@ -140,7 +140,7 @@ class Delay(NamedTuple):
 
 def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, t: Array, where: str = "log") -> Delay:
     """Return the delay of forces tau (T, n) relative to a motion (q, v, a), both at times t (T,)."""
-    span = min(LARGEST, 0.1 * float(t[-1] - t[0]))
+    span = min(MAX_DELAY, 0.1 * float(t[-1] - t[0]))
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
@@ -150,7 +150,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     fits = model.of(q, v, a)
 
     # Interpolation that averages noise would favour shifts between samples; quintics of smooth forces do not.
-    smooth = differentiate(t, tau, SMOOTH / float(np.median(np.diff(t))), where=where)
+    smooth = differentiate(t, tau, FORCE_CUTOFF_RATIO / float(np.median(np.diff(t))), where=where)
 
     def left(shift: float) -> Array:
         return fits.fit(quintic(t, smooth, t[thin] + shift)).left
@@ -158,7 +158,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     def score(shift: float) -> float:
         return float(np.sum(np.log(np.maximum(left(shift), 1e-20))))
 
-    shifts = np.linspace(-span, span, SHIFTS)
+    shifts = np.linspace(-span, span, SHIFT_COUNT)
     best, step = float(shifts[int(np.argmin([score(s) for s in shifts]))]), float(shifts[1] - shifts[0])
     for _ in range(REFINEMENTS):
         near = best + step * np.linspace(-1, 1, 9)
@@ -166,8 +166,8 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     forces = quintic(t, smooth, t[thin] + best)
     residuals, x = fits.residuals(forces), fits.fit(forces).x
     # Rates of the fitted forces, which are less noisy than those of the measured forces.
-    ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (NEAR, -NEAR))
-    rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + NEAR] - t[thin - NEAR])[:, None])
+    ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
+    rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + RATE_SPAN] - t[thin - RATE_SPAN])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
     return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
 
@@ -188,9 +188,9 @@ def _deviation(residuals: Array, rates: Array, unknowns: int) -> float:
     return math.sqrt(spread / free) / information if information > 0 else math.inf
 
 
-ALIKE = 0.01  # mean log(residual variance): cutoffs that differ by less are equivalent
-HALVINGS = 8  # cutoffs below that of the spectrum that are tested with the model, in factors of sqrt(2)
-LEAST_SAMPLES = 200  # samples needed to compare cutoffs by the model
+EQUIVALENCE_TOLERANCE = 0.01  # mean log(residual variance): cutoffs that differ by less are equivalent
+LOWER_CUTOFFS = 8  # cutoffs below that of the spectrum that are tested with the model, in factors of sqrt(2)
+MIN_SAMPLES = 200  # samples needed to compare cutoffs by the model
 
 
 class Samples(NamedTuple):
@@ -244,7 +244,7 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
             robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
-        found = f"there is no run of {SHORTEST} samples without a gap"
+        found = f"there is no run of {MIN_SEGMENT_SAMPLES} samples without a gap"
         raise ModelError(found, where=source, fix="measure longer, or raise gap (s) in the map")
     cutoff = None
     if segments[0].v is None or segments[0].a is None:
@@ -286,12 +286,14 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
     found = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
-    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(HALVINGS + 1)), dtype=float)
+    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(LOWER_CUTOFFS + 1)), dtype=float)
     candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
     best = found.value
-    if len(longest.q) >= LEAST_SAMPLES and len(candidates) > 1 and longest.all_measured:
+    if len(longest.q) >= MIN_SAMPLES and len(candidates) > 1 and longest.all_measured:
         scores = ForceModel(robot).scores(longest, candidates)
-        best = float(candidates[int(np.argmax(scores <= scores.min() + ALIKE))])  # the highest equivalent cutoff
+        best = float(
+            candidates[int(np.argmax(scores <= scores.min() + EQUIVALENCE_TOLERANCE))]
+        )  # the highest equivalent cutoff
     other = f"which best explains the forces; from the spectrum: {found.value:.3g} Hz"
     notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
     return best

@@ -23,9 +23,9 @@ from torsor.identification.differentiation import continuous, differentiate, mot
 from torsor.identification.logs.log import Log
 from torsor.identification.logs.log_map import LogMap
 
-GAP = 5.0  # median steps beyond which a step is a gap
-EQUAL = 1e-3  # step fraction below which deviations are ignored
-SHORTEST = 8  # minimum samples per segment, required by the filter
+GAP_STEPS = 5.0  # median steps beyond which a step is a gap
+STEP_TOLERANCE = 1e-3  # step fraction below which deviations are ignored
+MIN_SEGMENT_SAMPLES = 8  # minimum samples per segment, required by the filter
 
 
 class Sampling(NamedTuple):
@@ -50,7 +50,7 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
     steps = np.diff(times)
     forward = steps[steps > 0]
     step = float(np.median(forward)) if forward.size else 0.0
-    longest = GAP * step if gap is None else gap
+    longest = GAP_STEPS * step if gap is None else gap
     whole = Sampling(step, np.flatnonzero((steps > longest) | (steps <= 0)) + 1, "equal", 0.0)
     parts = [times[part] for part in whole.segments(len(times))]
     inside = np.concatenate([np.diff(part) for part in parts]) if parts else steps
@@ -58,9 +58,9 @@ def sampling_of(times: Array, gap: float | None = None) -> Sampling:
         return whole
     mean = float(inside.mean())
     spread = float(np.abs(inside / step - 1).max())
-    if np.abs(inside / mean - 1).max() <= EQUAL:
+    if np.abs(inside / mean - 1).max() <= STEP_TOLERANCE:
         return whole._replace(step=mean, spread=spread)
-    long = [part for part in parts if len(part) >= SHORTEST]
+    long = [part for part in parts if len(part) >= MIN_SEGMENT_SAMPLES]
     if long and max(_deviation(part) for part in long) <= 1.01 * _resolution(times):
         # Steps of rounded stamps scatter about the true step, so their mean is more accurate than their median.
         return whole._replace(step=mean, how="rounded", spread=spread)
@@ -182,16 +182,19 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         more = log.temperature, log.external
         whole = Segment(log.times, log.q, log.v, log.a, log.tau, log.saturated, *more)
         return [_filtered(whole, given)] if len(log) else []
-    if len(log) < SHORTEST:
+    if len(log) < MIN_SEGMENT_SAMPLES:
         raise ModelError(
-            f"the log has {len(log)} samples", where=log.source, allowed=f"{SHORTEST} or more", fix="measure longer"
+            f"the log has {len(log)} samples",
+            where=log.source,
+            allowed=f"{MIN_SEGMENT_SAMPLES} or more",
+            fix="measure longer",
         )
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
         found, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"
         raise ModelError(found, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
-    long = [part for part in parts if part.stop - part.start >= SHORTEST]
+    long = [part for part in parts if part.stop - part.start >= MIN_SEGMENT_SAMPLES]
     rate = 1 / sampling.step
     if sampling.how == "rounded":
         notes.append(f"{log.source}: time stamps are rounded equal steps of {rate:.6g} Hz; equal steps are used")
@@ -213,7 +216,7 @@ def longest_of(segments: Sequence[Segment]) -> Segment:
     """
     longest = max(segments, key=lambda each: len(each.q))
     count = len(longest.q)
-    while count > SHORTEST and 60**20 % (count - 1):  # has factors other than 2, 3 and 5
+    while count > MIN_SEGMENT_SAMPLES and 60**20 % (count - 1):  # has factors other than 2, 3 and 5
         count -= 1
     return longest.until(count)
 

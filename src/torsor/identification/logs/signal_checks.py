@@ -18,18 +18,15 @@ from torsor.identification.logs.preparing import Prepared
 from torsor.identification.logs.sampling import longest_of, sampling_of, segments_of
 from torsor.mechanism.mechanism import FORCES, units
 
-STILL = 1e-3  # rad or m: minimum span of a moving joint
-LEVELS = 4  # encoder steps: minimum span of a moving joint
-HELD = 20  # samples: a constant signal of a moving joint that lasts longer is stuck
-JUMP = 4.0  # multiple of the largest usual step beyond which a change is not motion
-SPIKE = 40.0  # multiple of the usual second difference
-FULL_RUN, FULL_COUNT, FULL_RATIO = (
-    4,
-    8,
-    10.0,
-)  # saturation: samples per run, total, ratio to those next to the extreme
-SLOW = 0.5  # s: steps too long for accelerations
-BEYOND = 1.05  # of a limit
+MIN_SPAN = 1e-3  # rad or m: minimum span of a moving joint
+MIN_ENCODER_STEPS = 4  # encoder steps: minimum span of a moving joint
+MAX_HELD_SAMPLES = 20  # samples: a constant signal of a moving joint that lasts longer is stuck
+JUMP_RATIO = 4.0  # multiple of the largest usual step beyond which a change is not motion
+SPIKE_RATIO = 40.0  # multiple of the usual second difference
+# Saturated samples: in a run, in total, and relative to those next to the extreme.
+SATURATION_RUN, SATURATION_COUNT, SATURATION_RATIO = 4, 8, 10.0
+MAX_TIME_STEP = 0.5  # s: steps too long for accelerations
+LIMIT_RATIO = 1.05  # of a limit
 
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
@@ -101,7 +98,7 @@ def _times(log: Log) -> Iterator[LogFinding]:
 
 def _slow(log: Log) -> Iterator[LogFinding]:
     step = float(np.median(np.diff(log.times[np.isfinite(log.times)])))
-    if step >= SLOW and (log.v is None or log.a is None):
+    if step >= MAX_TIME_STEP and (log.v is None or log.a is None):
         text = f"the usual step is {step:.4g} s: is the time in ms?"
         fix = 'write units = {time = "ms"} in the map, or the head "time [ms]"; none, if the log is so slow'
         yield LogFinding("time", log.source, text, fix, step)
@@ -111,7 +108,7 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         x, place = log.q[:, j], f"{log.source}: q of {name!r}"
         span, step = float(np.ptp(x)), quantum(x)
-        if span <= max(STILL, LEVELS * step):
+        if span <= max(MIN_SPAN, MIN_ENCODER_STEPS * step):
             text = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
             fix = "move this joint too, or its parameters cannot be identified"
             yield LogFinding("still", place, text, fix, span)
@@ -127,7 +124,7 @@ def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[
     size = np.abs(bend)
     # Thresholds from noise, motion, encoder step and rounding.
     usual = max(float(np.median(size)), float(np.quantile(size, 0.98)) / 4, step, 1e-12 * float(np.ptp(x)))
-    alone = size > SPIKE * usual
+    alone = size > SPIKE_RATIO * usual
     # At a single wrong sample, both neighbours have half the second difference with opposite sign.
     alone[0] = alone[-1] = False
     for side in (bend[:-2], bend[2:]):
@@ -144,7 +141,11 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
     first, count = _longest_run(changes == 0)
     usual = max(float(np.quantile(changes, 0.99)), 2 * step)
     end, usual_step = first + count, 1.5 * float(np.median(np.diff(log.times)))
-    if HELD <= count < len(changes) - first and changes[end] > JUMP * usual and np.diff(log.times)[end] < usual_step:
+    if (
+        MAX_HELD_SAMPLES <= count < len(changes) - first
+        and changes[end] > JUMP_RATIO * usual
+        and np.diff(log.times)[end] < usual_step
+    ):
         text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
         text += f"{changes[end]:.3g} {unit}"
         yield LogFinding("stuck", place, text, "remove these rows, because the encoder or logger was stuck", count)
@@ -167,7 +168,7 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         yield from _saturation(log, x, moving, place)
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
         first, count = _longest_run((np.diff(x) == 0) & fast[1:])
-        if count >= HELD and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
+        if count >= MAX_HELD_SAMPLES and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
             text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
             yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)
 
@@ -178,7 +179,7 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         count = int(np.count_nonzero(at))
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
-        if run >= FULL_RUN and count >= FULL_COUNT and count > FULL_RATIO * max(1.0, near / 10):
+        if run >= SATURATION_RUN and count >= SATURATION_COUNT and count > SATURATION_RATIO * max(1.0, near / 10):
             text = f"{count} samples are exactly its {side} value {end:.6g}, "
             text += f"{run} of them from {log.line(first)} on: the drive saturates"
             fix = f"write saturation = {abs(end):.6g} for it in the map, so that these forces get weight 0"
@@ -189,7 +190,7 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         low, high = float(robot.lower[j]), float(robot.upper[j])
         least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
-        room = (BEYOND - 1) * (high - low) / 2
+        room = (LIMIT_RATIO - 1) * (high - low) / 2
         if math.isfinite(room) and room > 0 and (least < low - room or most > high + room):
             text = f"it goes from {least:.4g} to {most:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
             fix = "check the unit, gear side (drives.side), offsets and column order, or correct the limits"
@@ -197,7 +198,7 @@ def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
-        if math.isfinite(limit) and limit > 0 and largest[j] > BEYOND * limit:
+        if math.isfinite(limit) and limit > 0 and largest[j] > LIMIT_RATIO * limit:
             force = FORCES[kind]
             text = f"it reaches {largest[j]:.4g} {force}, but the drive limit is {limit:.4g} {force}"
             fix = "check the unit, gear side (drives.side) and torque constants, or correct the limit"
@@ -214,19 +215,19 @@ def _longest_run(flags: Flags) -> tuple[int, int]:
     return int(edges[2 * k]), int(lengths[k])
 
 
-LIKE = 0.9  # minimum correlation between a signal and the derivative of another
-UNLIKE = 0.8  # fraction of the correlation with another coordinate, below which columns are swapped
-KNOWN = {
+MIN_CORRELATION = 0.9  # minimum correlation between a signal and the derivative of another
+SWAP_RATIO = 0.8  # fraction of the correlation with another coordinate, below which columns are swapped
+KNOWN_FACTORS = {
     57.29578: "degrees",
     0.01745329: "radians, and the positions in degrees",
     9.549297: "revolutions per minute",
     0.1591549: "revolutions",
     1000.0: "millimetres",
 }
-NEAR = 0.15  # relative deviation from a known factor
-SCALE = 0.1  # reported relative deviation from 1
-LATE = 1.5  # steps: reported delay
-SHIFTS = 40  # steps: maximum delay
+FACTOR_TOLERANCE = 0.15  # relative deviation from a known factor
+SCALE_TOLERANCE = 0.1  # reported relative deviation from 1
+MIN_DELAY_STEPS = 1.5  # steps: reported delay
+MAX_DELAY_STEPS = 40  # steps: maximum delay
 
 
 def rate_findings(
@@ -245,13 +246,13 @@ def rate_findings(
         other = int(np.argmax(np.abs(alike[j])))
         if not sizes[j, j] > 0:
             continue
-        if abs(own) < UNLIKE * abs(alike[j, other]) and abs(alike[j, other]) > LIKE:
+        if abs(own) < SWAP_RATIO * abs(alike[j, other]) and abs(alike[j, other]) > MIN_CORRELATION:
             text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
             text, fix = f"{text}, with its own {own:.3f}", f"correct the order of the columns of {what}"
             yield LogFinding("swapped", place, text, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
-        if abs(best) < LIKE:
+        if abs(best) < MIN_CORRELATION:
             text = f"its correlation with the derivative of the positions is {own:.3f}"
             fix = f"check the column, or omit the columns of {what}: {rate} are then derived from positions"
             yield LogFinding("rate", place, text, fix, own)
@@ -261,12 +262,14 @@ def rate_findings(
             yield LogFinding("sign", place, text, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
             continue
         factor = float(x[:, j] @ x[:, j]) ** 0.5 / float(y[:, j] @ y[:, j]) ** 0.5
-        if abs(factor - 1) > SCALE:
-            unit = next((word for value, word in KNOWN.items() if abs(factor / value - 1) < NEAR), "")
+        if abs(factor - 1) > SCALE_TOLERANCE:
+            unit = next(
+                (word for value, word in KNOWN_FACTORS.items() if abs(factor / value - 1) < FACTOR_TOLERANCE), ""
+            )
             guess = f": are the {rate} in {unit}?" if unit else ""
             text = f"it is {factor:.4g} times the derivative of the positions{guess}"
             yield LogFinding("rate", place, text, f"write units = {{{what} = ...}} in the map, or a scale", factor)
-        elif abs(late) >= LATE:
+        elif abs(late) >= MIN_DELAY_STEPS:
             text = (
                 f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, as after a drive filter"
             )
@@ -276,7 +279,7 @@ def rate_findings(
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
     """Return the delay in steps of x (T,) after y (T,), and the correlation of largest magnitude there."""
-    count = min(SHIFTS, len(x) // 10)
+    count = min(MAX_DELAY_STEPS, len(x) // 10)
     inside = slice(count, len(x) - count)
     kept, found = x[inside], []
     for shift in range(-count, count + 1):
@@ -291,7 +294,7 @@ def _delay(x: Array, y: Array) -> tuple[float, float]:
     return k + part - count, found[k]
 
 
-COARSE = 0.1  # fraction of the accelerations: reported encoder noise
+MAX_ENCODER_NOISE = 0.1  # fraction of the accelerations: reported encoder noise
 
 
 def motion_findings(robot: MeasuredRobot, log: Log, prepared: Prepared) -> list[LogFinding]:
@@ -341,7 +344,7 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
         step = quantum(log.q[:, j])
         # White noise of step / sqrt(12), differentiated twice up to the cutoff.
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
-        if size[j] > 0 and noise > COARSE * size[j]:
+        if size[j] > 0 and noise > MAX_ENCODER_NOISE * size[j]:
             percent = 100 * noise / size[j]
             text = f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
             fix = "move faster or more, log more often, or lower the cutoff"
@@ -350,9 +353,9 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
 
 # Measurements in degrees instead of radians, detected by joint limits or by many turns.
 
-FAR, DOUBTFUL = 3.0, 2.0  # multiples of the largest limit that raise an error, or a warning
-LEAST_ANGLE = 2 * math.pi  # minimum magnitude of suspected degrees
-TURNS = 3.0  # turns of a joint without limits before a warning
+ERROR_RATIO, WARNING_RATIO = 3.0, 2.0  # multiples of the largest limit that raise an error, or a warning
+MIN_ANGLE = 2 * math.pi  # minimum magnitude of suspected degrees
+MAX_TURNS = 3.0  # turns of a joint without limits before a warning
 DEGREE = math.pi / 180
 
 
@@ -379,7 +382,7 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
         _check_limits(robot, name, [robot.coordinate_names[k] for k in rates], values, (least, most))
     free = ~np.isfinite(low) & ~np.isfinite(high)
     span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
-    if span.max(initial=0.0) > TURNS and (DEGREE * span <= 1).all():
+    if span.max(initial=0.0) > MAX_TURNS and (DEGREE * span <= 1).all():
         worst = int(np.argmax(span))
         found = (
             f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
@@ -399,14 +402,14 @@ def _check_limits(
     outside = (ends[0] < least) | (ends[1] > most)
     inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= most)).all())
     worst = int(np.argmax(np.where(outside, reach, -1.0)))
-    if not inside or not reach[worst] > DOUBTFUL or not np.abs(values[:, worst]).max() > LEAST_ANGLE:
+    if not inside or not reach[worst] > WARNING_RATIO or not np.abs(values[:, worst]).max() > MIN_ANGLE:
         return
     unit, degrees = ("rad", "deg") if what == "q" else ("rad/s", "deg/s")
     size = float(np.abs(values[:, worst]).max())
     found = f"{what} of {names[worst]!r} reaches {size:.4g}, but its limit is {largest[worst]:.4g} {unit}"
     fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
     fix += "; or correct the limits of the robot"
-    if reach[worst] > FAR:
+    if reach[worst] > ERROR_RATIO:
         text = f"{found}; all are within their limits if the numbers are degrees"
         raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
     warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)

@@ -22,7 +22,7 @@ from torsor.spatial import make_pose
 # Barman 2020, chapter IV: motions of two two-link arms with minimum time, and with time and effort.
 QUARTER = math.pi / 2
 LENGTH = 0.4  # of each link (m)
-SHOWN = np.linspace(0.0, 1.0, 11)  # fractions of the duration, in pictures of a motion
+SNAPSHOT_TIMES = np.linspace(0.0, 1.0, 11)  # fractions of the duration, in pictures of a motion
 
 
 # Section 4.1: two revolute joints
@@ -108,14 +108,14 @@ def _forces() -> Outcome:
 
 def _path() -> Outcome:
     result = two_link()
-    angles = np.cumsum(result.at(SHOWN * result.T).q, axis=-1)
+    angles = np.cumsum(result.at(SNAPSHOT_TIMES * result.T).q, axis=-1)
     x, y = (np.insert(np.cumsum(LENGTH * of(angles), axis=-1), 0, 0.0, axis=-1) for of in (np.cos, np.sin))
     rows = [
         numbers("q(0)", ["0.0", "-2.0"], result.q[0].round(9), "rad"),
         numbers("q(T)", ["1.0", "-1.0"], result.q[-1].round(9), "rad"),
     ]
     labels = "Figure 4.4: motion, dark to light", "m", "m"
-    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (5.0, 5.0))
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (5.0, 5.0))
 
 
 # Section 4.2: a slide and a revolute joint
@@ -185,7 +185,7 @@ def _slide_reactions() -> Outcome:
 
 def _slide_path() -> Outcome:
     result = slide()
-    poses = library.slide_link().to(device="casadi").poses(result.at(SHOWN * result.T).q)
+    poses = library.slide_link().to(device="casadi").poses(result.at(SNAPSHOT_TIMES * result.T).q)
     slider, tip = poses[:, 0, :3, 3], poses[:, 1, :3, 3]
     x = np.stack([0 * slider[:, 2], slider[:, 2], tip[:, 2]], axis=1)
     y = np.stack([0 * slider[:, 1], slider[:, 1], tip[:, 1]], axis=1)
@@ -198,7 +198,7 @@ def _slide_path() -> Outcome:
     ]
     title = "Figure 4.7: motion trajectory, dark to light"
     labels = title, "z of the base, along the slide (m)", "y of the base (m)"
-    return Outcome(rows, lambda figure: snapshots(figure, x, y, SHOWN, *labels), (7.0, 4.0))
+    return Outcome(rows, lambda figure: snapshots(figure, x, y, SNAPSHOT_TIMES, *labels), (7.0, 4.0))
 
 
 OTHER = (

@@ -11,8 +11,8 @@ import numpy as np
 
 from torsor.reproduce.equations.form import CORRECTED, Form
 
-EXACT = 1e-9  # maximum relative error of an equation that holds, including complex steps and differences
-WRONG = 1e-6  # minimum relative error of an equation that does not hold
+MAX_CORRECTED_ERROR = 1e-9  # maximum relative error of an equation that holds, including complex steps and differences
+MIN_PRINTED_ERROR = 1e-6  # minimum relative error of an equation that does not hold
 
 
 class Decision(NamedTuple):
@@ -24,7 +24,7 @@ class Decision(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether the corrected form holds and the printed form does not."""
-        return self.corrected <= EXACT and self.printed >= WRONG
+        return self.corrected <= MAX_CORRECTED_ERROR and self.printed >= MIN_PRINTED_ERROR
 
 
 @dataclass(frozen=True)
