@@ -172,7 +172,7 @@ def test_passive_columns_of_a_log_are_compared_with_the_closed_loops(tmp_path) -
     heads = ["time", *(f"q {name} [deg]" for name in LINKAGE.coordinate_names), "tau crank_joint"]
     table = np.column_stack([made.t, np.degrees(q), made.tau])
     np.savetxt(tmp_path / "log.csv", table, delimiter=",", header=",".join(heads), comments="")
-    with refused(where="sample 0 (t = 0 s)", fix="another mode, robot.with_posture"):
+    with refused(where="sample 0 (t = 0 s)", fix="another mode, use robot.with_posture"):
         Measurements.load(tmp_path / "log.csv", LINKAGE, cutoff=20.0)
     assert first_look(LINKAGE, tmp_path / "log.csv", cutoff=20.0).kinds == ("closure",)
     assert len(Measurements.load(tmp_path / "log.csv", LINKAGE.with_posture("home", OTHER), cutoff=20.0)) > 100

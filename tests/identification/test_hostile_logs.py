@@ -145,7 +145,7 @@ MAPS = {
     "unit of a number": ({"units": {"q": 5}}, "the unit 5 of 'q'"),
     "three ratios": (drives(ratios=[1, 2, 3]), "ratios"),
     "ratios of words": (drives(ratios="many"), "ratios"),
-    "a ratio of 0": (drives(ratios=[0, 1]), "each motor needs a ratio that is not 0"),
+    "a ratio of 0": (drives(ratios=[0, 1]), "use a nonzero ratio for each motor"),
     "a ratio of nan": (drives(ratios=[np.nan, 1]), "ratios"),
     "no ratios": (drives(), 'side = "motor" is given without ratios'),
     "ratios of nothing": (

@@ -57,13 +57,13 @@ def results_of(owner: type, titles: Iterable[tuple[str, str]]) -> dict[str, str]
 
     ``titles`` are pairs of function name and algorithm name.
     """
-    found = {}
+    results = {}
     for title, method in titles:
         text = summary_of(owner, method)
         text = text.replace("(..., ", "(").replace(" (...)", "").removeprefix("Return ").removeprefix("the ")
         if text:
-            found[title] = text[0].upper() + text[1:]
-    return found
+            results[title] = text[0].upper() + text[1:]
+    return results
 
 
 def listed(names: Sequence[str], own: Sequence[str]) -> str:
@@ -78,7 +78,7 @@ def about_robot(
 
     ``numbers`` are the input parameters of a parametric robot with their values in the given robot.
     """
-    given = numbers or {}
+    parameters = numbers or {}
     positions, rates = units(robot)
     speeds = [f"{unit}/s" for unit in rates]
     lines = (
@@ -86,7 +86,11 @@ def about_robot(
         f"Positions q: {listed(robot.position_names, positions)}.",
         f"Velocities v: {listed(robot.coordinate_names, speeds)}. Accelerations and forces are in the same order.",
         f"Moving links: {', '.join(robot.link_names)}.",
-        *((f"Parameters p: {', '.join(f'{name} = {value!r}' for name, value in given.items())}.",) if given else ()),
+        *(
+            (f"Parameters p: {', '.join(f'{name} = {value!r}' for name, value in parameters.items())}.",)
+            if parameters
+            else ()
+        ),
         AXES,
         *((LOOPS,) if robot.loops else ()),
     )
@@ -97,7 +101,7 @@ def about_robot(
         "positionUnits": positions,
         "coordinates": list(robot.coordinate_names),
         "coordinateUnits": rates,
-        "forceUnits": [FORCES[each] for each in rates],
+        "forceUnits": [FORCES[rate] for rate in rates],
         "joints": list(robot.joint_names),
         "links": list(robot.link_names),
         "parents": list(robot.parents),
@@ -109,7 +113,7 @@ def about_robot(
         "upper": robot.upper.tolist(),
         "velocityLimit": robot.velocity_limit.tolist(),
         "effortLimit": robot.effort_limit.tolist(),
-        **({"numbers": list(given), "values": list(given.values())} if given else {}),
+        **({"numbers": list(parameters), "values": list(parameters.values())} if parameters else {}),
         "units": UNITS,
         "axes": AXES,
     }

@@ -84,8 +84,8 @@ def _remove_earlier(folder: Path, written: Sequence[Path]) -> None:
 
 def package_name(robot: str) -> str:
     """Return the package name of a robot: lower-case letters, digits and single underscores."""
-    own = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_MAX_NAME_LENGTH].strip("_")
-    return f"{own if re.match('[a-z]', own) else f'robot_{own}'.strip('_')}_dynamics"
+    base_name = "_".join(re.findall("[a-z0-9]+", robot.lower()))[:_MAX_NAME_LENGTH].strip("_")
+    return f"{base_name if re.match('[a-z]', base_name) else f'robot_{base_name}'.strip('_')}_dynamics"
 
 
 def _check(robot: Robot) -> None:
@@ -102,11 +102,11 @@ def _check(robot: Robot) -> None:
         fix = "use torsor.export.c or torsor.export.cpp for constrained dynamics"
         raise ModelError("the robot has closed loops", where=robot.name, allowed="trees", fix=fix)
     for joint in robot.joints:
-        if found := fault(joint):
+        if message := fault(joint):
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
             allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
-            raise ModelError(found, where=where, allowed=allowed, fix="hold the joint fixed with robot.fix")
+            raise ModelError(message, where=where, allowed=allowed, fix="hold the joint fixed with robot.fix")
     if not robot.nv:
         raise ModelError("the robot has no moving joints", where=robot.name, allowed="one or more")
 
@@ -142,7 +142,7 @@ def _blanks(robot: Robot, name: str) -> dict[str, str]:
         "version": __version__,
         "number": number[0] if number else "0.0.0",
         "joints": ", ".join(map(plain, robot.coordinate_names)),
-        "gravity": ", ".join(f"{each:g}" for each in robot.gravity),
+        "gravity": ", ".join(f"{component:g}" for component in robot.gravity),
         "zeros": ", ".join(["0.0"] * robot.nv),
         **{key: ", ".join(map(repr, each.tolist())) for key, each in (("q", q), ("v", v), ("a", a), ("tau", tau))},
     }

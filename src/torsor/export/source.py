@@ -126,19 +126,19 @@ def _functions(
     listed = (names,) if isinstance(names, str) else names
     if isinstance(robot, ParallelRobot):
         if place is not None or loops is not None:
-            found = f"{'loops' if place is None else 'place'} is not supported for a parallel robot"
-            raise ModelError(found, where=robot.name, fix="export robot.as_robot(), which has links and loops")
+            message = f"{'loops' if place is None else 'place'} is not supported for a parallel robot"
+            raise ModelError(message, where=robot.name, fix="export robot.as_robot(), which has links and loops")
         chosen = ("inverse_dynamics",) if listed is None else listed
-        given = [(each, each, robot.function(each, positions)) for each in chosen]
-        named = _with_prefix(robot.name, given, ", ".join(robot._algorithms), prefix)
+        functions_by_name = [(each, each, robot.function(each, positions)) for each in chosen]
+        named = _with_prefix(robot.name, functions_by_name, ", ".join(robot._algorithms), prefix)
         return {title: function for title, (_, function) in named.items()}, about_parallel(robot, chosen, prefix)
     if positions:
-        found, fix = "is supported for parallel robots only", "omit `positions`"
-        raise ModelError(found, argument="positions", where=robot.name, fix=fix)
+        message, fix = "is supported for parallel robots only", "omit `positions`"
+        raise ModelError(message, argument="positions", where=robot.name, fix=fix)
     if listed is None:
         listed = ("constrained_inverse_dynamics" if robot.loops and loops is None else "inverse_dynamics",)
-    given = [_function(robot, each, place, loops) for each in listed]
-    named = _with_prefix(robot.name, given, algorithm_names(), prefix)
+    functions_by_name = [_function(robot, each, place, loops) for each in listed]
+    named = _with_prefix(robot.name, functions_by_name, algorithm_names(), prefix)
     titles = [(title, algorithm) for title, (algorithm, _) in named.items()]
     functions = {title: function for title, (_, function) in named.items()}
     if isinstance(robot, Robot):
@@ -159,8 +159,8 @@ def _with_prefix(where: str, functions: Sequence[tuple[str, str, ca.Function]], 
     named: Named = {}
     for title, algorithm, function in functions:
         if prefix + title in named:
-            found, allowed = f"{title!r} is named twice", "each name once"
-            raise ModelError(found, value=title, where=where, allowed=allowed, fix="remove one")
+            message, allowed = f"{title!r} is named twice", "each name once"
+            raise ModelError(message, value=title, where=where, allowed=allowed, fix="remove one")
         named[prefix + title] = algorithm, function
     if not named:
         raise ModelError("no algorithm is selected", where=where, allowed=allowed, fix="pass one or more names")
@@ -174,16 +174,16 @@ def _function(
     algorithm, colon, own_place = name.partition(":") if isinstance(name, str) else ("", "", "")
     algorithm = ALGORITHM_OF.get(algorithm, algorithm)
     if algorithm not in ALGORITHMS:
-        found, allowed = f"there is no algorithm {name!r}", algorithm_names(name)
-        raise ModelError(found, value=name, where=robot.name, allowed=allowed, fix="correct the name")
+        message, allowed = f"there is no algorithm {name!r}", algorithm_names(name)
+        raise ModelError(message, value=name, where=robot.name, allowed=allowed, fix="correct the name")
     if not ALGORITHMS[algorithm].at_place:
         if colon:
-            found = f"{name!r}: {algorithm} does not take a link or frame"
-            raise ModelError(found, value=name, where=robot.name, fix=f"write {algorithm!r}")
+            message = f"{name!r}: {algorithm} does not take a link or frame"
+            raise ModelError(message, value=name, where=robot.name, fix=f"write {algorithm!r}")
         return algorithm, algorithm, robot.function(algorithm, loops=loops)
     if colon:
         return f"{algorithm}_{own_place}", algorithm, robot.function(algorithm, own_place, loops=loops)
     if place is None:
-        found, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or pass `place`"
-        raise ModelError(found, value=name, where=robot.name, allowed="a link or named frame", fix=fix)
+        message, fix = f"{name!r} needs the name of a link or frame", f"write '{algorithm}:LINK', or pass `place`"
+        raise ModelError(message, value=name, where=robot.name, allowed="a link or named frame", fix=fix)
     return algorithm, algorithm, robot.function(algorithm, place, loops=loops)

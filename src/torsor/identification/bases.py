@@ -29,7 +29,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
     A floating base is a free joint at the base, or three prismatic and three revolute joints in series with massless
     links between them, as in ``library.human`` and OpenSim skeletons.
     """
-    found = [
+    coordinates = [
         k
         for joint, parent, at in zip(robot.joints, robot.parents, robot.coordinates, strict=True)
         if joint.kind.name == "free" and parent < 0
@@ -37,7 +37,7 @@ def free_coordinates(robot: MeasuredRobot) -> list[int]:
     ]
     kinds = sorted(joint.kind.name for joint in robot.joints[:6])
     chain = list(robot.parents[:6]) == list(range(-1, 5)) and not any(link.mass for link in robot.links[:5])
-    return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else found
+    return list(range(6)) if chain and kinds == ["prismatic"] * 3 + ["revolute"] * 3 else coordinates
 
 
 def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[str, ArrayLike]) -> Array:
@@ -48,17 +48,17 @@ def wrenches_of(robot: MeasuredRobot, q: Array, external: ArrayLike | Mapping[st
     """
     where = f"{robot.name}: external"
     if not isinstance(external, Mapping):
-        given = _flat(real_array(external, robot.name, "external"), 2)
-        return _checked(given, (len(q), len(whole(robot).links), 6), where)
+        values = _flat(real_array(external, robot.name, "external"), 2)
+        return _checked(values, (len(q), len(whole(robot).links), 6), where)
     if isinstance(robot, ClosedRobot):
         fix = "pass an array (N, L, 6) with all links of the mechanism"
         raise ModelError("wrenches by name are not supported for a robot with closed loops", where=where, fix=fix)
-    found = np.zeros((len(q), len(robot.links), 6))
+    wrenches = np.zeros((len(q), len(robot.links), 6))
     for place, each in external.items():
-        given = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
-        own = _checked(given, (len(q), 6), f"{where} of {place!r}")
-        found += robot.wrench_at(q, place, moment=own[:, :3], force=own[:, 3:], axes="local")
-    return found
+        values = _flat(real_array(each, where, f"wrench of {place!r}"), 1)
+        wrench = _checked(values, (len(q), 6), f"{where} of {place!r}")
+        wrenches += robot.wrench_at(q, place, moment=wrench[:, :3], force=wrench[:, 3:], axes="local")
+    return wrenches
 
 
 def _flat(values: Array, core: int) -> Array:
@@ -73,8 +73,8 @@ def _checked(wrenches: Array, shape: tuple[int, ...], where: str) -> Array:
         )
     finite = np.isfinite(wrenches).reshape(len(wrenches), -1).all(axis=1)
     if not finite.all():
-        text = f"wrenches are not finite in {(~finite).sum()} samples, first in sample {int(np.argmin(finite))}"
-        raise ModelError(text, where=where, fix="remove these samples")
+        message = f"wrenches are not finite in {(~finite).sum()} samples, first in sample {int(np.argmin(finite))}"
+        raise ModelError(message, where=where, fix="remove these samples")
     return wrenches
 
 
@@ -96,16 +96,16 @@ def forces_of(
     """
     base, where = free_coordinates(robot), robot.name
     if tau is None and (measured is not None or not base):
-        found = "tau is missing" if base else "tau is missing, and the robot has no floating base"
+        message = "tau is missing" if base else "tau is missing, and the robot has no floating base"
         fix = "pass tau; values of coordinates that are not in `measured` are ignored"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     known = np.zeros(robot.nv, dtype=bool)
     known[list(base)] = True
     forces = np.zeros((count, robot.nv))
     if tau is not None:
-        given = _forces(robot, count, tau, base)
+        columns = _forces(robot, count, tau, base)
         known[slice(None) if measured is None else measured] = True
-        forces[:, known] = given[:, known]
+        forces[:, known] = columns[:, known]
         if measured is None and forces[:, base].any():
             fix = "pass the forces that act on the base as `external`"
             raise ModelError(
@@ -116,15 +116,15 @@ def forces_of(
 
 
 def _forces(robot: MeasuredRobot, count: int, tau: Any, base: list[int]) -> Array:
-    given = _flat(real_array(tau, robot.name, "tau"), 1)
+    columns = _flat(real_array(tau, robot.name, "tau"), 1)
     driven = np.setdiff1d(np.arange(robot.nv), base)
-    if given.shape == (count, robot.nv):
-        return given
-    if not base or given.shape != (count, len(driven)):
+    if columns.shape == (count, robot.nv):
+        return columns
+    if not base or columns.shape != (count, len(driven)):
         allowed = f"({count}, {robot.nv})" + (
             f", or ({count}, {len(driven)}) without the floating base" if base else ""
         )
-        raise ModelError(f"has shape {given.shape}", argument="tau", where=robot.name, allowed=allowed)
+        raise ModelError(f"has shape {columns.shape}", argument="tau", where=robot.name, allowed=allowed)
     forces = np.zeros((count, robot.nv))
-    forces[:, driven] = given
+    forces[:, driven] = columns
     return forces

@@ -58,7 +58,7 @@ def choose(
         taken = {options[k].name for k in chosen}
         trials = [[*chosen, k] for k, term in enumerate(options) if term.name not in taken]
         trials += [[each for each in chosen if each != k] for k in chosen]
-        values = [search.value(each) for each in trials]
+        values = [search.value(trial) for trial in trials]
         best = int(np.argmin(values)) if values else 0
         if not values or not values[best] < value:
             break
@@ -71,8 +71,8 @@ def choose(
             continue
         other = [each for each in chosen if each != k] if k in chosen else [*chosen, k]
         change = search.value(other) - value
-        own = changes.setdefault(term.drive, {})
-        own[term.law] = min(change, own.get(term.law, np.inf))
+        drive_changes = changes.setdefault(term.drive, {})
+        drive_changes[term.law] = min(change, drive_changes.get(term.law, np.inf))
     return [options[k] for k in chosen], changes
 
 
@@ -129,14 +129,14 @@ class _Search:
             present = np.flatnonzero(directions[:, j])
             at = np.concatenate([np.arange(b), b + present, [b + m]])
             for k in range(0, len(phi), BLOCK_SIZE):
-                own = slice(k, k + BLOCK_SIZE)
-                extra = phi[own][:, present] * directions[present, j]
-                parts = [equations.Y[own, j], extra, equations.tau[own, j, None]]
-                rows = np.concatenate(parts, axis=1) * equations.weights[own, j, None]
+                block = slice(k, k + BLOCK_SIZE)
+                extra = phi[block][:, present] * directions[present, j]
+                parts = [equations.Y[block, j], extra, equations.tau[block, j, None]]
+                rows = np.concatenate(parts, axis=1) * equations.weights[block, j, None]
                 G[j][np.ix_(at, at)] += rows.T @ rows
         residuals = equations.residuals(fitted.values)
         # Samples that are correlated over m lags count as one in 1 + m.
-        together = [1 + correlation_time(own[:, None], equations.parts) for own in residuals.T]
+        together = [1 + correlation_time(residual[:, None], equations.parts) for residual in residuals.T]
         samples = np.count_nonzero(equations.weights, axis=0)
         least = MIN_NOISE_RATIO * np.sqrt(G[:, -1, -1].max() / np.maximum(samples, 1))
         return cls(G, b, np.maximum(fitted.noise, least), samples, samples / np.array(together), criterion)
@@ -242,9 +242,9 @@ def extended(
         offered = [wanted.term(drive, law) for drive in wanted.chosen for law in laws]
         options = [each for term in offered for each in tried(term, builder.motion)]
         whole = builder.whole(terms)
-        found, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
-        terms += found
-        for term in found:
+        selected, changes = choose(whole, estimate(whole, plain), builder.columns, options, wanted.criterion)
+        terms += selected
+        for term in selected:
             if LAWS[term.law].shapes:
                 terms = builder.added([each for each in terms if each is not term], term)
     if any(term.law == "load" for term in terms):
@@ -280,17 +280,17 @@ class _Builder:
         """Return the equations with the columns of the terms."""
         if not terms:
             return self.equations
-        given, Z = self.equations, self.equations.Z
+        equations, Z = self.equations, self.equations.Z
         if Z is not None and self.reference is not None:
             instruments = self.through(self._motion(self.reference).columns(terms))
             Z = np.concatenate([Z, spread(instruments, terms)], axis=-1)
-        Y = np.concatenate([given.Y, spread(self.columns(terms), terms)], axis=-1)
-        return replace(given, Y=Y, Z=Z, names=(*given.names, *(term.name for term in terms)))
+        Y = np.concatenate([equations.Y, spread(self.columns(terms), terms)], axis=-1)
+        return replace(equations, Y=Y, Z=Z, names=(*equations.names, *(term.name for term in terms)))
 
     def added(self, terms: Sequence[Term], term: Term) -> list[Term]:
         """Return the terms and one additional term with its best shape."""
         if not LAWS[term.law].shapes:
             return [*terms, term]
         whole = self.whole(terms)
-        shapes = [each.shape for each in tried(term, self.motion)]
+        shapes = [candidate.shape for candidate in tried(term, self.motion)]
         return [*terms, shaped(whole, estimate(whole, Method(noise="white")), self.columns, term, shapes)]

@@ -166,9 +166,9 @@ class ClosedRobot(Mechanism):
 
     def spread(self, tau: Array) -> Array:
         """Return the forces (N, nv) of all coordinates from drive forces (N, n); passive coordinates have none."""
-        found = np.zeros((*tau.shape[:-1], self.mechanism.nv))
-        found[..., self.mechanism.closed.closure.active] = tau
-        return found
+        forces = np.zeros((*tau.shape[:-1], self.mechanism.nv))
+        forces[..., self.mechanism.closed.closure.active] = tau
+        return forces
 
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, external: ArrayLike | None = None, *, out: Out = None
@@ -193,8 +193,8 @@ class ClosedRobot(Mechanism):
             allowed = f"(..., {self.nq}): those of the drives, {listing(self.coordinate_names)}"
             fix = f"select the drives, q[..., {places}], and likewise for v and a"
             raise ModelError(f"has shape {drives.shape}", argument="q", where=self.name, allowed=allowed, fix=fix)
-        found = self.closing.positions(drives.reshape(-1, self.nq))
-        return found.reshape(*drives.shape[:-1], found.shape[-1])
+        positions = self.closing.positions(drives.reshape(-1, self.nq))
+        return positions.reshape(*drives.shape[:-1], positions.shape[-1])
 
     @cached_property
     def first(self) -> Array:
@@ -207,10 +207,10 @@ class ClosedRobot(Mechanism):
         """Whether the robot closes in the same mode without measured positions of its passive joints."""
         drives = self.first[None, self.mechanism.closed.closure.active_positions]
         try:
-            own = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
+            positions = Closing(self.mechanism, _start(self.given, self.mechanism)).positions(drives)
         except UnclosedError:
             return False
-        return bool(self._apart(own, self.first[None]).max() <= CLOSURE_TOLERANCE)
+        return bool(self._apart(positions, self.first[None]).max() <= CLOSURE_TOLERANCE)
 
     def _apart(self, q: Array, other: Array) -> Array:
         """Return the differences (N, nv) between positions (N, nq), rad or mechanism sizes, modulo full turns."""
@@ -243,11 +243,11 @@ class ClosedRobot(Mechanism):
 
     def of_drives(self, data: Any) -> dict[str, Any]:
         """Return the ``Measurements`` data of the drives, from data of the drives or of all coordinates."""
-        found = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
-        for name, values in found.items():
+        fields = {name: getattr(data, name) for name in ("q", "v", "a", "tau", "weights", "temperature")}
+        for name, values in fields.items():
             if values is not None and values.ndim == 2:  # one temperature (N,) for all drives is kept
-                found[name] = self.drive_columns(name, values)
-        return found
+                fields[name] = self.drive_columns(name, values)
+        return fields
 
     def check_closure(self, q: Array, measured: Array, times: Array | None) -> None:
         """Raise ModelError at the first sample of drive positions q (N, n) that cannot be closed.
@@ -255,10 +255,10 @@ class ClosedRobot(Mechanism):
         If all positions are ``measured`` (N, nq), those of passive joints must agree with the closed loops. The message
         gives the number and the time of the sample.
         """
-        found = self.closing.positions(q, times)
-        if measured.shape != found.shape:
+        closed = self.closing.positions(q, times)
+        if measured.shape != closed.shape:
             return
-        apart = self._apart(found, measured)
+        apart = self._apart(closed, measured)
         beyond = np.flatnonzero((apart > CLOSURE_TOLERANCE).any(axis=1))
         if beyond.size:
             k = int(beyond[0])
@@ -300,8 +300,8 @@ class DriveParameters:
         self, seed: int = 0, among: Sequence[str] = ("*",), measured: Sequence[str] | None = None
     ) -> BaseParameters:
         """Return the smallest set of parameters that determines all drive forces."""
-        given, closing = self._drives.given, self._drives.closing
-        known = carriers(given) if isinstance(given, ParallelRobot) else ()
+        robot, closing = self._drives.given, self._drives.closing
+        known = carriers(robot) if isinstance(robot, ParallelRobot) else ()
         closure = self._drives.mechanism.closed.closure
         return closed_base_parameters(closure, seed, among, measured, known, closing.start)
 
@@ -314,10 +314,10 @@ class DriveParameters:
         whole = drives.mechanism.inertial.replaced(values)
         if isinstance(drives.given, ParallelRobot):
             made = with_parameters(drives.given, whole)
-            given: Robot | ParallelRobot = made if drives.own_mode else _at_home(made, drives.first)
+            robot: Robot | ParallelRobot = made if drives.own_mode else _at_home(made, drives.first)
         else:
-            given = whole = whole if drives.own_mode else whole.with_posture(HOME, drives.first)
-        return replace(drives, given=given, closing=Closing(whole, drives.closing.start))
+            robot = whole = whole if drives.own_mode else whole.with_posture(HOME, drives.first)
+        return replace(drives, given=robot, closing=Closing(whole, drives.closing.start))
 
 
 MeasuredRobot = Robot | ClosedRobot
@@ -332,23 +332,23 @@ def closed_robot(robot: Robot | ParallelRobot, start: ArrayLike | None = None) -
     degrees of freedom of the mechanism.
     """
     if isinstance(robot, ParallelRobot) and spinning(robot):
-        found = f"leg {spinning(robot)!r} can spin about its axis, and the drives do not determine the spin"
-        raise ModelError(found, where=robot.name, fix="replace one ball joint with a universal joint")
+        message = f"leg {spinning(robot)!r} can spin about its axis, and the drives do not determine the spin"
+        raise ModelError(message, where=robot.name, fix="replace one ball joint with a universal joint")
     whole = (robot.as_robot() if isinstance(robot, ParallelRobot) else robot).to(dtype="float64")
     closure, where = whole.closed.closure, whole.name
     if closure.velocity_rows.any():
-        found = "the robot has rolling wheels, so drive positions do not determine its position"
-        raise ModelError(found, where=where, allowed="loops of cut joints and couplings")
+        message = "the robot has rolling wheels, so drive positions do not determine its position"
+        raise ModelError(message, where=where, allowed="loops of cut joints and couplings")
     for name in whole.active:
         if not any(joint.name == name and joint.nv == joint.nq == 1 for joint in whole.joints):
-            found = f"the active coordinate {name!r} does not belong to a joint with one degree of freedom"
-            raise ModelError(found, value=name, where=where, fix="drive other coordinates: robot.with_active([...])")
+            message = f"the active coordinate {name!r} does not belong to a joint with one degree of freedom"
+            raise ModelError(message, value=name, where=where, fix="drive other coordinates: robot.with_active([...])")
     if len(closure.active) > len(closure.driven_choice.independent):
-        found = (
+        message = (
             f"there are {len(closure.active)} drives for {len(closure.driven_choice.independent)} degrees of freedom"
         )
         fix = "drive forces are not unique; select fewer drives: robot.with_active([...])"
-        raise ModelError(found, where=where, fix=fix)
+        raise ModelError(message, where=where, fix=fix)
     if start is None:
         start = _start(robot, whole)
     joints = [
@@ -385,10 +385,15 @@ def measured_robot(robot: MeasuredRobot | ParallelRobot, data: Any = None, where
         return robot
     made = closed_robot(robot)
     q = data[0] if isinstance(data, (tuple, list)) and len(data) == 4 else getattr(data, "q", None)
-    found = None if q is None else real_numbers(q)  # Measurements raises for others
-    if found is None or found.ndim < 2 or found.shape[-1] != made.mechanism.nq or not np.isfinite(found).all():
+    positions = None if q is None else real_numbers(q)  # Measurements raises for others
+    if (
+        positions is None
+        or positions.ndim < 2
+        or positions.shape[-1] != made.mechanism.nq
+        or not np.isfinite(positions).all()
+    ):
         return made
-    every = found.astype(float).reshape(-1, made.mechanism.nq)
+    every = positions.astype(float).reshape(-1, made.mechanism.nq)
     return closed_robot(robot, every[0]) if len(every) else made
 
 
@@ -404,10 +409,10 @@ def driven_motion(robot: MeasuredRobot, q: Array, v: Array, a: Array) -> tuple[A
     """
     if not isinstance(robot, ClosedRobot):
         return q, v, a
-    own = robot.drive_columns("q", q), robot.drive_columns("v", v), robot.drive_columns("a", a)
-    if q.shape != own[0].shape:
-        robot.check_closure(own[0].reshape(-1, robot.nq), q.reshape(-1, q.shape[-1]), None)
-    return own
+    motion = robot.drive_columns("q", q), robot.drive_columns("v", v), robot.drive_columns("a", a)
+    if q.shape != motion[0].shape:
+        robot.check_closure(motion[0].reshape(-1, robot.nq), q.reshape(-1, q.shape[-1]), None)
+    return motion
 
 
 def is_excitable(robot: MeasuredRobot) -> bool:

@@ -103,14 +103,14 @@ def plot(found: Any, path: str | Path | None) -> "Figure":
     tau = np.concatenate([each.measurements.tau for each in shown])
     predicted = np.concatenate([each.predicted for each in shown])
     times = [each.measurements.times for each in shown]
-    timed = all(each is not None for each in times) and bool((np.diff(np.concatenate(times)) > 0).all())
+    timed = all(time is not None for time in times) and bool((np.diff(np.concatenate(times)) > 0).all())
     along = np.concatenate(times) if timed else np.arange(float(len(tau)))
     for j, (axes, name) in enumerate(zip(panels, names, strict=False)):
-        measured, own, size = tau[:, j], predicted[:, j], found.rms[j]
+        measured, forces, size = tau[:, j], predicted[:, j], found.rms[j]
         axes.plot(along, measured, color=MEASURED, linewidth=2.2, label="measured")
-        axes.plot(along, own, color=PREDICTED, linewidth=1.2, label="predicted")
+        axes.plot(along, forces, color=PREDICTED, linewidth=1.2, label="predicted")
         # The residual is drawn behind the forces, so that it does not hide them.
-        axes.plot(along, measured - own, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
+        axes.plot(along, measured - forces, color=RESIDUAL, linewidth=0.6, alpha=0.5, zorder=1, label="residual")
         band = {"color": RESIDUAL, "alpha": 0.12, "linewidth": 0, "label": "± 2 RMS of the residual"}
         axes.axhspan(-2 * size, 2 * size, **band)
         title = f"{label(name)}: residual {size:.2g} {units[name]}, {found.relative_residuals[j]:.2g} % of the force"

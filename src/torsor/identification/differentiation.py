@@ -70,8 +70,8 @@ def differentiate(
     f = np.fft.rfftfreq(len(whole), step)[:, None]
     spectrum = np.fft.rfft(whole, axis=0) / (1 + (f / cutoff) ** (2 * order))
     rates = (spectrum * (2j * np.pi * f) ** k for k in range(3))
-    found = (np.fft.irfft(each, len(whole), axis=0)[: len(samples)] for each in rates)
-    x0, x1, x2 = (each + own for each, own in zip(found, trend, strict=True))
+    derivatives = (np.fft.irfft(rate, len(whole), axis=0)[: len(samples)] for rate in rates)
+    x0, x1, x2 = (each + own for each, own in zip(derivatives, trend, strict=True))
     return x0, x1, x2
 
 
@@ -131,19 +131,19 @@ def motion_of(
         a[:, three] = 2 * (_product(p, ddp) - omega * np.sum(p * dp, axis=1, keepdims=True)) / square
         x[:, four] = p / np.sqrt(square)
         if free:
-            place, own = slice(four.start - 3, four.start), slice(three.stop, three.stop + 3)
-            v[:, own] = _back(x[:, four], dx[:, place])
-            a[:, own] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, own])
+            place, angular = slice(four.start - 3, four.start), slice(three.stop, three.stop + 3)
+            v[:, angular] = _back(x[:, four], dx[:, place])
+            a[:, angular] = _back(x[:, four], ddx[:, place]) - np.cross(omega, v[:, angular])
     return x, v, a
 
 
 def continuous(robot: MeasuredRobot, q: Array) -> Array:
     """Return positions q (T, nq) whose quaternions do not change their sign between samples."""
-    found = q.copy()
+    positions = q.copy()
     for four, _, _ in _turning(robot):
         flips = np.where(np.sum(q[1:, four] * q[:-1, four], axis=1) < 0, -1.0, 1.0)
-        found[:, four] *= np.concatenate([[1.0], np.cumprod(flips)])[: len(q), None]
-    return found + 0.0
+        positions[:, four] *= np.concatenate([[1.0], np.cumprod(flips)])[: len(q), None]
+    return positions + 0.0
 
 
 def _turning(robot: MeasuredRobot) -> list[tuple[slice, slice, bool]]:
@@ -161,8 +161,8 @@ def _check_quaternions(p: Array, periodic: bool, where: str) -> None:
     wrong = ~(np.abs(lengths - 1) < NORM_TOLERANCE)
     if wrong.any():
         k = int(np.argmax(wrong))
-        found = f"the quaternion of sample {k} has norm {lengths[k]:.3g}"
-        raise ModelError(found, where=where, allowed="1", fix="check the order of the columns: x, y, z, w")
+        message = f"the quaternion of sample {k} has norm {lengths[k]:.3g}"
+        raise ModelError(message, where=where, allowed="1", fix="check the order of the columns: x, y, z, w")
     if periodic and float(p[-1] @ p[0]) < 0:
         fix = "pass two periods, or periodic=False"
         raise ModelError("a quaternion changes its sign after one period", where=where, fix=fix)

@@ -44,8 +44,8 @@ class Motion:
 
     def columns(self, terms: "Sequence[Term]") -> Array:
         """Return the columns phi (N, k) of all terms."""
-        found = [self.column(term) for term in terms]
-        return np.stack(found, axis=-1) if found else np.empty((*self.v.shape[:-1], 0))
+        columns = [self.column(term) for term in terms]
+        return np.stack(columns, axis=-1) if columns else np.empty((*self.v.shape[:-1], 0))
 
 
 class Law(NamedTuple):
@@ -113,19 +113,19 @@ def tried(term: Term, motion: Motion) -> list[Term]:
 
 def directions_of(names: Sequence[str], couplings: Mapping[str, Mapping[str, float]], where: str) -> dict[str, Array]:
     """Return the direction (nv,) of each drive: the named coordinates and the motors of couplings."""
-    found = dict(zip(names, np.eye(len(names)), strict=True))
+    directions = dict(zip(names, np.eye(len(names)), strict=True))
     for motor, parts in couplings.items():
-        if motor in found or not isinstance(parts, Mapping) or len(parts) < 2:
+        if motor in directions or not isinstance(parts, Mapping) or len(parts) < 2:
             allowed = "a new name, and the factors of two coordinates or more: {'motor6': {'joint5': 1, 'joint6': 1}}"
             raise ModelError(f"has {motor!r}: {parts!r}", argument="couplings", where=where, allowed=allowed)
         c = np.zeros(len(names))
         for name, factor in parts.items():
             if name not in names:
-                text = f"couplings: {motor!r} turns with {name!r}"
-                raise ModelError(text, where=where, allowed=listing(names, like=str(name)))
+                message = f"couplings: {motor!r} turns with {name!r}"
+                raise ModelError(message, where=where, allowed=listing(names, like=str(name)))
             c[list(names).index(name)] = number(factor, where, f"couplings: {motor}: {name}")
-        found[motor] = c
-    return found
+        directions[motor] = c
+    return directions
 
 
 def asked_of(
@@ -142,24 +142,24 @@ def asked_of(
     """
     if not isinstance(friction, Mapping):
         # A motor offset is also a joint offset: models belong to joints, unless they are selected automatically.
-        own = drives if friction == AUTO else drives[:joints]
-        friction = dict.fromkeys((each for each in own if each not in undriven), friction)
+        targets = drives if friction == AUTO else drives[:joints]
+        friction = dict.fromkeys((target for target in targets if target not in undriven), friction)
     laws: dict[str, tuple[str, ...]] = {}
-    for drive, given in friction.items():
+    for drive, requested in friction.items():
         if drive not in drives:
             allowed = listing(drives, like=str(drive))
             raise ModelError(
                 f"names {drive!r}, which is not a drive", argument="friction", value=drive, where=where, allowed=allowed
             )
-        wanted = several(given)
-        for law in wanted if wanted != (AUTO,) else ():
+        models = several(requested)
+        for law in models if models != (AUTO,) else ():
             if law not in OFFERED:
                 allowed = f"{AUTO!r} alone, or models of {', '.join(OFFERED)}"
                 fix = "remove it: Coulomb and viscous friction are robot parameters and are always included"
                 raise ModelError(f"of {drive!r} is {law!r}", argument="friction", where=where, allowed=allowed, fix=fix)
-        laws[drive] = wanted
-    chosen = tuple(drive for drive, wanted in laws.items() if wanted == (AUTO,))
-    return {drive: wanted for drive, wanted in laws.items() if drive not in chosen and wanted}, chosen
+        laws[drive] = models
+    chosen = tuple(drive for drive, models in laws.items() if models == (AUTO,))
+    return {drive: models for drive, models in laws.items() if drive not in chosen and models}, chosen
 
 
 def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, where: str) -> tuple[Array, float]:
@@ -170,8 +170,8 @@ def warmth_of(temperature: Any, shape: tuple[int, ...], mean: float | None, wher
     if temperature is None:
         return np.zeros(shape), 0.0
     each = np.shape(temperature) == shape
-    given = frozen_array(temperature, shape if each else shape[:-1], where, "temperature")
-    whole = np.broadcast_to(given if each else given[..., None], shape)
+    temperatures = frozen_array(temperature, shape if each else shape[:-1], where, "temperature")
+    whole = np.broadcast_to(temperatures if each else temperatures[..., None], shape)
     middle = float(whole.mean()) if mean is None else mean
     return whole - middle, middle
 
@@ -276,8 +276,8 @@ class Drives:
     def forces(self, v: Array, a: Array, load: Array, temperature: Any, where: str) -> Array:
         """Return the forces (N, nv) of all terms; ``load`` (N, nv) are the forces without friction."""
         if temperature is None and any(term.law in TEMPERATURE_LAWS for term in self.terms):
-            found = "the friction of this estimate depends on the temperature"
-            raise ModelError(found, where=where, fix="pass `temperature`")
+            message = "the friction of this estimate depends on the temperature"
+            raise ModelError(message, where=where, fix="pass `temperature`")
         warmth, _ = warmth_of(temperature, v.shape, self.mean, where)
         return np.asarray(spread(Motion(v, a, load, warmth).columns(self.terms), self.terms) @ self.values)
 

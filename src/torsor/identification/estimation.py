@@ -42,15 +42,15 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
     counts = np.count_nonzero(weights, axis=0)
     b = Y.shape[-1]
     if counts.sum() <= b:
-        found = f"there are {int(counts.sum())} measured forces for {b} base parameters"
-        raise ModelError(found, where=where, allowed="more forces than parameters", fix="measure longer")
+        message = f"there are {int(counts.sum())} measured forces for {b} base parameters"
+        raise ModelError(message, where=where, allowed="more forces than parameters", fix="measure longer")
     size = np.sqrt((weights**2 * tau**2).sum(axis=0) / np.maximum(counts, 1))
     # Zero residuals give no noise estimate, hence the lower bound.
     largest = float(size.max(initial=0.0)) or 1.0
     least = ROUNDING_NOISE * np.maximum(size, 1e-3 * largest)
     # One triangular matrix [R, y] per coordinate contains all information of its samples, for every iteration.
     rows = (np.column_stack([Y[:, j], tau[:, j]]) * weights[:, j, None] for j in range(tau.shape[1]))
-    triangles = [np.asarray(np.linalg.qr(each, mode="r")) for each in rows]
+    triangles = [np.asarray(np.linalg.qr(row, mode="r")) for row in rows]
     noise = np.ones(tau.shape[1])
     for _ in range(MAX_WEIGHT_ITERATIONS):
         stacked = np.concatenate([each / sigma for each, sigma in zip(triangles, noise, strict=True)])
@@ -62,7 +62,7 @@ def fit(Y: Array, tau: Array, weights: Array, names: tuple[str, ...], where: str
             raise ModelError(
                 "a coordinate does not have more samples than parameters", where=where, fix="measure longer"
             )
-        squares = np.array([np.sum((each[:, b] - each[:, :b] @ x) ** 2) for each in triangles])
+        squares = np.array([np.sum((triangle[:, b] - triangle[:, :b] @ x) ** 2) for triangle in triangles])
         previous, noise = noise, np.where(counts > 0, np.maximum(np.sqrt(squares / free), least), 1.0)
         if np.abs(noise / previous - 1).max() < NOISE_TOLERANCE:
             break
@@ -117,7 +117,7 @@ INFLUENCES = {
 def scale_of(residuals: Array) -> Array:
     """Return the noise (n,) of residuals (N, n) from their medians; zeros mark excluded samples."""
     sizes = np.abs(residuals).T
-    return np.array([MEDIAN_TO_DEVIATION * np.median(own[own > 0]) if (own > 0).any() else 1.0 for own in sizes])
+    return np.array([MEDIAN_TO_DEVIATION * np.median(size[size > 0]) if (size > 0).any() else 1.0 for size in sizes])
 
 
 # Sandwich covariance of an estimate, for residuals correlated in time, robust weights and instruments.
@@ -145,24 +145,24 @@ def correlation_time(residuals: Array, parts: list[slice]) -> int:
     The largest lag of all coordinates is returned. Zeros mark excluded samples.
     """
     whole = max(part.stop - part.start for part in parts)
-    most = max(int(MAX_LAG_FRACTION * whole), min(2 * MIN_QUIET_LAGS, whole // 10))
-    if most < 1:
+    max_lag = max(int(MAX_LAG_FRACTION * whole), min(2 * MIN_QUIET_LAGS, whole // 10))
+    if max_lag < 1:
         return 0
-    sums, counts = np.zeros((most + 1, residuals.shape[1])), np.zeros((most + 1, residuals.shape[1]))
+    sums, counts = np.zeros((max_lag + 1, residuals.shape[1])), np.zeros((max_lag + 1, residuals.shape[1]))
     for part in parts:
-        own = residuals[part]
-        for into, signal in ((sums, own), (counts, (own != 0).astype(float))):
-            length = 1 << int(np.ceil(np.log2(2 * len(own))))
+        stretch = residuals[part]
+        for into, signal in ((sums, stretch), (counts, (stretch != 0).astype(float))):
+            length = 1 << int(np.ceil(np.log2(2 * len(stretch))))
             power = np.abs(np.fft.rfft(signal, length, axis=0)) ** 2
-            lags = min(most + 1, len(own))
+            lags = min(max_lag + 1, len(stretch))
             into[:lags] += np.fft.irfft(power, length, axis=0)[:lags]
-    found = 0
+    lag = 0
     for total, count in zip(sums.T, counts.T, strict=True):
         if total[0] > 0:
             rho = total / np.maximum(count, 1.0) / (total[0] / count[0])
             limit = 2 * np.sqrt(np.log10(max(count[0], 10.0)) / np.maximum(count, 1.0))
-            found = max(found, _end(np.abs(rho[1:]) < limit[1:]))
-    return found
+            lag = max(lag, _end(np.abs(rho[1:]) < limit[1:]))
+    return lag
 
 
 def between(residuals: Array, counted: Flags) -> Array | None:
@@ -173,10 +173,10 @@ def between(residuals: Array, counted: Flags) -> Array | None:
     counts = counted.T.astype(float) @ counted
     covariance = residuals.T @ residuals / np.maximum(counts, 1.0)
     size = np.sqrt(np.maximum(np.diagonal(covariance), 1e-300))
-    found = covariance / np.outer(size, size)
-    np.fill_diagonal(found, 1.0)
-    loud = np.abs(found) > MIN_CORRELATION_DEVIATIONS / np.sqrt(np.maximum(counts, 1.0))
-    return np.asarray(found) if (loud & ~np.eye(len(found), dtype=bool)).any() else None
+    correlations = covariance / np.outer(size, size)
+    np.fill_diagonal(correlations, 1.0)
+    loud = np.abs(correlations) > MIN_CORRELATION_DEVIATIONS / np.sqrt(np.maximum(counts, 1.0))
+    return np.asarray(correlations) if (loud & ~np.eye(len(correlations), dtype=bool)).any() else None
 
 
 def _end(quiet: Flags) -> int:
@@ -272,19 +272,19 @@ class Method:
 
 def estimate(equations: Equations, method: Method) -> Fit:
     """Return the solution of the equations with its covariance."""
-    found = fit(equations.Y, equations.tau, equations.weights, equations.names, equations.where)
+    solution = fit(equations.Y, equations.tau, equations.weights, equations.names, equations.where)
     influence = None
     for name in () if method.robust is None else ("huber", method.robust):
         influence = INFLUENCES[name]
         for _ in range(MAX_ITERATIONS):  # iteratively weighted least squares
-            weights = equations.weights * np.sqrt(_weights(equations, found.values, influence))
-            previous = found
-            found = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
-            if _settled(found, previous):
+            weights = equations.weights * np.sqrt(_weights(equations, solution.values, influence))
+            previous = solution
+            solution = fit(equations.Y, equations.tau, weights, equations.names, equations.where)
+            if _settled(solution, previous):
                 break
     if equations.Z is not None:
-        found = _instrumental(equations, found, influence)
-    return _with_covariance(equations, found, influence, method.noise)
+        solution = _instrumental(equations, solution, influence)
+    return _with_covariance(equations, solution, influence, method.noise)
 
 
 def _weights(equations: Equations, x: Array, influence: Influence) -> Array:
@@ -310,10 +310,10 @@ def _instrumental(equations: Equations, found: Fit, influence: Influence | None)
             scaled = scaled * np.sqrt(_weights(equations, found.values, influence))
         A, y = np.zeros((len(found.values),) * 2), np.zeros(len(found.values))
         for k in range(0, len(scaled), BLOCK_SIZE):
-            own, w = slice(k, k + BLOCK_SIZE), scaled[k : k + BLOCK_SIZE]
-            Z = (equations.Z[own] * w[..., None]).reshape(-1, len(y))
-            A += Z.T @ (equations.Y[own] * w[..., None]).reshape(-1, len(y))
-            y += Z.T @ (equations.tau[own] * w).ravel()
+            block, w = slice(k, k + BLOCK_SIZE), scaled[k : k + BLOCK_SIZE]
+            Z = (equations.Z[block] * w[..., None]).reshape(-1, len(y))
+            A += Z.T @ (equations.Y[block] * w[..., None]).reshape(-1, len(y))
+            y += Z.T @ (equations.tau[block] * w).ravel()
         size = np.sqrt(np.maximum(np.abs(np.diagonal(A)), 1e-300))
         if np.linalg.cond(A / np.outer(size, size)) > 1e14:
             fix = "pass instruments of the same motion at the same instants"
@@ -351,13 +351,13 @@ def _with_covariance(equations: Equations, found: Fit, influence: Influence | No
     b = len(found.values)
     B, S, scores = np.zeros((b, b)), np.zeros((b, b)), np.empty((len(residuals), b))
     for k in range(0, len(residuals), BLOCK_SIZE):
-        own = slice(k, k + BLOCK_SIZE)
-        scaled = (equations.weights[own] / found.noise)[..., None]
-        Y = equations.Y[own] * scaled
-        Z = Y if equations.Z is None else equations.Z[own] * scaled
+        block = slice(k, k + BLOCK_SIZE)
+        scaled = (equations.weights[block] / found.noise)[..., None]
+        Y = equations.Y[block] * scaled
+        Z = Y if equations.Z is None else equations.Z[block] * scaled
         B += (Z * slopes[:, None]).reshape(-1, b).T @ Y.reshape(-1, b)
         S += (spread @ Z).reshape(-1, b).T @ Z.reshape(-1, b)
-        scores[own] = np.einsum("tjb,tj->tb", Z, errors[own], optimize=True)
+        scores[block] = np.einsum("tjb,tj->tb", Z, errors[block], optimize=True)
     if lag > 0:
         S = meat(scores, equations.parts, lag) / free_part(int(counted.sum()), lag, b)
     back = np.linalg.inv(B)

@@ -69,7 +69,7 @@ def _lead(found: Identified, validated: Identified | None) -> str:
     """Return a summary of the result in two sentences."""
     best = validated if validated is not None else found.unseen
     shown = found if best is None else best
-    percents = ", ".join(f"{each:.3g}" for each in shown.relative_residuals)
+    percents = ", ".join(f"{residual:.3g}" for residual in shown.relative_residuals)
     what = "forces of the motion that was used" if best is None else "forces of motion that was not used"
     times = found.measurements.times
     steps = np.empty(0) if times is None else np.diff(times)
@@ -164,17 +164,17 @@ def _drives(found: Identified) -> str:
 def _unidentified(found: Identified) -> Iterable[str]:
     """Yield the unidentified parameters, grouped by reason."""
     for kind, title in KINDS.items():
-        own = [each for each in found.unidentified if each.kind == kind]
-        if not own:
+        parameters = [parameter for parameter in found.unidentified if parameter.kind == kind]
+        if not parameters:
             continue
-        whys = {each.why for each in own}
+        whys = {each.why for each in parameters}
         if len(whys) == 1:
-            names = ", ".join(each.parameter for each in own)
+            names = ", ".join(each.parameter for each in parameters)
             body = f"<p>{html_text(names)}: {html_text(whys.pop())}.</p>"
         else:
-            rows = [[html_text(each.parameter), html_text(each.why)] for each in own]
+            rows = [[html_text(each.parameter), html_text(each.why)] for each in parameters]
             body = html_table(["parameter", "why"], rows, words=True)
-        yield f"<h3>{title} ({len(own)})</h3>{body}"
+        yield f"<h3>{title} ({len(parameters)})</h3>{body}"
     if not found.unidentified:
         yield "<p>All parameters were identified.</p>"
     elif found.parameters is not None:

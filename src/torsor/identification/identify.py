@@ -109,10 +109,10 @@ def identify(
     laws, chosen = asked_of(friction, tuple(drives), robot.nv, where, [names[k] for k in free_coordinates(robot)])
     samples = measurements_of(robot, data)
     temperature = samples.temperature if temperature is None else temperature
-    if temperature is None and any(law in TEMPERATURE_LAWS for own in laws.values() for law in own):
+    if temperature is None and any(law in TEMPERATURE_LAWS for term_values in laws.values() for law in term_values):
         raise ModelError("depends on temperature", argument="friction", where=where, fix="pass `temperature`")
     one_of(criterion, CRITERIA, where, "criterion")
-    wanted = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
+    request = Wanted(drives, tuple(couplings), laws, chosen, criterion, temperature is not None)
     settings = {"physical": physical, "among": list(several(among)), "regularisation": regularisation, "still": still}
     settings |= {"mass": mass, "bandwidth": bandwidth, "robust": robust, "noise": noise, "held_out": held_out}
     settings |= {"friction": plain(friction), "couplings": plain(couplings), "criterion": criterion}
@@ -128,36 +128,38 @@ def identify(
     equations = equations_of(model, used, through, still)
     if isinstance(instruments, str):
         one_of(instruments, (SIMULATION,), where, "instruments")
-        (complete, terms, changes), found = simulated(model, used, through, equations, wanted, method)
+        (complete, terms, changes), found = simulated(model, used, through, equations, request, method)
     else:
         reference = None if instruments is None else _reference(model, instruments, len(samples))
         if reference is not None:
             equations = replace(equations, Z=through(reference.Y))
-        complete, terms, changes = extended(model, reference, equations, through, wanted, method)
+        complete, terms, changes = extended(model, reference, equations, through, request, method)
         found = estimate(complete, method)
-    values, parameters, own = found.values[: len(base)], None, found.values[len(base) :]
+    values, parameters, term_values = found.values[: len(base)], None, found.values[len(base) :]
     if physical:
-        given = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
+        prior = Prior(robot.inertial.values, base.columns, base.unknown, len(whole(robot).links))
         b, size = len(base), np.sqrt(np.mean(equations.tau**2, axis=0))
         fit = float(np.min(found.noise / np.maximum(found.noise, MIN_NOISE_RATIO * size)))
         root = root_of(found.covariance[:b, :b]) if len(found.values) > b else found.root  # other unknowns are free
         near = Estimate(base.matrix, values, fit * root)
         try:
-            parameters = nearest_physical(near, given, regularisation, where, mass)
+            parameters = nearest_physical(near, prior, regularisation, where, mass)
         except UnphysicalError:
-            raise explained(robot, used, mass, lambda: nearest_physical(near, given, regularisation, where)) from None
+            raise explained(robot, used, mass, lambda: nearest_physical(near, prior, regularisation, where)) from None
         values = base.matrix @ parameters
         # The other unknowns are refitted with these.
         gain = np.linalg.solve(found.covariance[:b, :b], found.covariance[:b, b:]).T
-        own = found.values[b:] + gain @ (values - found.values[:b])
+        term_values = found.values[b:] + gain @ (values - found.values[:b])
         used_forces = equations.weights > 0
-        free, bound = ((equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, own)))
+        free, bound = (
+            (equations.tau - complete.Y @ x) * used_forces for x in (found.values, np.append(values, term_values))
+        )
         check_distance(robot, equations.tau * used_forces, free, bound, mass)
     shown = replace(through.measurements(replace(used, weights=None)), weights=equations.weights)
-    predicted = through(model.known) + complete.Y @ np.concatenate([values, own])
+    predicted = through(model.known) + complete.Y @ np.concatenate([values, term_values])
     b = len(base)
     fitted = values, found.covariance[:b, :b], found.condition
-    forces = Drives(terms, own, found.covariance[b:, b:], changes, criterion, mean) if terms else None
+    forces = Drives(terms, term_values, found.covariance[b:, b:], changes, criterion, mean) if terms else None
     made = Identified(robot, base, *fitted, shown, predicted, parameters, settings, forces, found.lag).checked()
     if unseen is None:
         return made
@@ -171,9 +173,9 @@ def _split(samples: Measurements, held_out: float) -> tuple[Measurements, Measur
     if held_out == 0:
         return samples, None
     if not 0 < count < len(samples):
-        found = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
+        message = f"is {held_out:g} of {len(samples)} samples: {len(samples) - count} of them"
         allowed, fix = "at least one sample, but not all", "change held_out"
-        raise ModelError(found, argument="held_out", where="measurements", allowed=allowed, fix=fix)
+        raise ModelError(message, argument="held_out", where="measurements", allowed=allowed, fix=fix)
     return samples.part(slice(0, count)), samples.part(slice(count, len(samples)))
 
 
@@ -186,6 +188,6 @@ def _reference(model: Model, instruments: Sequence[ArrayLike], count: int) -> Mo
         )
     zeros = np.zeros((count, model.robot.nv))
     q, v, a = instruments
-    given = measurements_of(model.robot, (q, v, a, zeros))
+    motion = measurements_of(model.robot, (q, v, a, zeros))
     used = slice(0, len(model.v))
-    return replace(model, q=given.q[used], v=given.v[used], a=given.a[used])
+    return replace(model, q=motion.q[used], v=motion.v[used], a=motion.a[used])

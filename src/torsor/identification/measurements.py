@@ -70,8 +70,8 @@ class Measurements:
             try:
                 weights = np.array(np.broadcast_to(weights, self.tau.shape))
             except ValueError:
-                found, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
-                raise ModelError(found, argument="weights", where=WHERE, allowed=allowed) from None
+                message, allowed = f"have shape {weights.shape}", f"that of tau, {self.tau.shape}"
+                raise ModelError(message, argument="weights", where=WHERE, allowed=allowed) from None
             if not np.isfinite(weights).all() or (weights < 0).any():
                 raise ModelError("are negative or not finite", argument="weights", where=WHERE, allowed="0 or more")
             object.__setattr__(self, "weights", weights)
@@ -84,8 +84,8 @@ class Measurements:
             if not np.isfinite(times).all():
                 k = int(np.argmin(np.isfinite(times)))
                 fix = "remove these samples, or omit `times`"
-                found = f"the time of sample {k} is {times[k]}"
-                raise ModelError(found, where=WHERE, allowed="finite numbers, in s", fix=fix)
+                message = f"the time of sample {k} is {times[k]}"
+                raise ModelError(message, where=WHERE, allowed="finite numbers, in s", fix=fix)
             object.__setattr__(self, "times", times)
         for name, check in (("temperature", _temperature), ("external", _external)):
             if getattr(self, name) is not None:
@@ -192,20 +192,20 @@ class Measurements:
             ...     len(Measurements.load(path, torsor.library.two_link(), columns, rate=1000.0))
             9
         """
-        own = measured_robot(robot, where=str(path))
-        paths = [Path(each) for each in several(path)]
+        drives = measured_robot(robot, where=str(path))
+        paths = [Path(file) for file in several(path)]
         if not paths:
-            raise ModelError("there is no log", where=own.name, allowed="one file or more")
-        given = own_map(paths[0], own) if columns is None else columns
-        settings = LogMap.of(given, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
-        logs = [read(each, own, settings) for each in paths]
+            raise ModelError("there is no log", where=drives.name, allowed="one file or more")
+        log_map = own_map(paths[0], drives) if columns is None else columns
+        settings = LogMap.of(log_map, units=units, delimiter=delimiter, rate=rate, cutoff=cutoff)
+        logs = [read(each, drives, settings) for each in paths]
         for log in logs:
-            for each in motionless(own, log):
+            for each in motionless(drives, log):
                 warn(str(each))
-        prepared = prepare(own, logs, settings)
-        found = prepared.samples
-        tau = found.tau - environment_forces(own, found.q, found.external)
-        return cls(**found._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(own)))
+        prepared = prepare(drives, logs, settings)
+        samples = prepared.samples
+        tau = samples.tau - environment_forces(drives, samples.q, samples.external)
+        return cls(**samples._replace(tau=tau)._asdict(), notes=(*prepared.notes, *notes_of(drives)))
 
     def measured(self, robot: MeasuredRobot | ParallelRobot) -> list[str]:
         """Return the coordinates of a robot with known forces, for ``robot.inertial.base(measured=...)``.
@@ -241,8 +241,8 @@ class Measurements:
             raise ModelError(
                 "the samples have no times", where=WHERE, fix="pass `times`, or check the log with first_look"
             )
-        own = measured_robot(robot, self)
-        return first_look(own, measurements_of(own, self))
+        drives = measured_robot(robot, self)
+        return first_look(drives, measurements_of(drives, self))
 
     @classmethod
     def from_positions(
@@ -278,9 +278,9 @@ class Measurements:
         else:
             filtered, v, a = motion_of(robot, t, q, cutoff, periodic=periodic, where=where)
         if forces.shape != v.shape:
-            found = f"velocities have shape {v.shape} and tau {forces.shape}"
+            message = f"velocities have shape {v.shape} and tau {forces.shape}"
             raise ModelError(
-                found, where=where, allowed="the same", fix="pass `robot` if positions contain quaternions"
+                message, where=where, allowed="the same", fix="pass `robot` if positions contain quaternions"
             )
         times = real_array(t, where, "t")
         ends = 0 if periodic or not trim else int(np.ceil(1 / (cutoff * (times[1] - times[0])) - 1e-9))
@@ -320,8 +320,8 @@ def _temperature(value: Any, count: int, drives: int) -> Array:
     array = real_array(value, WHERE, "temperature")
     array = array.reshape(-1) if array.size == count or array.ndim < 2 else array.reshape(-1, array.shape[-1])
     if array.shape not in ((count,), (count, drives)) or not np.isfinite(array).all():
-        found = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
-        raise ModelError(found, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
+        message = f"temperature has shape {array.shape}" if np.isfinite(array).all() else "temperature is not finite"
+        raise ModelError(message, where=WHERE, allowed=f"({count},) or ({count}, {drives}), finite")
     return array
 
 
@@ -339,9 +339,9 @@ def measurements_of(robot: MeasuredRobot, data: Any) -> Measurements:
         samples = replace(data, **robot.of_drives(data))
     sizes = {"q": robot.nq, "v": robot.nv, "a": robot.nv, "tau": robot.nv}
     for name, size in sizes.items():
-        found = getattr(samples, name).shape[1]
-        if found != size:
-            raise ModelError(f"has {found} columns", argument=name, where=robot.name, allowed=str(size))
+        count = getattr(samples, name).shape[1]
+        if count != size:
+            raise ModelError(f"has {count} columns", argument=name, where=robot.name, allowed=str(size))
     if samples.external is not None:
         wrenches_of(robot, samples.q, samples.external)
     check_radians(robot, samples.q, samples.v)

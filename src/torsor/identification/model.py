@@ -75,9 +75,9 @@ class Filter:
             factor = max(1, round(1 / (2 * bandwidth * step)))
         made = cls(stretches(data.times, len(data)), factor)
         if not made.after:
-            found = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
+            message = f"{len(data)} samples are too few for a bandwidth of {bandwidth:g} Hz"
             fix = f"measure more than {8 * factor} consecutive samples, or raise the bandwidth"
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(message, where=where, fix=fix)
         return made
 
     @property
@@ -99,13 +99,13 @@ class Filter:
         """Return filtered samples (M, ...) of samples (N, ...)."""
         if self.factor == 1:
             return x
-        h, found = _taps(self.factor), []
+        h, filtered = _taps(self.factor), []
         for blocks in self._blocks(x):
             count = len(blocks) - len(h) + 1
             # One product of filter rows and sample blocks for each half lobe.
             whole = sum(np.matmul(h[p], blocks[p : p + count]) for p in range(len(h)))
-            found.append(np.asarray(whole).reshape(count, *x.shape[1:]))
-        return np.concatenate(found)
+            filtered.append(np.asarray(whole).reshape(count, *x.shape[1:]))
+        return np.concatenate(filtered)
 
     def kept(self, weights: Array) -> Array:
         """Return the weights (M, nv) of the remaining samples: 0 if the filter uses a sample of weight 0."""

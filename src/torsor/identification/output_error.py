@@ -87,21 +87,21 @@ def output_error(
         raise ModelError("the simulated motion diverges", where=where, fix=fix)
     for _ in range(whole_number(iterations, where, "iterations")):
         noise = _noise(rows)
-        found = _Linear.of(rows, noise)
-        d_beta, d_states = found.step()
+        linear = _Linear.of(rows, noise)
+        d_beta, d_states = linear.step()
         for _ in range(MAX_HALVINGS):
             trial_rows = problem.rows(states + d_states, beta + d_beta)
             trial = _Linear.of(trial_rows, noise)
-            if trial.cost < found.cost:
+            if trial.cost < linear.cost:
                 break
             d_beta, d_states = d_beta / 2, d_states / 2
         else:
             break
-        states, beta, rows, found = states + d_states, beta + d_beta, trial_rows, trial
-        if (np.abs(d_beta) <= STEP_TOLERANCE * np.sqrt(np.diagonal(found.covariance()))).all():
+        states, beta, rows, linear = states + d_states, beta + d_beta, trial_rows, trial
+        if (np.abs(d_beta) <= STEP_TOLERANCE * np.sqrt(np.diagonal(linear.covariance()))).all():
             break
     settings = {**start.settings, "estimator": "output error", "window": window, "encoder_noise": _noise(rows)}
-    made = replace(start, values=beta, covariance=found.covariance(), parameters=None, settings=settings, lag=0)
+    made = replace(start, values=beta, covariance=linear.covariance(), parameters=None, settings=settings, lag=0)
     data = start.measurements
     return replace(made, predicted=made.predict(data.q, data.v, data.a), held_out=None, unseen=None).checked()
 
@@ -177,8 +177,8 @@ class _Problem:
         """Derivatives (n, n) of inverse dynamics with respect to q and v, at (q, v, a, beta - given)."""
         n, b = self.robot.nv, len(self.start.base)
         inputs, tau = symbolic_forces(self.robot, self.start.base.columns.tolist())
-        found = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
-        function = ca.Function("output_error", inputs, [ca.densify(each) for each in found])
+        jacobians = ca.cse([ca.jacobian(tau, each) for each in inputs[:2]])
+        function = ca.Function("output_error", inputs, [ca.densify(jacobian) for jacobian in jacobians])
         return compile(function, inputs=[(n,), (n,), (n,), (b,)], outputs=[(n, n), (n, n)])
 
     def _rates(self, x: Array, D: Array, tau: Array, d: Array) -> tuple[Array, Array]:
@@ -227,9 +227,9 @@ def _follows(rows: Array) -> bool:
 def _bodies(start: Identified) -> Array:
     """Return the physically consistent base parameters (b,) nearest to an estimate."""
     robot, base = start.prior, start.base
-    given = Prior(robot.inertial.values, base.columns, base.unknown, len(robot.links))
+    prior = Prior(robot.inertial.values, base.columns, base.unknown, len(robot.links))
     near = Estimate(base.matrix, start.values, root_of(start.covariance))
-    return np.asarray(base.matrix @ nearest_physical(near, given, start.settings["regularisation"], robot.name, None))
+    return np.asarray(base.matrix @ nearest_physical(near, prior, start.settings["regularisation"], robot.name, None))
 
 
 def _noise(rows: Array) -> Array:

@@ -95,20 +95,20 @@ def nearest_physical(estimate: Estimate, prior: Prior, gamma: float, where: str,
 
 
 def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
-    given, count = prior.parameters, prior.links
-    start, mask = given.copy(), prior.unknown.copy()
+    parameters, count = prior.parameters, prior.links
+    start, mask = parameters.copy(), prior.unknown.copy()
     first = 10 * count
     A = estimate.root @ estimate.M
-    mask[first:] &= np.isin(np.arange(len(given)), prior.columns)[first:] | (given[first:] > 0)
+    mask[first:] &= np.isin(np.arange(len(parameters)), prior.columns)[first:] | (parameters[first:] > 0)
     links, priors = [], []
     for i in range(count):
         ten = slice(10 * i, 10 * i + 10)
         if not mask[ten].any():
             continue
-        P = _repair(np.einsum("k,kij->ij", given[ten], UNITS), float(given[0:first:10].mean()))
+        P = _repair(np.einsum("k,kij->ij", parameters[ten], UNITS), float(parameters[0:first:10].mean()))
         if P is not None and not mask[ten].all():
-            found = f"the prior of link {i + 1} is not physically consistent, and some of its parameters are known"
-            raise ModelError(found, where=where, fix="include all parameters of the link in `among`")
+            message = f"the prior of link {i + 1} is not physically consistent, and some of its parameters are known"
+            raise ModelError(message, where=where, fix="include all parameters of the link in `among`")
         if P is not None:
             start[ten] = inertial(P)
         links.append(i)
@@ -119,7 +119,7 @@ def _problem(estimate: Estimate, prior: Prior, where: str) -> _Problem:
     own = 1 / np.maximum(np.linalg.norm(A[:, scalars], axis=0), 1e-9)
     scales = np.where(start[scalars] > 0, start[scalars], own)
     start[scalars] = scales
-    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, given)
+    c = estimate.root @ estimate.beta - A @ np.where(mask, 0.0, parameters)
     return _Problem(A[:, indices], c, start, indices, tuple(links), scalars, scales, np.array(priors))
 
 
@@ -129,8 +129,8 @@ def _with_mass(problem: _Problem, prior: Prior, mass: float, where: str) -> _Pro
     free = np.isin(problem.unknown, masses)
     rest = mass - float(prior.parameters[np.setdiff1d(masses, problem.unknown)].sum())
     if not free.any() or rest <= 0:
-        found = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
-        raise ModelError(found, argument="mass", where=where, allowed="more than the sum of the known masses")
+        message = f"is {mass:g} kg, of which {mass - rest:g} kg are known"
+        raise ModelError(message, argument="mass", where=where, allowed="more than the sum of the known masses")
     scale = 1 / (EXACT * mass)
     return replace(problem, A=np.vstack([problem.A, scale * free]), c=np.append(problem.c, scale * rest))
 
@@ -160,9 +160,9 @@ def _newton(problem: _Problem, pi: Array, gamma: float, near: float, name: str) 
         # B: rows of E -> L^-1 E L^-T for each link, and of d -> d / x for each scalar.
         B = np.zeros((16 * len(L) + len(x), len(where)))
         for n, (i, back) in enumerate(zip(problem.links, np.linalg.inv(L), strict=True)):
-            own = [k for k in range(10 * i, 10 * i + 10) if k in where]
-            moved = np.einsum("ab,kbc,dc->kad", back, UNITS[[k - 10 * i for k in own]], back)
-            B[16 * n : 16 * n + 16, [where[k] for k in own]] = moved.reshape(-1, 16).T
+            indices = [k for k in range(10 * i, 10 * i + 10) if k in where]
+            moved = np.einsum("ab,kbc,dc->kad", back, UNITS[[k - 10 * i for k in indices]], back)
+            B[16 * n : 16 * n + 16, [where[k] for k in indices]] = moved.reshape(-1, 16).T
         for n, k in enumerate(problem.scalars):
             B[16 * len(L) + n, where[int(k)]] = 1 / x[n]
         pulls = [(Li.T @ prior @ Li).ravel() for Li, prior in zip(L, problem.priors, strict=True)]
@@ -228,9 +228,9 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
         except UnphysicalError:
             pass
         else:
-            found = f"{NO_PHYSICAL_PARAMETERS} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
+            message = f"{NO_PHYSICAL_PARAMETERS} with the total mass {mass:.4g} kg, but with {total:.4g} kg"
             fix = "correct or omit `mass` (kg, all moving links), or check the units of tau"
-            return ModelError(found, where=where, fix=fix)
+            return ModelError(message, where=where, fix=fix)
     model = ForceModel(robot)
     tau = data.tau + environment_forces(robot, data.q, data.external)
     findings, corrected = column_findings(model, Motion(data.q, data.v, data.a, tau), where)
@@ -238,7 +238,9 @@ def explained(robot: MeasuredRobot, data: Measurements, mass: float | None, with
     if not findings:
         fix = "check the log (torsor identify --check, or first_look), raise `regularisation`, or pass a robot closer "
         return ModelError(NO_PHYSICAL_PARAMETERS, where=where, fix=f"{fix}to the measured one")
-    likely = ", and ".join(f"{each.place.removeprefix(f'{where}: ')}: {each.found}" for each in findings[:MAX_FINDINGS])
+    likely = ", and ".join(
+        f"{finding.place.removeprefix(f'{where}: ')}: {finding.found}" for finding in findings[:MAX_FINDINGS]
+    )
     more = f", and {len(findings) - MAX_FINDINGS} more" * (len(findings) > MAX_FINDINGS)
     fixes = "; ".join(dict.fromkeys(each.fix for each in findings[:MAX_FINDINGS]))
     fix = f"{fixes} (in the map of the log, or in the arrays)"
@@ -255,11 +257,11 @@ def check_distance(robot: MeasuredRobot, tau: Array, free: Array, physical: Arra
     percents = np.where(after > WARNING_RATIO * before, 100 * after / size, 0.0)
     k = int(np.argmax(percents))
     if percents[k] > WARNING_PERCENT:
-        found = (
+        message = (
             f"physical parameters leave {percents[k]:.3g} % of the force of {robot.coordinate_names[k]!r} unexplained, "
         )
-        found += f"but only {100 * before[k] / size[k]:.3g} % without constraints"
+        message += f"but only {100 * before[k] / size[k]:.3g} % without constraints"
         fix = "check signs, units and column order: torsor identify --check, or first_look"
         if mass is not None:
             fix = f"correct or omit `mass`, {mass:.4g} kg, or {fix}"
-        warn(found, where=robot.name, fix=fix)
+        warn(message, where=robot.name, fix=fix)

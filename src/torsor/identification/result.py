@@ -135,7 +135,9 @@ class Identified(Result):
         rms, largest = self.rms, float(np.abs(self._acting).max(initial=0.0))
         triples = zip(self.prior.coordinate_names, self.relative_residuals, rms, strict=True)
         return tuple(
-            name for name, each, own in triples if each > UNEXPLAINED_PERCENT and own > ROUNDING_RATIO * largest
+            name
+            for name, each, residual in triples
+            if each > UNEXPLAINED_PERCENT and residual > ROUNDING_RATIO * largest
         )
 
     @property
@@ -202,8 +204,10 @@ class Identified(Result):
         The result is a ``ParallelRobot`` if the given robot is one, otherwise a ``Robot``.
         """
         if self.parameters is None:
-            found = "base parameters alone do not determine a robot"
-            raise ModelError(found, where=self.prior.name, fix="use identify(..., physical=True), or predict(q, v, a)")
+            message = "base parameters alone do not determine a robot"
+            raise ModelError(
+                message, where=self.prior.name, fix="use identify(..., physical=True), or predict(q, v, a)"
+            )
         made = self.prior.inertial.replaced(self.parameters)
         return made.given if isinstance(made, ClosedRobot) else made
 
@@ -228,20 +232,20 @@ class Identified(Result):
             >>> bool(np.allclose(found.predict([0, 1], [1, 1], [0, 0]), robot.inverse_dynamics([0, 1], [1, 1], [0, 0])))
             True
         """
-        q, v, a = driven_motion(self.prior, *(np.asarray(each, dtype=float) for each in (q, v, a)))
+        q, v, a = driven_motion(self.prior, *(np.asarray(array, dtype=float) for array in (q, v, a)))
         if isinstance(external, Mapping):
             external = wrenches_of(self.prior, q, external)
         loads = None if external is None else np.asarray(external, dtype=float)
         model = Model(self.prior, self.base, q, v, a, external=loads)
         if self.parameters is None:
-            found = np.asarray(model.known + model.Y @ self.values)
+            forces = np.asarray(model.known + model.Y @ self.values)
         else:
-            found = model.changed(self.parameters)
+            forces = model.changed(self.parameters)
         if self.drives is None:
-            return found
+            return forces
         load = model.load(self.values)
         rate, acceleration = np.broadcast_to(model.v, load.shape), np.broadcast_to(model.a, load.shape)
-        return np.asarray(found + self.drives.forces(rate, acceleration, load, temperature, self.prior.name))
+        return np.asarray(forces + self.drives.forces(rate, acceleration, load, temperature, self.prior.name))
 
     def validate(
         self, data: Measurements | Trajectory | Sequence[Any], temperature: ArrayLike | None = None
@@ -277,10 +281,10 @@ class Identified(Result):
             names = list(self.prior.coordinate_names)
             worst = max(map(names.index, self.unexplained), key=lambda k: float(self.relative_residuals[k]))
             name, percent = self.prior.coordinate_names[worst], self.relative_residuals[worst]
-            others = f" (also of {', '.join(each for each in self.unexplained if each != name)})"
-            found = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
+            others = f" (also of {', '.join(coordinate for coordinate in self.unexplained if coordinate != name)})"
+            message = f"residuals of {name!r} are {percent:.3g} % of the force" + others * (len(self.unexplained) > 1)
             fix = "check units (N m, N, rad), signs, column order, and delays between q and tau"
-            warn(found, where=self.prior.name, allowed=f"{UNEXPLAINED_PERCENT:g} % or less", fix=fix)
+            warn(message, where=self.prior.name, allowed=f"{UNEXPLAINED_PERCENT:g} % or less", fix=fix)
         return self
 
     def report(self) -> str:
@@ -349,20 +353,25 @@ class Identified(Result):
             shapes = {"values": (b,), "covariance": (b, b), "condition": (), "base_values": (b,), "base_matrix": (b, p)}
             shapes |= {"base_columns": (b,), "base_unknown": (p,), "base_by_rule": (), "predicted": data.tau.shape}
             optional = {"held_out": (robot.nv,), "parameters": (p,)}
-            for name, shape in (shapes | {key: own for key, own in optional.items() if key in arrays}).items():
+            for name, shape in (shapes | {key: fields for key, fields in optional.items() if key in arrays}).items():
                 check_array(arrays[name], shape, name, ARRAY_TYPES.get(name, "f"))
             columns = arrays["base_columns"]
             if ((columns < 0) | (columns >= p)).any():
                 raise ValueError(f"base_columns are outside the range 0 to {p - 1}")
-            given = (arrays["base_matrix"], arrays["base_values"], arrays["base_unknown"], bool(arrays["base_by_rule"]))
-            base = BaseParameters(names, columns.astype(np.intp), *given)
-            own: dict[str, Any] = {name: arrays.get(name) for name in RESULT_ARRAYS}
-            own |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
+            base_fields = (
+                arrays["base_matrix"],
+                arrays["base_values"],
+                arrays["base_unknown"],
+                bool(arrays["base_by_rule"]),
+            )
+            base = BaseParameters(names, columns.astype(np.intp), *base_fields)
+            fields: dict[str, Any] = {name: arrays.get(name) for name in RESULT_ARRAYS}
+            fields |= {"condition": float(arrays["condition"]), "lag": int(arrays.get("lag", 0))}
             if "drives" in arrays:
-                own["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
+                fields["drives"] = Drives.from_content(json.loads(as_text(arrays["drives"])))
             if "notes" in arrays:
                 data = replace(data, notes=tuple(map(str, json.loads(as_text(arrays["notes"])))))
-            made = cls(robot, base, measurements=data, settings=found.settings, **own)
+            made = cls(robot, base, measurements=data, settings=found.settings, **fields)
             if "unseen_q" not in arrays:
                 return made
             later, predicted = _measured(found, robot, "unseen"), arrays["unseen_predicted"]
@@ -434,7 +443,7 @@ class Identified(Result):
             "drives": None if self.drives is None else self.drives.content(),
             "lag": self.lag,
             "held_out": plain(self.held_out),
-            "unidentified": [each._asdict() for each in self.unidentified],
+            "unidentified": [parameter._asdict() for parameter in self.unidentified],
             "notes": list(self.measurements.notes),
         }
 

@@ -54,8 +54,8 @@ def estimated_dynamics(robot: Robot, columns: Sequence[int]) -> AnyKernel:
     """
     n, b = robot.nv, len(columns)
     (q, v, a, d), tau = symbolic_forces(robot, columns)
-    found = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
-    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(each) for each in found])
+    expressions = ca.cse([ca.substitute(tau, a, ca.SX.zeros(n)), ca.jacobian(tau, a)])
+    function = ca.Function("estimated_dynamics", [q, v, d], [ca.densify(expression) for expression in expressions])
     return compile(function, inputs=[(n,), (n,), (b,)], outputs=[(n,), (n, n)])
 
 
@@ -102,8 +102,8 @@ class Tracking:
         longest = longest_of([Segment(data.times[p], data.q[p], None, None, data.tau[p], none[p]) for p in parts])
         step = longest.step
         if not step > 0 or len(longest.q) < 8 * MIN_PERIODS:
-            found = f"there are {len(longest.q)} samples at equal steps to simulate"
-            raise ModelError(found, where=where, allowed=f"{8 * MIN_PERIODS} or more", fix="measure longer")
+            message = f"there are {len(longest.q)} samples at equal steps to simulate"
+            raise ModelError(message, where=where, allowed=f"{8 * MIN_PERIODS} or more", fix="measure longer")
         bandwidth = _bandwidth(robot, longest)
         reference = np.zeros((3, *data.v.shape))
         for part in parts:
@@ -120,10 +120,10 @@ class Tracking:
     @cached_property
     def _inside(self) -> Flags:
         """Mask (N,) of samples farther than 1 / bandwidth from an end, where the reference is accurate."""
-        ends, found = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
+        ends, inside = int(np.ceil(1 / (self.bandwidth * self.step))), np.zeros(len(self.reference[0]), dtype=bool)
         for part in self.parts:
-            found[part.start + ends : max(part.start + ends, part.stop - ends)] = True
-        return found
+            inside[part.start + ends : max(part.start + ends, part.stop - ends)] = True
+        return inside
 
     @property
     def _every(self) -> int:
@@ -153,19 +153,19 @@ class Tracking:
         rows = np.arange(part.start, part.stop, self._every)
         starts = np.arange(0, len(rows), WINDOW_STEPS)
         at = np.minimum(np.maximum(starts[:, None] + np.arange(-SETTLING_STEPS, WINDOW_STEPS), 0), len(rows) - 1)
-        wanted = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
+        desired = self.reference[:, rows[at]]  # (3, W, SETTLING + WINDOW, n)
         # The reference is constant before the first and after the last sample.
         still = np.diff(at, axis=1, append=at[:, -1:] + 1)[..., None] == 0
-        wanted[1:] = np.where(still, 0.0, wanted[1:])
-        found, (q, v) = np.empty_like(wanted), wanted[:2, :, 0]
+        desired[1:] = np.where(still, 0.0, desired[1:])
+        simulated_motion, (q, v) = np.empty_like(desired), desired[:2, :, 0]
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(at.shape[1]):
-                now, after = wanted[:, :, k], wanted[:, :, min(k + 1, at.shape[1] - 1)]
+                now, after = desired[:, :, k], desired[:, :, min(k + 1, at.shape[1] - 1)]
                 a = self._acceleration(q, v, now, values)
-                found[:, :, k] = q, v, a
+                simulated_motion[:, :, k] = q, v, a
                 q, v = self._stepped(q, v, a, (now + after) / 2, after, values)
         instants = np.arange(float(part.start), part.stop)
-        kept = found[:, :, SETTLING_STEPS:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
+        kept = simulated_motion[:, :, SETTLING_STEPS:].reshape(3, -1, q.shape[-1])[:, : len(rows)]
         q, v, a = (linear(rows.astype(float), each, instants) for each in kept)
         return q, v, a
 
@@ -182,9 +182,9 @@ class Tracking:
 
     def _acceleration(self, q: Array, v: Array, wanted: Array, values: Array) -> Array:
         """Return the accelerations (W, n) of the controlled estimate; see the module docstring."""
-        given, w = self.model.base.values, 2 * np.pi * self.bandwidth
-        h0, M0 = self._dynamics(q, v, self.first - given)
-        h, M = self._dynamics(q, v, values - given)
+        prior_values, w = self.model.base.values, 2 * np.pi * self.bandwidth
+        h0, M0 = self._dynamics(q, v, self.first - prior_values)
+        h, M = self._dynamics(q, v, values - prior_values)
         q_d, v_d, a_d = wanted
         command = a_d + 2 * w * (v_d - v) + w**2 * (q_d - q)
         tau = (M0 @ command[..., None])[..., 0] + h0
@@ -197,21 +197,21 @@ def simulated(
     """Return the equations with simulated instruments, their terms, and the resulting estimate."""
     b = len(model.base)
     whole = extended(model, None, equations, through, wanted, method)
-    found = estimate(whole[0], method)
-    tracking = Tracking.of(model, data, through.parts, found.values[:b])
+    solution = estimate(whole[0], method)
+    tracking = Tracking.of(model, data, through.parts, solution.values[:b])
     for _ in range(MAX_SIMULATIONS):
-        reference, follows = tracking.motion(found.values[:b])
+        reference, follows = tracking.motion(solution.values[:b])
         whole = extended(model, reference, replace(equations, Z=through(reference.Y)), through, wanted, method)
-        previous, found = found, estimate(whole[0], method)
-        if len(found.values) == len(previous.values):
-            moved = np.abs(found.values - previous.values) / np.sqrt(np.diagonal(found.covariance))
+        previous, solution = solution, estimate(whole[0], method)
+        if len(solution.values) == len(previous.values):
+            moved = np.abs(solution.values - previous.values) / np.sqrt(np.diagonal(solution.covariance))
             if (moved <= ESTIMATE_TOLERANCE).all():
                 break
     if not follows:
-        text = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
+        message = "the simulated estimate does not follow the measured motion; instruments are the filtered positions"
         fix = "excite the robot more, or pass the motion without noise: `instruments=(q, v, a)`"
-        warn(text, where=model.robot.name, fix=fix)
-    return whole, found
+        warn(message, where=model.robot.name, fix=fix)
+    return whole, solution
 
 
 def _bandwidth(robot: Robot, segment: Segment) -> float:

@@ -96,16 +96,16 @@ def identify_masses(
     unknown = frictional(robot)
     unknown[: 10 * count] = True
     columns = np.flatnonzero(unknown)
-    matrix, own = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
-    each_alone = BaseParameters(own, columns, matrix, matrix @ robot.inertial.values, unknown, False)
+    matrix, friction_names = np.eye(len(unknown))[columns], tuple(robot.inertial.names[k] for k in columns)
+    each_alone = BaseParameters(friction_names, columns, matrix, matrix @ robot.inertial.values, unknown, False)
     model = Model(robot, each_alone, samples.q, samples.v, samples.a, external=samples.external)
     equations = equations_of(model, samples, through, still)
     rubs = equations.Y[..., 10 * count :]
     parts = equations.Y[..., : 10 * count].reshape(*rubs.shape[:2], count, 10)
     Y = np.concatenate([np.einsum("tjik,ik->tji", parts, _bodies(robot)), rubs], axis=-1)
     names = (*(f"{link.name}.m" for link in robot.links), *equations.names[10 * count :])
-    found = estimate(replace(equations, Y=Y, names=names), Method())
-    values, covariance = found.values[:count], found.covariance[:count, :count]
+    solution = estimate(replace(equations, Y=Y, names=names), Method())
+    values, covariance = solution.values[:count], solution.covariance[:count, :count]
     if total is not None:
         gain = covariance.sum(axis=1) / covariance.sum()
         values = values + gain * (positive(total, where, "total") - values.sum())
@@ -185,12 +185,12 @@ def identify_gravity(
         turns = np.stack([size * sum(axis[k] * along[k] for k in range(3)) @ pi for axis in axes], axis=-1)
         columns = np.concatenate([Y[..., base.columns], turns], axis=-1)
         names = (*base.names, "gravity about 1", "gravity about 2")
-        found = estimate(replace(equations, Y=columns, tau=rest - Y @ pi, names=names), Method())
-        pi[base.columns] += found.values[:-2]
-        g = g + size * found.values[-2:] @ axes
+        solution = estimate(replace(equations, Y=columns, tau=rest - Y @ pi, names=names), Method())
+        pi[base.columns] += solution.values[:-2]
+        g = g + size * solution.values[-2:] @ axes
         g *= size / np.linalg.norm(g)
-        if np.abs(found.values[-2:]).max() < DIRECTION_TOLERANCE:
-            return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(found.covariance)[-2:]), axes)
+        if np.abs(solution.values[-2:]).max() < DIRECTION_TOLERANCE:
+            return Gravity(robot.with_gravity(g), g, np.sqrt(np.diagonal(solution.covariance)[-2:]), axes)
     fix = "start with a gravity direction closer to the true one, or check the signs of tau"
     raise ModelError("no direction of gravity explains the forces", where=robot.name, fix=fix)
 
@@ -257,11 +257,11 @@ def identify_elasticity(
     values, deviations, rms = np.empty((count, 3)), np.empty((count, 3)), np.empty(count)
     for j in range(count):
         Y = np.stack([bent[:, j], rate[:, j], np.ones(samples)], axis=-1)[:, None, :]
-        names = tuple(f"joint {j + 1}.{each}" for each in ("stiffness", "damping", "offset"))
+        names = tuple(f"joint {j + 1}.{quantity}" for quantity in ("stiffness", "damping", "offset"))
         tau = arrays["force"][:, j, None]
-        own = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
-        values[j], deviations[j] = own.values, np.sqrt(np.diagonal(own.covariance))
-        rms[j] = np.sqrt(np.mean((tau - Y @ own.values) ** 2))
+        solution = estimate(Equations(Y, tau, np.ones_like(tau), names, parts, WHERE), Method(robust))
+        values[j], deviations[j] = solution.values, np.sqrt(np.diagonal(solution.covariance))
+        rms[j] = np.sqrt(np.mean((tau - Y @ solution.values) ** 2))
     stiffness, damping, offset = values.T
     return Elasticity(stiffness, damping, offset, deviations, rms)
 
@@ -321,17 +321,17 @@ def identify_payload(
         samples = measurements_of(robot, data)
         through = Filter.of(samples, bandwidth, robot.name)
         model = Model(robot, base, samples.q, samples.v, samples.a, external=samples.external)
-        own = equations_of(model, samples, through, still)
+        equations = equations_of(model, samples, through, still)
         load = through(carries * robot.inertial.regressor(samples.q, samples.v, samples.a)[..., ten])
-        both.append(replace(own, Y=np.concatenate([own.Y, load], axis=-1)))
+        both.append(replace(equations, Y=np.concatenate([equations.Y, load], axis=-1)))
     load_names = [f"load.{name.split('.')[-1]}" for name in robot.inertial.names[ten]]
     first, second = both
     count = len(first.tau)
     parts = [*first.parts, *(slice(part.start + count, part.stop + count) for part in second.parts)]
     Y, tau, weights = (np.concatenate([getattr(x, name) for x in both]) for name in ("Y", "tau", "weights"))
     names_of_both = (*first.names, *load_names)
-    found = estimate(replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=names_of_both), Method())
-    values, covariance = found.values[-10:], found.covariance[-10:, -10:]
+    solution = estimate(replace(first, Y=Y, tau=tau, weights=weights, parts=parts, names=names_of_both), Method())
+    values, covariance = solution.values[-10:], solution.covariance[-10:, -10:]
     mass, com, inertia = _body(values, covariance, robot.name)
     return Payload(names[at], mass, com, inertia, values, covariance)
 
@@ -344,5 +344,5 @@ def _body(values: Array, covariance: Array, where: str) -> tuple[float, Array, A
     ball = inertial(pseudo_inertia(mass, values[1:4] / mass, 0.4 * mass * DEFAULT_GYRATION_RADIUS**2 * np.eye(3)))
     prior = Prior(ball, np.arange(10), np.ones(10, dtype=bool), 1)
     ten = nearest_physical(Estimate(np.eye(10), values, root), prior, 1e-3, where)
-    found = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))
-    return float(found[0]), np.asarray(found[1]), np.asarray(found[2])
+    body = from_pseudo_inertia(np.einsum("k,kij->ij", ten, np.array(parameter_basis())))
+    return float(body[0]), np.asarray(body[1]), np.asarray(body[2])

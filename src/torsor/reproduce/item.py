@@ -100,30 +100,30 @@ def number(
     value = float(printed)
     limit = _half_digit(printed) if tolerance is None else tolerance
     difference = ours - value
-    found = Verdict.FAILS
+    state = Verdict.FAILS
     if abs(difference) <= limit * (1 + 1e-9):
-        found = Verdict.AGREES
+        state = Verdict.AGREES
     elif abs(difference) <= explained * abs(value):
-        found = Verdict.DIFFERS
+        state = Verdict.DIFFERS
     relative = f"{100 * difference / value:+.2g} %" if value else f"{difference:+.2g}"
     shown = relative if difference else "0"
-    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, found)
+    return Row(what, _with(printed, unit), _with(_digits(ours, printed), unit), shown, state)
 
 
 def same(what: str, published: ArrayLike, ours: ArrayLike, tolerance: float = 1e-11, unit: str = "") -> Row:
     """Return a row that compares results of the document's equations with ours, relative to the largest component."""
-    expected, found = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
+    expected, values = np.asarray(published, dtype=float), np.asarray(ours, dtype=float)
     size = np.abs(expected).max(initial=0.0) or 1.0
-    error = float(np.abs(found - expected).max(initial=0.0) / size)
+    error = float(np.abs(values - expected).max(initial=0.0) / size)
     state = Verdict.AGREES if error <= tolerance else Verdict.FAILS
-    return Row(what, _with(vector(expected), unit), _with(vector(found), unit), f"{error:.1e}", state)
+    return Row(what, _with(vector(expected), unit), _with(vector(values), unit), f"{error:.1e}", state)
 
 
 def numbers(what: str, printed: Sequence[str], ours: ArrayLike, unit: str = "") -> Row:
     """Return a row that compares several printed numbers with ours; all must be equal."""
-    found = np.asarray(ours, dtype=float) + 0.0
-    held = np.allclose(found, [float(each) for each in printed], rtol=0, atol=1e-12)
-    shown = ", ".join(f"{x:.6g}" for x in found)
+    values = np.asarray(ours, dtype=float) + 0.0
+    held = np.allclose(values, [float(each) for each in printed], rtol=0, atol=1e-12)
+    shown = ", ".join(f"{x:.6g}" for x in values)
     return claim(what, _with(", ".join(printed), unit), _with(shown, unit), bool(held))
 
 
@@ -140,14 +140,14 @@ def only(what: str, ours: str) -> Row:
 
 def verdict(item: Item, outcome: Outcome) -> Verdict:
     """Return the verdict of an item from those of its rows."""
-    found = {row.verdict for row in outcome.rows}
-    if Verdict.FAILS in found or (Verdict.DIFFERS in found and not (item.reason or item.missing)):
+    states = {row.verdict for row in outcome.rows}
+    if Verdict.FAILS in states or (Verdict.DIFFERS in states and not (item.reason or item.missing)):
         return Verdict.FAILS
     if item.missing:
         return Verdict.MISSING
-    if Verdict.DIFFERS in found:
+    if Verdict.DIFFERS in states:
         return Verdict.DIFFERS
-    return Verdict.AGREES if Verdict.AGREES in found else Verdict.DEFINES
+    return Verdict.AGREES if Verdict.AGREES in states else Verdict.DEFINES
 
 
 def _half_digit(printed: str) -> float:

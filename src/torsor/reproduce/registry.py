@@ -19,10 +19,10 @@ def deciding_test(erratum: Erratum) -> str:
 
 
 def _compute(erratum: Erratum) -> list[Row]:
-    found = erratum.decide()
-    printed = f"{erratum.printed} (off by {percent(found.printed)})"
-    state = Verdict.DIFFERS if found.is_clear else Verdict.FAILS
-    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{found.corrected:.0e}", state)]
+    decision = erratum.decide()
+    printed = f"{erratum.printed} (off by {percent(decision.printed)})"
+    state = Verdict.DIFFERS if decision.is_clear else Verdict.FAILS
+    return [Row(f"compared with: {erratum.truth}", printed, erratum.corrected, f"{decision.corrected:.0e}", state)]
 
 
 def percent(error: float) -> str:
@@ -86,14 +86,14 @@ def find(names: list[str], kind: str | None = None) -> list[Item]:
     for name in names:
         document, slash, rest = name.lower().partition("/")
         full = f"{ALIASES.get(document, document)}{slash}{rest}"
-        own = [each for each in chosen if each.name == full or (not slash and each.document == full)]
-        if not own and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
+        matches = [each for each in chosen if each.name == full or (not slash and each.document == full)]
+        if not matches and kind is not None and (kinds := sorted({each.kind for each in find([name])})):
             raise ModelError(f"{name!r} has no {kind}", value=name, where="reproduce", allowed=", ".join(kinds))
-        if not own:
+        if not matches:
             near = [each.name for each in ITEMS if each.name.startswith(full[: full.rfind("-") + 1] or full[:3])]
             examples = ", ".join((near or [each.name for each in ITEMS if each.kind is Kind.FIGURE])[:3])
             allowed = f"names listed by torsor reproduce, for example {examples}, or a document: "
             allowed += ", ".join(each.name for each in DOCUMENTS)
             raise ModelError(f"there is no item {name!r}", value=name, where="reproduce", allowed=allowed)
-        found += [each for each in own if each not in found]
+        found += [each for each in matches if each not in found]
     return found

@@ -31,9 +31,9 @@ LEGEND = {
 
 def summary(results: Iterable[Result]) -> str:
     """Return a sentence with the number of items of each verdict."""
-    found = [each.verdict for each in results]
-    parts = [f"{each.value}: {found.count(each)}" for each in Verdict if found.count(each)]
-    skipped = found.count(None)
+    verdicts = [result.verdict for result in results]
+    parts = [f"{verdict.value}: {verdicts.count(verdict)}" for verdict in Verdict if verdicts.count(verdict)]
+    skipped = verdicts.count(None)
     return ", ".join([*parts, *([f"skipped: {skipped}"] if skipped else [])])
 
 
@@ -45,11 +45,11 @@ def write_report(path: Path, results: Sequence[Result], dpi: int = 60) -> list[P
     if path.suffix.lower() == ".html":
         return [write_html(path, TITLE, _html(results))]
     folder, written = path.with_suffix(""), list[Path]()
-    for each in results:
-        if each.has_figure:
+    for result in results:
+        if result.has_figure:
             folder.mkdir(exist_ok=True)
-            picture = folder / figure_name(each)
-            picture.write_bytes(each.png(dpi))
+            picture = folder / figure_name(result)
+            picture.write_bytes(result.png(dpi))
             written.append(picture)
     beside = {name for name in ("bibliography.md", "errata.md") if (path.parent / name).is_file()}
     write_text(path, _markdown(results, folder.name, beside))
@@ -60,16 +60,16 @@ def document(results: Iterable[Result]) -> dict[str, Any]:
     """Return items with their rows as plain values, as for JSON."""
     items = [
         {
-            "name": each.item.name,
-            "document": each.item.document,
-            "kind": each.item.kind.value,
-            "title": each.item.title,
-            "verdict": None if each.verdict is None else each.verdict.value,
-            "because": each.because,
-            "seconds": each.seconds,
-            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in each.rows],
+            "name": result.item.name,
+            "document": result.item.document,
+            "kind": result.item.kind.value,
+            "title": result.item.title,
+            "verdict": None if result.verdict is None else result.verdict.value,
+            "because": result.because,
+            "seconds": result.seconds,
+            "rows": [dict(zip(("what", "printed", *HEAD[2:]), _cells(row), strict=True)) for row in result.rows],
         }
-        for each in results
+        for result in results
     ]
     return {"torsor": header("reproduce"), "units": {"seconds": "s"}, "items": items}
 
@@ -92,10 +92,10 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _grouped(results: Sequence[Result]) -> Iterator[tuple[Document, list[Result], list[Result]]]:
     """Yield each document that has results, with the results of its items and of its misprints."""
     for each in DOCUMENTS:
-        own = [result for result in results if result.item.document == each.name]
-        wrong = [result for result in own if result.item.kind is Kind.MISPRINT]
-        if own:
-            yield each, [result for result in own if result not in wrong], wrong
+        document_results = [result for result in results if result.item.document == each.name]
+        wrong = [result for result in document_results if result.item.kind is Kind.MISPRINT]
+        if document_results:
+            yield each, [result for result in document_results if result not in wrong], wrong
 
 
 def _upper(text: str) -> str:
@@ -216,10 +216,10 @@ def errata_page() -> str:
         "corrected column then states what is compared.",
     ]
     for document in DOCUMENTS:
-        own = [each for each in ERRATA if each.name.startswith(f"{document.name}/")]
-        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(own)} misprints."]
+        misprints = [erratum for erratum in ERRATA if erratum.name.startswith(f"{document.name}/")]
+        lines += ["", f"## {_upper(document.cited)}", "", f"{_about(document)} {len(misprints)} misprints."]
         rows = []
-        for each in own:
+        for each in misprints:
             cells = (each.place, each.printed, each.corrected, percent(each.decide().printed), each.truth)
             rows.append([*map(_bar, cells), f"`F[{each.name}]`"])
         head = ("where", "as printed", "corrected", "error of the printed form", "decided by", "test")

@@ -47,11 +47,11 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
     """Return the path of this machine's library in an FMU. FMI 2 does not distinguish processors in linux64."""
     system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
     if system is None or machine is None:
-        found, allowed = (
+        message, allowed = (
             f"FMI does not define a platform name for {sys.platform} on {platform.machine()}",
             "Linux, macOS, Windows",
         )
-        raise ModelError(found, where=where, allowed=allowed, fix=_SOURCES_ONLY)
+        raise ModelError(message, where=where, allowed=allowed, fix=_SOURCES_ONLY)
     name, name_2, suffix = system
     folder = name_2 if fmi == 2 else f"{machine}-{name}"
     return f"binaries/{folder}/{identifier}{suffix}"
@@ -60,13 +60,13 @@ def library_path(identifier: str, fmi: int, where: str) -> str:
 def compiler(where: str) -> list[str]:
     """Return the C compiler command: that of the environment variable CC, or the first that is installed."""
     try:
-        given = shlex.split(os.environ.get("CC", ""))
+        command = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:  # an unclosed quotation mark
         raise ModelError(f"CC is {os.environ['CC']!r}: {error}", where=where, allowed="a command") from None
-    for each in given[:1] or _COMPILERS:
-        if (found := shutil.which(each)) is not None:
-            return [str(Path(found).absolute()), *given[1:]]
-    what = f"CC names {given[0]!r}, which was not found" if given else "no C compiler was found"
+    for each in command[:1] or _COMPILERS:
+        if (path := shutil.which(each)) is not None:
+            return [str(Path(path).absolute()), *command[1:]]
+    what = f"CC names {command[0]!r}, which was not found" if command else "no C compiler was found"
     allowed = f"{', '.join(_COMPILERS)}, or the command in the environment variable CC"
     fix = f"install one (Debian: apt install gcc; macOS: xcode-select --install), or {_SOURCES_ONLY}"
     raise ModelError(what, where=where, allowed=allowed, fix=fix)
@@ -161,8 +161,8 @@ def _add_variable(parent: ET.Element, each: Variable, reference: int, fmi: int) 
 def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
     """Add the outputs, state derivatives and initial unknowns, each with its dependencies."""
     variables, z, one = model.variables, model.z, int(fmi == 2)  # FMI 2 counts variables from 1
-    own = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
-    depends = dict(enumerate(model.pattern, start=z)) | own
+    state_dependencies = {k: [k] for k, each in enumerate(variables) if each.kind == "state"}
+    depends = dict(enumerate(model.pattern, start=z)) | state_dependencies
     at_work = {k: [d for d in each if variables[d].kind != "parameter"] for k, each in depends.items()}
     outputs = [k for k, each in enumerate(variables) if each.causality == "output"]
     rates = [k for k, each in enumerate(variables) if each.kind == "rate"]
@@ -174,7 +174,7 @@ def _add_structure(parent: ET.Element, model: Model, fmi: int) -> None:
         place = ET.SubElement(parent, group) if one and unknowns else parent
         for k in unknowns:
             about = {"index" if one else "valueReference": str(k + one)}
-            about["dependencies"] = " ".join(str(each + one) for each in knowns[k])
+            about["dependencies"] = " ".join(str(known + one) for known in knowns[k])
             ET.SubElement(place, "Unknown" if one else name, about)
 
 
@@ -192,9 +192,9 @@ def build_description(identifier: str, sources: Iterable[str]) -> str:
 def page(model: Model, about: About) -> str:
     """Return documentation/index.html with a description of the variables."""
     rows = "\n".join(
-        f"<tr><td>{html.escape(each.name)}</td><td>{each.causality}</td><td>{each.unit}</td>"
-        f"<td>{html.escape(_text(each.description))}</td></tr>"
-        for each in model.variables
+        f"<tr><td>{html.escape(variable.name)}</td><td>{variable.causality}</td><td>{variable.unit}</td>"
+        f"<td>{html.escape(_text(variable.description))}</td></tr>"
+        for variable in model.variables
     )
     lines = "\n".join(f"<p>{html.escape(_text(line))}</p>" for line in about.lines)
     step = "" if model.settings.inverse else _STEP + _LOOPS * (model.loops is not None)
@@ -257,7 +257,7 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
         "ROBOT_NQ": model.robot.nq if states else 0,
         "ROBOT_NV": model.robot.nv if states else 0,
     }
-    names = [each.name for each in model.variables]
+    names = [variable.name for variable in model.variables]
     places |= {f"ROBOT_{name.upper()}": names.index(name) for name in (STEP, CLOSING) if name in names}
     lines = [f"#define {name} {number}" for name, number in places.items()]
     lines += [f'#define ROBOT_TOKEN "{token}"', f"#define ROBOT_PREFIX {identifier}_"]
@@ -271,7 +271,7 @@ def _header(model: Model, identifier: str, token: str, fmi: int) -> str:
 
 def _numbers(model: Model) -> str:
     """Return robot.c with the names, start values and minimum values of the variables."""
-    real, least = CScalar("float64").literal, [each.least for each in model.variables]
+    real, least = CScalar("float64").literal, [variable.least for variable in model.variables]
     columns = {
         "const char *const robot_names": [string_literal(each.name) for each in model.variables],
         "const double robot_start": [real(each.start or 0.0) for each in model.variables],
@@ -343,7 +343,7 @@ def fmi(
 def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     """Return the content of each file in the FMU, by path."""
     identifier = words(model.robot.name)[:_MAX_NAME_LENGTH]
-    about = about_robot(model.robot, (), {each.name: each.value for each in model.settings.free})
+    about = about_robot(model.robot, (), {parameter.name: parameter.value for parameter in model.settings.free})
     where = model.robot.name
     library, program = (library_path(identifier, fmi, where), compiler(where)) if binary else ("", [])
     texts = source_files(model, identifier, "", fmi, about)
@@ -358,11 +358,11 @@ def _members(model: Model, fmi: int, binary: bool) -> dict[str, bytes]:
     members |= {f"sources/{name}": text for name, text in texts.items()}
     if fmi == 3:
         members["sources/buildDescription.xml"] = build_description(identifier, sources)
-    found = {name: text.encode() for name, text in members.items()}
+    contents = {name: text.encode() for name, text in members.items()}
     if binary:
         with tempfile.TemporaryDirectory() as folder:
-            found[library] = build_library(program, Path(folder), texts, where)
-    return found
+            contents[library] = build_library(program, Path(folder), texts, where)
+    return contents
 
 
 def _checked_path(path: str | Path, overwrite: bool) -> Path:
@@ -380,8 +380,8 @@ def _checked_path(path: str | Path, overwrite: bool) -> Path:
     if file.exists() and not overwrite:
         raise ModelError("the file exists", where=where, fix="choose another name, or pass `overwrite=True`")
     if file.exists() and not _is_own(file):
-        found = "the file exists and was not written by Torsor"
-        raise ModelError(found, where=where, fix="choose another name")
+        message = "the file exists and was not written by Torsor"
+        raise ModelError(message, where=where, fix="choose another name")
     return file
 
 

@@ -113,24 +113,24 @@ class Model:
         margin.
         """
         x = ca.SX.sym("x", self.z - self.x)
-        rates, found = self._rates(x), dict[str, ca.Function]()
+        rates, functions = self._rates(x), dict[str, ca.Function]()
         known = ca.SX.sym("rates", rates.size1())
         outputs = self._outputs(x, known)
         if not self.settings.inverse:
-            found |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
-            found["rates"] = _function("rates", {"x": x}, {"rates": rates})
+            functions |= {name: self.robot.function(name) for name in ("chart", "chart_rate")}
+            functions["rates"] = _function("rates", {"x": x}, {"rates": rates})
         if self.loops is not None:
             end, nq = ca.SX.sym("end", self.robot.nq + self.robot.nv), self.robot.nq
             state, margin = self.loops.closed(self._given(x), end[:nq], end[nq:])
-            found["closed"] = _function("closed", {"x": x, "end": end}, {"closed": state, "margin": margin})
+            functions["closed"] = _function("closed", {"x": x, "end": end}, {"closed": state, "margin": margin})
         if outputs.size1():
-            found["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
+            functions["outputs"] = _function("outputs", {"x": x, "rates": known}, {"outputs": outputs})
         z = ca.vertcat(rates, ca.substitute(outputs, known, rates))
         tangents, changes = pushed({"x": x}, {"z": z}, {})
-        found["tangent"] = _function("tangent", {"x": x} | tangents, changes)
+        functions["tangent"] = _function("tangent", {"x": x} | tangents, changes)
         weights, gradients = pulled({"x": x}, {"z": z}, {})
-        found["adjoint"] = _function("adjoint", {"x": x} | weights, gradients)
-        return found
+        functions["adjoint"] = _function("adjoint", {"x": x} | weights, gradients)
+        return functions
 
     @cached_property
     def pattern(self) -> list[list[int]]:
@@ -138,10 +138,10 @@ class Model:
         x = ca.SX.sym("x", self.z - self.x)
         rates = self._rates(x)
         z = ca.Function("z", [x], [ca.vertcat(rates, self._outputs(x, rates))])
-        found: list[list[int]] = [[] for _ in range(z.size1_out(0))]
+        pattern: list[list[int]] = [[] for _ in range(z.size1_out(0))]
         for row, column in zip(*z.jac_sparsity(0, 0).get_triplet(), strict=True):
-            found[row].append(self.x + column)
-        return [sorted(each) for each in found]
+            pattern[row].append(self.x + column)
+        return [sorted(each) for each in pattern]
 
     def _given(self, x: ca.SX) -> dict[str, ca.SX]:
         """Return the algorithm arguments that are parts of x, by name."""
@@ -153,11 +153,11 @@ class Model:
         else:
             sizes |= {"tau": robot.nv, "external": 6 * len(settings.external), "q": robot.nq, "v": robot.nv}
         ends = np.cumsum([0, *sizes.values()]).tolist()
-        found = {name: x[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
+        arguments = {name: x[start:end] for name, (start, end) in zip(sizes, pairwise(ends), strict=True)}
         loads = ca.SX.zeros(len(robot.links), 6)
         for k, link in enumerate(settings.external):
-            loads[link, :] = found["external"][6 * k : 6 * k + 6].T
-        return found | {"external": loads}
+            loads[link, :] = arguments["external"][6 * k : 6 * k + 6].T
+        return arguments | {"external": loads}
 
     def _call(self, given: Mapping[str, ca.SX], name: str, place: str | None = None) -> ca.SX:
         """Return the result of an algorithm; with closed loops, dynamics and reactions are constrained."""
@@ -172,23 +172,23 @@ class Model:
         """Return the rates of q and v."""
         if self.settings.inverse:
             return ca.SX(0, 1)
-        given = self._given(x)
-        q_rate, a = position_rate(self.robot, given["q"], given["v"]), self._call(given, "forward_dynamics")
+        arguments = self._given(x)
+        q_rate, a = position_rate(self.robot, arguments["q"], arguments["v"]), self._call(arguments, "forward_dynamics")
         return ca.densify(ca.vertcat(q_rate, a))
 
     def _outputs(self, x: ca.SX, rates: ca.SX) -> ca.SX:
         """Return the outputs that are neither states nor rates."""
-        given, parts = self._given(x), [ca.SX(0, 1)]
+        arguments, parts = self._given(x), [ca.SX(0, 1)]
         if self.settings.inverse:
-            parts.append(self._call(given, "inverse_dynamics"))
+            parts.append(self._call(arguments, "inverse_dynamics"))
         else:
-            given["a"] = rates[self.robot.nq :]
+            arguments["a"] = rates[self.robot.nq :]
         results: dict[tuple[str, str | None], ca.SX] = {}
-        for each in self.settings.outputs:
-            key = each.name, each.place if each.quantity.at == "place" else None
+        for output in self.settings.outputs:
+            key = output.name, output.place if output.quantity.at == "place" else None
             if key not in results:
-                results[key] = self._call(given, *key)
-            parts.append(each.row(self.robot, results[key]))
+                results[key] = self._call(arguments, *key)
+            parts.append(output.row(self.robot, results[key]))
         return ca.densify(ca.vertcat(*parts))
 
 

@@ -71,26 +71,30 @@ class Chosen(NamedTuple):
 
 def chosen(mechanism: Mechanism, names: Sequence[str]) -> list[Chosen]:
     """Return the named quantities, such as "pose:hand"; "joint_wrenches" alone selects all links."""
-    found: list[Chosen] = []
-    for given in several(names):
-        name, colon, place = given.partition(":") if isinstance(given, str) else ("", "", "")
+    quantities: list[Chosen] = []
+    for output in several(names):
+        name, colon, place = output.partition(":") if isinstance(output, str) else ("", "", "")
         if name not in QUANTITIES:
             allowed = ", ".join(each + f":{own.at.upper()}" * bool(own.at) for each, own in QUANTITIES.items())
-            raise ModelError(f"there is no output {given!r}", value=given, where=mechanism.name, allowed=allowed)
+            raise ModelError(f"there is no output {output!r}", value=output, where=mechanism.name, allowed=allowed)
         at = QUANTITIES[name].at
         if bool(colon) > bool(at) or (not colon and at == "place"):
             fix = f"write '{name}:LINK'" if at else f"write {name!r}"
-            raise ModelError(f"output {given!r}", value=given, where=mechanism.name, fix=fix)
+            raise ModelError(f"output {output!r}", value=output, where=mechanism.name, fix=fix)
         if at == "link" and colon and place not in mechanism.link_names:
             allowed = listing(map(repr, mechanism.link_names), like=repr(place))
-            found_text = f"output {given!r}: there is no moving link {place!r}"
+            found_text = f"output {output!r}: there is no moving link {place!r}"
             raise ModelError(found_text, value=place, where=mechanism.name, allowed=allowed)
         if at == "place":
             mechanism.place(place)  # raises for an unknown name
-        found += [Chosen(name, each) for each in mechanism.link_names] if at and not colon else [Chosen(name, place)]
-    if len(set(found)) < len(found):
+        quantities += (
+            [Chosen(name, link_name) for link_name in mechanism.link_names]
+            if at and not colon
+            else [Chosen(name, place)]
+        )
+    if len(set(quantities)) < len(quantities):
         raise ModelError("an output is named twice", where=mechanism.name, allowed="each once")
-    return found
+    return quantities
 
 
 MIN_STEP = 1e-9
@@ -129,11 +133,11 @@ class Settings:
         """Return the settings; raise ModelError if one is invalid or the robot is not supported."""
         where = robot.name
         if robot.loops and inverse:
-            found, fix = (
+            message, fix = (
                 "`inverse=True` is not supported with closed loops",
                 "use torsor.export.c with constrained_inverse_dynamics",
             )
-            raise ModelError(found, where=where, allowed="forward dynamics", fix=fix)
+            raise ModelError(message, where=where, allowed="forward dynamics", fix=fix)
         if not robot.nv:
             raise ModelError("the robot has no coordinates", where=where, allowed="one or more joints")
         links = indices_of(external, robot.link_names, where, "moving link")

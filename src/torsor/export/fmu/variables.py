@@ -130,38 +130,40 @@ _WRENCH = (("mx", "N.m"), ("my", "N.m"), ("mz", "N.m"), ("fx", "N"), ("fy", "N")
 
 def variables_of(robot: Robot, settings: Settings) -> tuple[Variable, ...]:
     """Return all variables in the order of value references; raise ModelError for duplicate names."""
-    found = [Variable("time", "time", "s", "time")]
+    variables = [Variable("time", "time", "s", "time")]
     if not settings.inverse:
         what = "maximum integrator step in co-simulation"
-        found.append(Variable(STEP, "parameter", "s", what, settings.step, MIN_STEP))
+        variables.append(Variable(STEP, "parameter", "s", what, settings.step, MIN_STEP))
     if robot.loops:
         what = "decay rate of loop closure errors in model exchange"
-        found.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
-    for each in settings.free:
-        name, unit = structured(*each.name.split(".")), unit_of(robot, each)
-        found.append(Variable(name, "parameter", unit, "", each.value, least_of(each)))
-    found += _inputs(robot, settings)
+        variables.append(Variable(CLOSING, "parameter", "1/s", what, STABILISATION, 0.0))
+    for parameter in settings.free:
+        name, unit = structured(*parameter.name.split(".")), unit_of(robot, parameter)
+        variables.append(Variable(name, "parameter", unit, "", parameter.value, least_of(parameter)))
+    variables += _inputs(robot, settings)
     if not settings.inverse:
-        found += _states(robot, settings, len(found))
-    found += _outputs(robot, settings)
-    names = [each.name for each in found]
+        variables += _states(robot, settings, len(variables))
+    variables += _outputs(robot, settings)
+    names = [variable.name for variable in variables]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         fix = "rename the parameter: {name: path}"
         raise ModelError(f"two variables are named {double!r}", value=double, where=robot.name, fix=fix)
-    return tuple(found)
+    return tuple(variables)
 
 
 def _inputs(robot: Robot, settings: Settings) -> list[Variable]:
     if settings.inverse:
         starts = {"q": settings.q0, "v": settings.v0, "a": (0.0,) * robot.nv}
-        found = [each for letter, own in starts.items() for each in _vector(robot, letter, own, "input")]
+        variables = [
+            each for letter, start_values in starts.items() for each in _vector(robot, letter, start_values, "input")
+        ]
     else:
-        found = _vector(robot, "tau", (0.0,) * robot.nv, "input")
+        variables = _vector(robot, "tau", (0.0,) * robot.nv, "input")
     for link in (robot.link_names[k] for k in settings.external):
         what = f"wrench on {link}, at its origin, in its axes"
-        found += [Variable(structured("external", link, c), "input", unit, what, 0.0) for c, unit in _WRENCH]
-    return found
+        variables += [Variable(structured("external", link, c), "input", unit, what, 0.0) for c, unit in _WRENCH]
+    return variables
 
 
 def _states(robot: Robot, settings: Settings, first: int) -> list[Variable]:
@@ -174,21 +176,21 @@ def _states(robot: Robot, settings: Settings, first: int) -> list[Variable]:
 
 
 def _outputs(robot: Robot, settings: Settings) -> list[Variable]:
-    found = _vector(robot, "tau", (None,) * robot.nv, "output") if settings.inverse else []
-    for each in settings.outputs:
-        what = f"{each.quantity.what} {each.place}".strip()
-        for component, unit in zip(each.quantity.components, each.quantity.units, strict=True):
+    variables = _vector(robot, "tau", (None,) * robot.nv, "output") if settings.inverse else []
+    for output in settings.outputs:
+        what = f"{output.quantity.what} {output.place}".strip()
+        for component, unit in zip(output.quantity.components, output.quantity.units, strict=True):
             # A component with brackets is an array element and needs no quotes.
-            name = structured(each.name, each.place) + f".{component}" * bool(component)
-            found.append(Variable(name, "output", unit, what))
-    return found
+            name = structured(output.name, output.place) + f".{component}" * bool(component)
+            variables.append(Variable(name, "output", unit, what))
+    return variables
 
 
 def _vector(robot: Robot, letter: str, starts: Sequence[float | None], kind: str) -> list[Variable]:
     """Return positions (q), velocities (v), accelerations (a) or forces (tau)."""
     positions, rates = units(robot)
     names = robot.position_names if letter == "q" else robot.coordinate_names
-    what, own = {
+    what, descriptions = {
         "q": ("position", ["" if unit == "1" else unit for unit in positions]),  # quaternion components have no unit
         "v": ("velocity", [f"{unit}/s" for unit in rates]),
         "a": ("acceleration", [f"{unit}/s2" for unit in rates]),
@@ -196,5 +198,5 @@ def _vector(robot: Robot, letter: str, starts: Sequence[float | None], kind: str
     }[letter]
     return [
         Variable(structured(letter, *levels(name)), kind, unit, f"{what} of {name}", start)
-        for name, unit, start in zip(names, own, starts, strict=True)
+        for name, unit, start in zip(names, descriptions, starts, strict=True)
     ]

@@ -65,9 +65,9 @@ def sizes_of(names: tuple[str, ...], values: Array) -> Array:
     ``names`` are those of the parameters that represent the base parameters, such as "link2.mx".
     """
     letters = [re.sub(r".*\.", "", name) for name in names]
-    kinds = [next((own for own in KINDS if each in own), (each,)) for each in letters]
+    kinds = [next((kind_names for kind_names in KINDS if letter in kind_names), (letter,)) for letter in letters]
     sizes = np.abs(values)
-    largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == own) for own in kinds])
+    largest = np.array([max(size for size, other in zip(sizes, kinds, strict=True) if other == kind) for kind in kinds])
     return np.asarray(np.maximum(sizes, np.where(largest > 0, MIN_SIZE_RATIO * largest, 1.0)))
 
 
@@ -148,14 +148,14 @@ class Clearance:
         """Return the mean barrier of postures q (T, n) and its gradient (T, n); infinite if shapes are too close."""
         if not self.model.pairs:
             return 0.0, np.zeros_like(q)
-        found = self.model(q, True)
-        y = np.maximum(1 - (found.distance[:, self._moving] - self.least - CLEARANCE_MARGIN) / BARRIER_REACH, 0.0)
+        distances = self.model(q, True)
+        y = np.maximum(1 - (distances.distance[:, self._moving] - self.least - CLEARANCE_MARGIN) / BARRIER_REACH, 0.0)
         if y.max(initial=0.0) >= 1:
             return np.inf, np.zeros_like(q)
-        assert found.gradient is not None
+        assert distances.gradient is not None
         by_distance = -3 * y**2 / (1 - y**3) / BARRIER_REACH
         value = -np.log(1 - y**3).sum() / len(q)
-        return float(value), np.einsum("tp,tpj->tj", by_distance, found.gradient[:, self._moving]) / len(q)
+        return float(value), np.einsum("tp,tpj->tj", by_distance, distances.gradient[:, self._moving]) / len(q)
 
     def distances(self, q: Array) -> Array:
         """Return the minimum distance (T,) in m of postures q (T, n): infinite without pairs, a lower bound if far."""
@@ -185,10 +185,10 @@ class Limits:
     def slacks(self, q: Array, v: Array, a: Array) -> list[Array]:
         """Return the relative slack of motions (T, n) to each limit except effort; 0 at the limit."""
         half = (self.upper - self.lower) / 2
-        found = [(self.upper - q) / half, (q - self.lower) / half]
+        slacks = [(self.upper - q) / half, (q - self.lower) / half]
         for limit, values in ((self.velocity, v), (self.acceleration, a)):
-            found += [1 - values / limit, 1 + values / limit]
-        return found
+            slacks += [1 - values / limit, 1 + values / limit]
+        return slacks
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,15 +219,15 @@ class Design:
 
     def coefficients(self, x: Array) -> Array:
         """Return the coefficients (2 H + 1, n) of a motion."""
-        own = self.series.basis @ x.reshape(-1, len(self.half)) * self.half
-        own[0] += (self.limits.upper + self.limits.lower) / 2
-        return np.asarray(own)
+        coefficients = self.series.basis @ x.reshape(-1, len(self.half)) * self.half
+        coefficients[0] += (self.limits.upper + self.limits.lower) / 2
+        return np.asarray(coefficients)
 
     def variables(self, coefficients: Array) -> Array:
         """Return x (m n,) of coefficients (2 H + 1, n) within the span of the basis."""
-        own = coefficients.copy()
-        own[0] -= (self.limits.upper + self.limits.lower) / 2
-        return np.asarray(self.series.basis.T @ (own / self.half)).ravel()
+        shifted = coefficients.copy()
+        shifted[0] -= (self.limits.upper + self.limits.lower) / 2
+        return np.asarray(self.series.basis.T @ (shifted / self.half)).ravel()
 
     @cached_property
     def _features(self) -> tuple[Array, Array, Array]:
@@ -253,7 +253,7 @@ class Design:
         n, b = self.robot.nv, len(self.columns)
         q, v, a, L = ca.SX.sym("q", n), ca.SX.sym("v", n), ca.SX.sym("a", n), ca.SX.sym("L", n, b)
         Y = self._smooth.function("regressor")(q, v, a)[:, self.columns.tolist()]
-        back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), each) for each in (q, v, a)])]
+        back = [ca.densify(each) for each in ca.cse([ca.gradient(ca.dot(L, Y), variable) for variable in (q, v, a)])]
         rows = compile(ca.Function("rows", [q, v, a], [ca.densify(Y)]), inputs=[(n,)] * 3, outputs=[(n, b)])
         pullback = ca.Function("rows_back", [q, v, a, L], back)
         return rows, compile(pullback, inputs=[(n,), (n,), (n,), (n, b)], outputs=[(n,)] * 3)

@@ -141,16 +141,22 @@ def excite(
     series = Series(_within(period, PERIOD_RANGE, where, "period"), harmonics, rest)
     seed = whole_number(seed, where, "seed", least=0)
     iterations = whole_number(iterations, where, "iterations", least=0)
-    given = {"lower": lower, "upper": upper, "velocity": velocity, "acceleration": acceleration, "effort": effort}
-    limits = _limits(robot, given, where)
-    sigma, (least, most) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISE_RANGE
-    if sigma is not None and not ((sigma >= least) & (sigma <= most)).all():
-        found = f"noise is {shortened(np.asarray(noise, dtype=float))}"
-        raise ModelError(found, where=where, allowed=f"{least:g} to {most:g} N m or N")
+    limit_arguments = {
+        "lower": lower,
+        "upper": upper,
+        "velocity": velocity,
+        "acceleration": acceleration,
+        "effort": effort,
+    }
+    limits = _limits(robot, limit_arguments, where)
+    sigma, (least, largest) = None if noise is None else _sizes(noise, robot.nv, where, "noise"), NOISE_RANGE
+    if sigma is not None and not ((sigma >= least) & (sigma <= largest)).all():
+        message = f"noise is {shortened(np.asarray(noise, dtype=float))}"
+        raise ModelError(message, where=where, allowed=f"{least:g} to {largest:g} N m or N")
     robot = robot.to(dtype="float64")
     each_measured = measured if isinstance(measured, list | tuple) else [measured]
-    earlier = [] if measured is None else [_samples(robot, each) for each in each_measured]
-    flags = np.any([each.measured for each in earlier], axis=0) if earlier and sigma is None else np.array(True)
+    earlier = [] if measured is None else [_samples(robot, data) for data in each_measured]
+    flags = np.any([sample.measured for sample in earlier], axis=0) if earlier and sigma is None else np.array(True)
     names = None if flags.all() else [robot.coordinate_names[k] for k in np.flatnonzero(flags)]
     base = robot.inertial.base(among=among, measured=names)
     if not len(base):
@@ -167,7 +173,10 @@ def excite(
     start = _best_random(design, np.random.default_rng(seed), where)
     x, status = _descend(design, start, iterations, progress)
     first, last = (_scaled_into_limits(design, design.coefficients(each), where) for each in (start, x))
-    settings = {name: getattr(limits, name).tolist() for name in given} | {"criterion": criterion, "rest": rest}
+    settings = {name: getattr(limits, name).tolist() for name in limit_arguments} | {
+        "criterion": criterion,
+        "rest": rest,
+    }
     settings |= {"noise": sigma.tolist(), "among": list(several(among)), "iterations": iterations, "seed": seed}
     if apart is not None:
         nearest = apart.distances(series.sampled(CHECKS_PER_HARMONIC * harmonics * FINAL_CHECK_RATIO)[0] @ last).min()
@@ -195,8 +204,8 @@ def check_excitable(robot: Any) -> None:
             "positions with quaternions are not supported", where=where, allowed="robots with nq = nv", fix=fix
         )
     if robot.elastic:
-        found = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
-        raise ModelError(found, where=where, fix="use robot.without_motor(...) to make the joints rigid")
+        message = f"joint {robot.elastic[0].name!r} is elastic: the motion of its motor cannot be prescribed"
+        raise ModelError(message, where=where, fix="use robot.without_motor(...) to make the joints rigid")
 
 
 def _within(value: float, ends: tuple[float, float], where: str, name: str) -> float:
@@ -215,8 +224,8 @@ def _sizes(value: ArrayLike, n: int, where: str, name: str) -> Array:
 def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> Limits:
     """Return the limits from the arguments of ``excite``; the defaults are those of the robot, or none."""
     n, ends = robot.nv, list[Array]()
-    own = {"lower": robot.lower, "upper": robot.upper, "velocity": robot.velocity_limit}
-    values = {name: own.get(name, np.inf) if value is None else value for name, value in given.items()}
+    defaults = {"lower": robot.lower, "upper": robot.upper, "velocity": robot.velocity_limit}
+    values = {name: defaults.get(name, np.inf) if value is None else value for name, value in given.items()}
     for name in ("lower", "upper"):
         end = frozen_array(values[name], () if np.ndim(values[name]) == 0 else (n,), where, name, finite=False)
         ends.append(np.array(np.broadcast_to(end, (n,))))
@@ -224,8 +233,8 @@ def _limits(robot: Robot, given: Mapping[str, ArrayLike | None], where: str) -> 
         low, high = ends[0][k], ends[1][k]
         if not (np.isfinite(low) and np.isfinite(high) and low < high):
             fix = "pass its range as `lower` and `upper`"
-            found = f"coordinate {name!r} has the range {low} to {high}"
-            raise ModelError(found, value=name, where=where, allowed="a finite range", fix=fix)
+            message = f"coordinate {name!r} has the range {low} to {high}"
+            raise ModelError(message, value=name, where=where, allowed="a finite range", fix=fix)
     return Limits(*ends, *(_sizes(values[name], n, where, name) for name in ("velocity", "acceleration", "effort")))
 
 
@@ -246,11 +255,11 @@ def _best_random(design: Design, rng: np.random.Generator, where: str) -> Array:
                 best, least = design.variables(D), cost
     if best is None:
         if design.clearance is None and not np.isfinite(design.limits.effort).any():
-            found = f"none of {CANDIDATES} random motions excites all parameters together"
+            message = f"none of {CANDIDATES} random motions excites all parameters together"
             fix = (
                 "change the period, widen the limits, use similar noise for all forces, or reduce the unknowns: `among`"
             )
-            raise ModelError(found, where=where, fix=fix)
+            raise ModelError(message, where=where, fix=fix)
         fix = "widen the limits (effort first, because gravity alone may exceed them), or use a longer period"
         if design.clearance is not None:
             fix = "reduce the clearance, or pass `lower` and `upper` where shapes are apart; " + fix
@@ -313,12 +322,12 @@ def _scaled_into_limits(design: Design, C: Array, where: str) -> Array:
     bounded = bool(np.isfinite(design.limits.effort).any())
     for scale in np.linspace(1.0, 0.0, 101):
         D = np.concatenate([C[:1], scale * C[1:]])
-        q, v, a = (each @ D for each in F)
+        q, v, a = (feature @ D for feature in F)
         apart = design.clearance is None or design.clearance.distances(q).min() >= design.clearance.least
         if apart and (not bounded or (np.abs(design.robot.inverse_dynamics(q, v, a)) <= design.limits.effort).all()):
             return D
-    found = "effort limits or the clearance are violated between the samples"
-    raise ModelError(found, where=where, fix="use more harmonics")
+    message = "effort limits or the clearance are violated between the samples"
+    raise ModelError(message, where=where, fix="use more harmonics")
 
 
 def _known(
@@ -331,15 +340,15 @@ def _known(
     total, squares, count = np.zeros((len(base),) * 2), np.zeros(robot.nv), np.zeros(robot.nv)
     if not samples:
         return total, np.ones(robot.nv) if noise is None else noise, 1.0
-    for each in samples:
-        own, data = _estimated_noise(robot, base, each) if noise is None else noise, each.data
+    for sample in samples:
+        sample_noise, data = _estimated_noise(robot, base, sample) if noise is None else noise, sample.data
         for k in range(0, len(data), BLOCK_SIZE):
             some = slice(k, k + BLOCK_SIZE)
             Y = robot.inertial.regressor(data.q[some], data.v[some], data.a[some])[..., base.columns]
-            rows = (Y * (each.weights[some] / own)[..., None]).reshape(-1, len(base))
+            rows = (Y * (sample.weights[some] / sample_noise)[..., None]).reshape(-1, len(base))
             total += rows.T @ rows
-        squares += len(each.data) * np.where(each.measured, own, 0.0) ** 2
-        count += len(each.data) * each.measured
+        squares += len(sample.data) * np.where(sample.measured, sample_noise, 0.0) ** 2
+        count += len(sample.data) * sample.measured
     mean = np.sqrt(np.divide(squares, count, out=np.full(robot.nv, np.inf), where=count > 0))
     times = samples[-1].data.times
     steps = np.empty(0) if times is None else np.diff(times)
@@ -371,12 +380,12 @@ def _check_same(robot: Robot, other: MeasuredRobot) -> None:
     same = robot.inertial.names == other.inertial.names and (robot.nq, robot.nv) == (other.nq, other.nv)
     if same:
         q, a = np.random.default_rng(0).normal(size=(2, 3, robot.nv))
-        own, others = (each.to(dtype="float64").inertial.regressor(q, 0 * a, a) for each in (robot, other))
-        same = np.allclose(own, others, rtol=1e-6, atol=1e-6 * np.abs(own).max(initial=0.0))
+        regressors, others = (model.to(dtype="float64").inertial.regressor(q, 0 * a, a) for model in (robot, other))
+        same = np.allclose(regressors, others, rtol=1e-6, atol=1e-6 * np.abs(regressors).max(initial=0.0))
     if not same:
-        found = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
+        message = f"measured is of {other.name!r}, which has other links, geometry or gravity than {robot.name!r}"
         fix = "pass the measured robot, or measurements of this robot"
-        raise ModelError(found, where=f"{robot.name}: excite", fix=fix)
+        raise ModelError(message, where=f"{robot.name}: excite", fix=fix)
 
 
 def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Array:
@@ -386,17 +395,17 @@ def _estimated_noise(robot: Robot, base: BaseParameters, given: Measured) -> Arr
     q, v, a, tau = data.q[some], data.v[some], data.a[some], given.acting[some]
     if given.residuals is not None:
         squares = ((given.weights * given.residuals) ** 2).sum(axis=0)
-        own = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
+        estimated = np.sqrt(squares / np.maximum((given.weights > 0).sum(axis=0), 1))
     else:
         fit = model.of(q, v, a, given.weights[some] > 0)
         free = fit.chosen.sum(axis=0) - [row.basis.shape[1] for row in fit.rows]
         squares = ((given.weights[some] * fit.residuals(tau)) ** 2).sum(axis=0)
-        own = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
+        estimated = np.where(free > 1, np.sqrt(squares / np.maximum(free, 1)), np.std(tau, axis=0))
     # Forces of all parameters, because measured forces may cancel, as in free fall.
     parts = np.abs(robot.inertial.regressor(q, v, a)[..., base.columns] * base.values).sum(axis=-1)
     size = np.sqrt(np.mean(parts**2 + tau**2, axis=0))
     least = MIN_NOISE_RATIO * np.maximum(size, 1e-3 * max(float(size.max(initial=0.0)), 1e-9))
-    return np.where(given.measured, np.maximum(own, least), np.inf)
+    return np.where(given.measured, np.maximum(estimated, least), np.inf)
 
 
 def deviations_of(information: Array) -> Array:

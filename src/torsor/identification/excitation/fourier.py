@@ -120,7 +120,7 @@ class Excitation(Result):
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return (q, v, a), each (..., n), at times t (...), in s."""
-        q, v, a = (each @ self.coefficients for each in features(t, self.period, self.harmonics))
+        q, v, a = (feature @ self.coefficients for feature in features(t, self.period, self.harmonics))
         return q, v, a
 
     def at(self, t: ArrayLike) -> "ExcitationInstants":
@@ -185,10 +185,12 @@ class Excitation(Result):
 
     def _bounds(self, *names: str) -> tuple[Bound, ...]:
         """Return the limits of the search by name: lower and upper, or one size."""
-        found = [self.settings.get(name) for name in names]
-        if any(each is None for each in found):
+        bounds = [self.settings.get(name) for name in names]
+        if any(each is None for each in bounds):
             return ()
-        ends = [np.array([np.inf if x is None else x for x in each], dtype=float) for each in found if each is not None]
+        ends = [
+            np.array([np.inf if x is None else x for x in bound], dtype=float) for bound in bounds if bound is not None
+        ]
         lower, upper = ends if len(ends) == 2 else (-ends[0], ends[0])
         return (Bound(0.0, self.period, lower, upper),)
 
@@ -211,8 +213,8 @@ class Excitation(Result):
             super().save(path)
             return
         if path.suffix.lower() != ".csv":
-            found, fix = f"a rate needs a .csv file, not {path.suffix!r}", "use save_points for controller setpoints"
-            raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
+            message, fix = f"a rate needs a .csv file, not {path.suffix!r}", "use save_points for controller setpoints"
+            raise ModelError(message, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         write_table(path, self._table(instants(self.period, check_rate(rate, self.period, path.name))))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
@@ -244,17 +246,21 @@ class Excitation(Result):
             ...     Excitation.load(folder + "/sway.npz").period
             2.0
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            robot, coefficients, figures = archived_robot(found), found.arrays["coefficients"], found.arrays["figures"]
+        with reading_archive(Path(path), cls.kind) as fields:
+            robot, coefficients, figures = (
+                archived_robot(fields),
+                fields.arrays["coefficients"],
+                fields.arrays["figures"],
+            )
             check_array(figures, (3,), "figures")
             check_array(coefficients, (coefficients.shape[0], robot.nv), "coefficients")
             if len(coefficients) % 2 == 0 or not (np.isfinite(coefficients).all() and figures[0] > 0):
                 raise ValueError("the coefficients do not form a Fourier series")
-            status = str(found.arrays["status"])
+            status = str(fields.arrays["status"])
             if status not in STATUSES:
                 raise ValueError(f"status {status[:40]!r}; allowed: {', '.join(STATUSES)}")
             period, condition, start = figures.tolist()
-            made = cls(robot, period, coefficients, condition, start, status, found.settings)
+            made = cls(robot, period, coefficients, condition, start, status, fields.settings)
             for names in LIMITS:
                 for bound in made._bounds(*names):
                     check_array(bound.lower, (robot.nv,), names[0])
@@ -265,8 +271,8 @@ class Excitation(Result):
         figures = np.array([self.period, self.condition, self.start_condition], dtype=float)
         arrays: dict[str, Any] = {"coefficients": self.coefficients, "figures": figures, "status": self.status}
         arrays["robot"] = as_bytes(robot_text(self.robot))
-        own = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
-        return Archive(self.kind, arrays, plain(self.settings), own)
+        units_of_arrays = {"coefficients": state_units(self.robot)["q"], "figures": ["s", "1", "1"]}
+        return Archive(self.kind, arrays, plain(self.settings), units_of_arrays)
 
     def _columns(self) -> list[Column]:
         return self._table(np.linspace(0.0, self.period, POINTS_PER_PERIOD))

@@ -90,7 +90,7 @@ class FirstLook:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The distinct kinds of the findings."""
-        return tuple(dict.fromkeys(each.kind for each in self.findings))
+        return tuple(dict.fromkeys(finding.kind for finding in self.findings))
 
     @property
     def sources(self) -> str:
@@ -111,7 +111,7 @@ class FirstLook:
         """Return the report as text: findings, signals, and identifiable parameters."""
         parts = [f"{self.sources} for {self.robot.name}: {self.length}", *(f"- {note}" for note in self.notes), ""]
         parts.append(f"{len(self.findings)} suspicious:" if self.findings else "Nothing suspicious.")
-        parts += [*(f"! {each.kind}: {each}" for each in self.findings), ""]
+        parts += [*(f"! {finding.kind}: {finding}" for finding in self.findings), ""]
         if self.signals:
             table = titled_table("Signals (SI units)", *HEADS)
             for name, *cells in signal_rows(self):
@@ -125,7 +125,9 @@ class FirstLook:
         parameters = []
         if shown is not None:
             columns = zip(shown.names, shown.values, shown.deviations, shown.percents, strict=True)
-            parameters = [dict(zip(("name", "value", "deviation", "percent"), each, strict=True)) for each in columns]
+            parameters = [
+                dict(zip(("name", "value", "deviation", "percent"), column, strict=True)) for column in columns
+            ]
         return {
             "torsor": header("first_look"),
             "units": {"signals": "SI: rad, m, s, N m, N", "percent": "%", "delay": "s", "cutoff": "Hz"},
@@ -135,8 +137,8 @@ class FirstLook:
             "cutoff": None if prepared is None else prepared.cutoff,
             "delay": None if self.delay is None else plain(self.delay.value),
             "notes": list(self.notes),
-            "findings": plain([each._asdict() for each in self.findings]),
-            "signals": plain([each._asdict() for each in self.signals]),
+            "findings": plain([finding._asdict() for finding in self.findings]),
+            "signals": plain([signal._asdict() for signal in self.signals]),
             "condition": None if shown is None else plain(shown.condition),
             "base_parameters": plain(parameters),
         }
@@ -150,7 +152,7 @@ class FirstLook:
         drawn = new_figure(14.0, 1.8 * len(names) + 1.2)
         panels = drawn.subplots(len(names), 3, squeeze=False)
         for j, name in enumerate(names):
-            kinds = [each.kind for each in self.findings if repr(name) in each.place]
+            kinds = [finding.kind for finding in self.findings if repr(name) in finding.place]
             _position(panels[j, 0], self, j)
             _force(panels[j, 1], self, j)
             _spectrum(panels[j, 2], self, j)
@@ -196,11 +198,11 @@ def _spectrum(axes: Any, look: FirstLook, j: int) -> None:
     if look.prepared is None or look.prepared.segments[0].q.shape[1] <= j:
         return
     longest = max(look.prepared.segments, key=lambda each: len(each.q))
-    found = spectrum(longest.q[:, [j]], longest.step)
-    places = np.unique(np.geomspace(1, len(found.frequencies) - 1, SPECTRUM_POINTS).astype(int))
-    size = np.sqrt(np.maximum.reduceat(found.power[:, 0], places))
-    axes.loglog(found.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
-    axes.axhline(np.sqrt(max(float(found.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
+    spectra = spectrum(longest.q[:, [j]], longest.step)
+    places = np.unique(np.geomspace(1, len(spectra.frequencies) - 1, SPECTRUM_POINTS).astype(int))
+    size = np.sqrt(np.maximum.reduceat(spectra.power[:, 0], places))
+    axes.loglog(spectra.frequencies[places], np.maximum(size, 1e-18), color=MEASURED, linewidth=0.6)
+    axes.axhline(np.sqrt(max(float(spectra.floor[0]), 1e-36)), color=MODEL, linewidth=0.8, linestyle="--")
     if look.prepared.cutoff is not None:
         axes.axvline(look.prepared.cutoff, color=MARK, linewidth=1.0)
         axes.set_title(f"cutoff {look.prepared.cutoff:.3g} Hz", fontsize="small", loc="right", color=MARK)
@@ -220,12 +222,12 @@ NAMES_PER_LINE = 8  # parameter names per line
 
 def signal_rows(look: FirstLook) -> list[list[str]]:
     """Return the signals as rows of text with the columns ``HEADS``."""
-    found = []
-    for each in look.signals:
-        texts = [f"{x:.4g}" for x in each[1:6]]
-        texts += [f"{each.step:.3g}" if each.step else "-", f"{each.noise:.2g}", f"{each.left:.3g}"]
-        found.append([each.name, *("-" if text == "nan" else text for text in texts)])
-    return found
+    rows = []
+    for signal in look.signals:
+        texts = [f"{x:.4g}" for x in signal[1:6]]
+        texts += [f"{signal.step:.3g}" if signal.step else "-", f"{signal.noise:.2g}", f"{signal.left:.3g}"]
+        rows.append([signal.name, *("-" if text == "nan" else text for text in texts)])
+    return rows
 
 
 def identifiable(look: FirstLook) -> list[str]:
@@ -238,16 +240,18 @@ def identifiable(look: FirstLook) -> list[str]:
     good, weak, none = shown.graded()
     count = f"{len(shown.names)} base parameters, condition number {shown.condition:.4g}"
     lines = [f"{count}. With all {shown.forces} forces:", f"- to 10 % or better: {len(good)}"]
-    for words, own in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
-        lines.append(f"- {words}: {len(own)}")
+    for words, indices in (("to 10 to 100 %", weak), ("not shown, or zero (deviation above the value)", none)):
+        lines.append(f"- {words}: {len(indices)}")
         names = []
-        for k in sorted(own, key=lambda k: -shown.percents[k])[:NAMES_PER_LINE]:
+        for k in sorted(indices, key=lambda k: -shown.percents[k])[:NAMES_PER_LINE]:
             x = float(shown.percents[k])
             percent = f"{x:.3g} %" if x < 1e4 else "not excited" if math.isinf(x) else "> 10000 %"
             names.append(f"{shown.names[k].split(' ')[0]} ({percent})")
         if names:
             lines.append(
-                "    " + ", ".join(names) + f", and {len(own) - NAMES_PER_LINE} more" * (len(own) > NAMES_PER_LINE)
+                "    "
+                + ", ".join(names)
+                + f", and {len(indices) - NAMES_PER_LINE} more" * (len(indices) > NAMES_PER_LINE)
             )
     if none and is_excitable(look.robot):
         how = "torsor excite ROBOT --measured LOG (in Python: torsor.identification.excite)"
@@ -263,7 +267,10 @@ def write_look_report(path: str | Path, look: FirstLook) -> Path:
     parts += [html_list(look.notes)]
     parts += [f"<h2>{len(look.findings)} suspicious</h2>" if look.findings else "<p>Nothing suspicious.</p>"]
     if look.findings:
-        rows = [[html_text(x) for x in (each.kind, each.place, each.found, each.fix)] for each in look.findings]
+        rows = [
+            [html_text(x) for x in (finding.kind, finding.place, finding.found, finding.fix)]
+            for finding in look.findings
+        ]
         parts.append(html_table(["kind", "where", "found", "fix"], rows, words=True))
     if look.signals:
         rows = [[html_text(cell) for cell in row] for row in signal_rows(look)]
@@ -294,12 +301,12 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         ('swapped',)
     """
     robot = measured_robot(robot, logs, "first_look")
-    read_logs, given = _read(robot, logs, log_map, settings)
+    read_logs, settings_map = _read(robot, logs, log_map, settings)
     findings = [each for log in read_logs for each in signal_findings(robot, log)]
     clean = [log.kept(log.complete) for log in read_logs]
     whole = FirstLook(robot, tuple(read_logs), tuple(findings), ())
     try:
-        prepared = prepare(robot, clean, given)
+        prepared = prepare(robot, clean, settings_map)
     except UnclosedError as error:
         return replace(whole, findings=(*findings, _unclosed(robot, clean[0].source, error)), notes=notes_of(robot))
     except ModelError as error:
@@ -308,14 +315,14 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
         return replace(whole, findings=(*findings, short))
     for log in clean:
         findings += motion_findings(robot, log, prepared)
-    found = ModelLook([], np.full(robot.nv, np.nan))
+    model = ModelLook([], np.full(robot.nv, np.nan))
     degrees = any(each.kind == "degrees" for each in findings)
-    beyond = [each for each in findings if each.kind == "limit" and ": q of " in each.place]
+    beyond = [finding for finding in findings if finding.kind == "limit" and ": q of " in finding.place]
     if degrees and len(beyond) > 1:  # explains why several joints exceed their limits
         findings = [each for each in findings if each not in beyond]
     if not degrees and prepared.segments[0].all_measured:
         try:
-            found = model_look(robot, prepared, clean[0].source)
+            model = model_look(robot, prepared, clean[0].source)
         except UnclosedError as error:
             findings.append(_unclosed(robot, clean[0].source, error))
     notes = [*prepared.notes, *notes_of(robot)]
@@ -323,13 +330,13 @@ def first_look(robot: MeasuredRobot | ParallelRobot, logs: Any, log_map: Any = N
     if any(steps.values()):
         coarse = ", ".join(f"{name} {step:.3g}" for name, step in steps.items() if step)
         notes.append(f"positions come in steps (rad, m): {coarse}")
-    notes += _acting(robot, prepared, found.rest)
-    if motors := given.couplings(robot):
+    notes += _acting(robot, prepared, model.rest)
+    if motors := settings_map.couplings(robot):
         text = "drives several joints; its inertia and friction are identified by torsor identify, not checked here"
         notes.append(f"{', '.join(motors)} {text}")
-    signals = _signals(robot, clean, prepared, found.left)
-    shown = (signals, prepared, found.excited, found.delay, found.fit)
-    return FirstLook(robot, tuple(read_logs), (*findings, *found.findings), tuple(notes), *shown)
+    signals = _signals(robot, clean, prepared, model.left)
+    shown = (signals, prepared, model.excited, model.delay, model.fit)
+    return FirstLook(robot, tuple(read_logs), (*findings, *model.findings), tuple(notes), *shown)
 
 
 def _unclosed(robot: MeasuredRobot, source: str, error: UnclosedError) -> LogFinding:
@@ -370,21 +377,21 @@ def _read(robot: MeasuredRobot, logs: Any, log_map: Any, settings: dict[str, Any
         times, q, tau = (np.asarray(each, dtype=float) for each in logs)
         q, tau = drives_of(robot, "q", q), drives_of(robot, "tau", tau)
         if times.ndim != 1 or q.shape != (len(times), robot.nq) or tau.shape != (len(times), robot.nv):
-            found = f"times, q and tau have the shapes {times.shape}, {q.shape}, {tau.shape}"
-            raise ModelError(found, where=robot.name, allowed=f"(N,), (N, {robot.nq}), (N, {robot.nv})")
+            message = f"times, q and tau have the shapes {times.shape}, {q.shape}, {tau.shape}"
+            raise ModelError(message, where=robot.name, allowed=f"(N,), (N, {robot.nq}), (N, {robot.nv})")
         return [of_arrays("log", times, q, tau, None, None, robot)], none
     paths = [Path(each) for each in several(logs)]
     if not paths:
         raise ModelError("there is no log", where=robot.name, allowed="one or more files")
-    given = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
-    return [read(each, robot, given, look=True) for each in paths], given
+    settings_map = LogMap.of(own_map(paths[0], robot) if log_map is None else log_map, **settings)
+    return [read(path, robot, settings_map, look=True) for path in paths], settings_map
 
 
 def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left: Array) -> tuple[Signal, ...]:
-    samples, found = prepared.samples, []
+    samples, signals = prepared.samples, []
     plain_joints = [at for joint, at in zip(robot.joints, robot.coordinates, strict=True) if joint.nq == joint.nv]
     places = {k: at.q.start + k - at.v.start for at in plain_joints for k in range(at.v.start, at.v.stop)}
-    noise = preparing.choose([(each.q, each.step) for each in prepared.segments]).noise
+    noise = preparing.choose([(segment.q, segment.step) for segment in prepared.segments]).noise
     for j, name in enumerate(robot.coordinate_names):
         v, a, tau = (float(np.abs(x[:, j]).max()) for x in (samples.v, samples.a, samples.tau))
         percent = 100 * math.sqrt(left[j]) if np.isfinite(left[j]) else math.nan
@@ -392,5 +399,5 @@ def _signals(robot: MeasuredRobot, logs: Sequence[Log], prepared: Prepared, left
         if j in places:
             q = np.concatenate([log.q[:, places[j]] for log in logs])
             ends, step, deviation = (float(q.min()), float(q.max())), quantum(q), float(noise[places[j]])
-        found.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
-    return tuple(found)
+        signals.append(Signal(name, *ends, v, a, tau, step, deviation, percent))
+    return tuple(signals)

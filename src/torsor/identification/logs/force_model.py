@@ -91,24 +91,24 @@ class ForceModel:
         """
         n = self.robot.nv
         still = np.zeros((len(q), n))
-        rest, found = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
+        rest, rows = self.robot.inertial.regressor(q, still, still), np.zeros((n, len(self.base) + 1))
         for j in range(n):
             Y = self.robot.inertial.regressor(q, still, np.broadcast_to(np.eye(n)[j], still.shape)) - rest
-            found[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
-        return found
+            rows[j, :-1] = Y[:, j][:, self.base.columns].mean(axis=0)
+        return rows
 
     def friction_rows(self, v: Array) -> Array:
         """Return a matrix (n, b + 1) whose product with the fitted parameters is the friction at the usual speed.
 
         This friction is positive for every robot.
         """
-        names, found = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
-        own = {names[column]: k for k, column in enumerate(self.base.columns)}
+        names, rows = self.robot.inertial.names, np.zeros((v.shape[1], len(self.base) + 1))
+        index_of = {names[column]: k for k, column in enumerate(self.base.columns)}
         for j, name in enumerate(self.robot.coordinate_names):
             for kind, size in (("coulomb", 1.0), ("viscous", float(np.sqrt(np.mean(v[:, j] ** 2))))):
-                if f"{name}.{kind}" in own:
-                    found[j, own[f"{name}.{kind}"]] = size
-        return found
+                if f"{name}.{kind}" in index_of:
+                    rows[j, index_of[f"{name}.{kind}"]] = size
+        return rows
 
 
 class MotionFit:
@@ -126,25 +126,25 @@ class MotionFit:
     def together(self, tau: Array) -> Array:
         """Return the part (n,) of the variance of forces tau (N, n) that a common parameter set leaves unexplained."""
         forces, n = tau - self.known, tau.shape[1]
-        own = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
-        sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(own)]
+        row_indices = [np.flatnonzero(self.chosen[:, j]) for j in range(n)]
+        sizes = [float(np.std(forces[at, j])) or 1.0 for j, at in enumerate(row_indices)]
         b = self.rows[0].A.shape[1] - 1
-        A, y = np.zeros((sum(map(len, own)), b + n)), np.zeros(sum(map(len, own)))
-        ends = np.cumsum([0, *map(len, own)])
-        for j, (row, at, size) in enumerate(zip(self.rows, own, sizes, strict=True)):
+        A, y = np.zeros((sum(map(len, row_indices)), b + n)), np.zeros(sum(map(len, row_indices)))
+        ends = np.cumsum([0, *map(len, row_indices)])
+        for j, (row, at, size) in enumerate(zip(self.rows, row_indices, sizes, strict=True)):
             part = slice(ends[j], ends[j + 1])
             A[part, :b], A[part, b + j], y[part] = row.A[:, :b] / size, 1.0, forces[at, j] / size
         scale = np.linalg.norm(A, axis=0)
         A /= np.where(scale > 0, scale, 1.0)
         rest = y - A @ np.linalg.lstsq(A, y, rcond=RANK_TOLERANCE**0.5)[0]
-        return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(own[j]) else 0.0 for j in range(n)])
+        return np.array([np.mean(rest[ends[j] : ends[j + 1]] ** 2) if len(row_indices[j]) else 0.0 for j in range(n)])
 
     def residuals(self, tau: Array) -> Array:
         """Return the unexplained part of forces tau (N, n); 0 where a force is not used."""
         forces = np.where(self.chosen, tau - self.known, 0.0)
         for j, row in enumerate(self.rows):
-            own = forces[self.chosen[:, j], j]
-            forces[self.chosen[:, j], j] = own - row.basis @ (row.basis.T @ own)
+            values = forces[self.chosen[:, j], j]
+            forces[self.chosen[:, j], j] = values - row.basis @ (row.basis.T @ values)
         return np.asarray(forces)
 
     def significance(self, tau: Array, fitted: Fitted, rows: Array) -> Array:

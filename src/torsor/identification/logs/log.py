@@ -43,31 +43,31 @@ def wrench_columns(given: LogMap, robot: MeasuredRobot) -> list[Head]:
     if isinstance(robot, ClosedRobot):
         fix = "pass arrays (N, L, 6) of all links: Measurements(q, v, a, tau, external=...)"
         raise ModelError("wrench columns are not supported for a robot with closed loops", where=given.source, fix=fix)
-    found: list[Head] = []
+    columns: list[Head] = []
     for place, own in _tables(given).items():
         robot.place(place)
         where = f"{given.source}: wrenches: {place}"
         if "force" not in own:
             raise ModelError("the force columns are missing", where=where, fix="write force = [x, y, z]")
-        for part in [each for each in ("moment", "force") if each in own]:
+        for part in [part_name for part_name in ("moment", "force") if part_name in own]:
             heads = rows(own[part], where, part, "three columns")
-            if len(heads) != 3 or any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in heads):
+            if len(heads) != 3 or any(isinstance(head, bool) or not isinstance(head, (str, int)) for head in heads):
                 raise ModelError(
                     f"{part} is {heads!r}", value=heads, where=where, allowed="three column headers or numbers"
                 )
-            found += heads
-    if len(set(found)) < len(found):
+            columns += heads
+    if len(set(columns)) < len(columns):
         raise ModelError("a column is named twice", where=f"{given.source}: wrenches")
-    return found
+    return columns
 
 
 def _tables(given: LogMap) -> dict[str, dict[str, Any]]:
-    found = {}
+    tables = {}
     for place, own in table(given.wrenches, given.source, WRENCHES).items():
         where = f"{given.source}: wrenches: {place}"
-        found[place] = table(own, where, "the wrench")
-        check_keys(found[place], WRENCH_KEYS, where)
-    return found
+        tables[place] = table(own, where, "the wrench")
+        check_keys(tables[place], WRENCH_KEYS, where)
+    return tables
 
 
 def external_of(robot: MeasuredRobot, q: Array, values: Array, given: LogMap) -> Array:
@@ -185,8 +185,8 @@ class Log:
     @property
     def complete(self) -> Flags:
         """Mask (N,) of the rows without missing numbers."""
-        given = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a, self.temperature) if x is not None]
-        return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in given]))
+        arrays = [x for x in (self.times[:, None], self.q, self.tau, self.v, self.a, self.temperature) if x is not None]
+        return np.asarray(np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in arrays]))
 
 
 def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = False) -> Log:
@@ -204,10 +204,10 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
     drives, tolerant = Gears.of(given.drives, robot, given.source), look or given.missing == "skip"
     driven, known = driven_forces(robot, columns)
     force = _force(columns, drives, given, where, free=not driven and bool(known.any()))
-    found: dict[str, Array] = {}
+    signals: dict[str, Array] = {}
     bases: dict[str, _Base] = {}
     for file, names in _files(given, columns, path).items():
-        bases |= _read_file(file, names, columns, clocks, given, found, tolerant)
+        bases |= _read_file(file, names, columns, clocks, given, signals, tolerant)
     named = table(given.units, given.source, "units")
     clock = named.pop("time", "s")
     _check_known(clock, columns, "a unit of the time", given.source)
@@ -221,15 +221,15 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
             allowed = f"a nonzero number, or {len(columns[name])} of them"
             raise ModelError(f"the scale of {name!r} is {factor!r}", where=given.source, allowed=allowed)
         scales[name] = scales.get(name, 1.0) * each
-    found = {name: x * scales.get(name, 1.0) for name, x in found.items()}
+    signals = {name: x * scales.get(name, 1.0) for name, x in signals.items()}
     for name in bases:
         base = bases[name] = bases[name].in_seconds(clock.get(name, "s") if isinstance(clock, Mapping) else clock)
-        _check_size(found[name], columns[name], base)
+        _check_size(signals[name], columns[name], base)
         if not look:
             known_times = np.isfinite(base.times)
             check_increasing(base.times[known_times], base.lines[known_times], base.source)
     main = bases["q"]
-    on_main = {name: _at_main(found[name], bases[name], main) for name in found}
+    on_main = {name: _at_main(signals[name], bases[name], main) for name in signals}
     forces = np.zeros((len(main.times), robot.nv))
     heads: list[Head] = ["none"] * robot.nv
     if driven:
@@ -243,7 +243,7 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
         with np.errstate(invalid="ignore"):
             saturated |= drives.driven(np.abs(forces) >= full)
     q, tau = drives.positions(on_main["q"]), drives.forces(motor)
-    v, a = (drives.rates(on_main[name], name) if name in found else None for name in ("v", "a"))
+    v, a = (drives.rates(on_main[name], name) if name in signals else None for name in ("v", "a"))
     external = external_of(robot, q, on_main[WRENCHES], given) if WRENCHES in on_main else None
     tau = tau + environment_forces(robot, q, external)
     all_heads = {"q": columns["q"], "tau": heads}
@@ -254,8 +254,8 @@ def read(path: str | Path, robot: MeasuredRobot, given: LogMap, *, look: bool = 
 def of_trajectory(motion: Trajectory, source: str, robot: MeasuredRobot) -> Log:
     """Return a saved or simulated motion of a robot as a log."""
     if motion.q.ndim != 2:
-        found = f"positions have shape {motion.q.shape}"
-        raise ModelError(found, where=source, allowed="a single motion", fix="select one: trajectory[0]")
+        message = f"positions have shape {motion.q.shape}"
+        raise ModelError(message, where=source, allowed="a single motion", fix="select one: trajectory[0]")
     q, tau, v, a = (drives_of(robot, name, getattr(motion, name)) for name in ("q", "tau", "v", "a"))
     whole = motion.q if isinstance(robot, ClosedRobot) and motion.q.shape != q.shape else None
     return replace(of_arrays(source, motion.times, q, tau, v, a, robot, motion.external), whole=whole)
@@ -287,12 +287,18 @@ def _whole(path: Path, robot: MeasuredRobot, given: LogMap, q: Array) -> Array |
     if not isinstance(robot, ClosedRobot) or given.files:
         return None
     heads = {head.partition(" [")[0].removeprefix("held "): head for head in read_table(path, given.delimiter).heads}
-    own = [heads[name] for each in robot.mechanism.position_names if (name := f"q {each}") in heads]
-    if len(own) < robot.mechanism.nq:
+    headers = [
+        heads[name] for position_name in robot.mechanism.position_names if (name := f"q {position_name}") in heads
+    ]
+    if len(headers) < robot.mechanism.nq:
         return None
-    units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in own])
-    found = np.asarray(read_columns(path, {"q": own}, given.delimiter, missing=True).values["q"] * units)
-    return found if np.allclose(found[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True) else None
+    units = np.array([UNITS["q"].get(head.partition(" [")[2].rstrip("]"), 1.0) for head in headers])
+    positions = np.asarray(read_columns(path, {"q": headers}, given.delimiter, missing=True).values["q"] * units)
+    return (
+        positions
+        if np.allclose(positions[:, robot.mechanism.closed.closure.active_positions], q, equal_nan=True)
+        else None
+    )
 
 
 class _Base(NamedTuple):
@@ -307,8 +313,8 @@ class _Base(NamedTuple):
         """Return the times in s, converted from the unit of the file."""
         factor = UNITS["time"].get(str(unit))
         if factor is None:
-            found = f"the unit {unit!r} of 'time'"
-            raise ModelError(found, value=unit, where=self.source, allowed=", ".join(UNITS["time"]))
+            message = f"the unit {unit!r} of 'time'"
+            raise ModelError(message, value=unit, where=self.source, allowed=", ".join(UNITS["time"]))
         return self._replace(times=self.times * factor) if self.has_times else self
 
 
@@ -319,7 +325,7 @@ def _columns_and_clocks(
     chosen = dict(given.columns)
     times = chosen.pop("time", None)
     driven = robot.nv - len(free_coordinates(robot))
-    columns = wanted_columns(chosen, robot, where, [each for each in ALL_SIGNALS if each != "time"], driven)
+    columns = wanted_columns(chosen, robot, where, [signal for signal in ALL_SIGNALS if signal != "time"], driven)
     if given.wrenches:
         columns[WRENCHES] = wrench_columns(given, robot)
     by_signal = times if isinstance(times, Mapping) else {}
@@ -328,9 +334,9 @@ def _columns_and_clocks(
         _check_known(named, columns, what, given.source)
     for head in (*by_signal.values(), times if times is not None and not isinstance(times, Mapping) else 0):
         if not (isinstance(head, str) or is_whole(head)):
-            found = f"the time column is {head!r}"
+            message = f"the time column is {head!r}"
             raise ModelError(
-                found, value=head, where=given.source, allowed="a column header, or a column number from 0"
+                message, value=head, where=given.source, allowed="a column header, or a column number from 0"
             )
     clocks: dict[str, Any] = {}
     for name in columns:
@@ -355,12 +361,12 @@ def _files(given: LogMap, columns: Mapping[str, Any], path: Path) -> dict[Path, 
     for name, file in named.items():
         if not isinstance(file, str) or "\0" in file:
             raise ModelError(f"the file of {name!r} is {file!r}", where=given.source, allowed="its name")
-    found: dict[Path, list[str]] = {}
+    signals_of: dict[Path, list[str]] = {}
     for name in columns:
         pattern = str(named.get(name, path.name))
         file = path.parent / pattern.replace("{stem}", path.stem).replace("{suffix}", path.suffix)
-        found.setdefault(file, []).append(name)
-    return found
+        signals_of.setdefault(file, []).append(name)
+    return signals_of
 
 
 def _read_file(
@@ -381,11 +387,13 @@ def _read_file(
     for name in names:
         for head in columns[name]:
             if owners.setdefault(head, name) != name:
-                text = f"the column {head!r} is {owners[head]} and {name}"
-                raise ModelError(text, value=head, where=given.source, allowed="each column at most once")
-    wanted: dict[str, list[Head]] = {name: columns[name] for name in names} | {f"time {each}": [each] for each in heads}
+                message = f"the column {head!r} is {owners[head]} and {name}"
+                raise ModelError(message, value=head, where=given.source, allowed="each column at most once")
+    requested: dict[str, list[Head]] = {name: columns[name] for name in names} | {
+        f"time {each}": [each] for each in heads
+    }
     repair = 'complete or remove the line; missing = "skip" in the map of a log leaves it out'
-    table_found = read_columns(file, wanted, given.delimiter, missing=missing, fix=repair)
+    table_found = read_columns(file, requested, given.delimiter, missing=missing, fix=repair)
     bases = {}
     for name in names:
         found[name] = table_found.values[name]
@@ -410,11 +418,11 @@ def _check_size(values: Array, heads: Sequence[Head], base: _Base) -> None:
     with np.errstate(invalid="ignore"):
         whole = np.abs(np.column_stack([values, base.times])) > MAX_VALUE
     if whole.any():
-        k, j = (int(each) for each in np.argwhere(whole)[0])
+        k, j = (int(index) for index in np.argwhere(whole)[0])
         column, x = ("time", base.times[k]) if j == values.shape[1] else (repr(heads[j]), values[k, j])
-        found = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
+        message = f"line {base.lines[k]}, column {column}: {x:.3g} in SI units"
         fix = "correct or remove the line, and check the units and scales of the map"
-        raise ModelError(found, where=base.source, allowed=f"at most {MAX_VALUE:g}", fix=fix)
+        raise ModelError(message, where=base.source, allowed=f"at most {MAX_VALUE:g}", fix=fix)
 
 
 def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str, free: bool) -> str:
@@ -422,10 +430,10 @@ def _force(columns: Mapping[str, Any], drives: Gears, given: LogMap, where: str,
     if free and "current" not in columns:
         return ""
     if ("tau" in columns) == ("current" in columns):
-        found, fix = "there are no columns of 'tau' or 'current'", "add the force columns"
+        message, fix = "there are no columns of 'tau' or 'current'", "add the force columns"
         if "tau" in columns:
-            found, fix = "there are columns of both 'tau' and 'current'", "remove one of them"
-        raise ModelError(found, where=where, allowed="one of them", fix=fix)
+            message, fix = "there are columns of both 'tau' and 'current'", "remove one of them"
+        raise ModelError(message, where=where, allowed="one of them", fix=fix)
     if "current" in columns and drives.constants is None:
         fix = "add drives.torque_constants (N m/A, one for each motor)"
         raise ModelError(
@@ -449,7 +457,7 @@ def _at_main(values: Array, own: _Base, main: _Base) -> Array:
         raise ModelError(found, where=own.source, allowed="the same number of rows in all files of a run")
     if np.array_equal(own.times, main.times, equal_nan=True):
         return values
-    ends = [(float(np.nanmin(each.times)), float(np.nanmax(each.times))) for each in (own, main)]
+    ends = [(float(np.nanmin(clock.times)), float(np.nanmax(clock.times))) for clock in (own, main)]
     common = min(last for _, last in ends) - max(first for first, _ in ends)
     if common < MIN_OVERLAP * max(last - first for first, last in ends):
         spans = " and ".join(f"{first:.6g} to {last:.6g} s" for first, last in ends)

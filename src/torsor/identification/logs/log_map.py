@@ -58,8 +58,8 @@ class Gears:
         data, place, n = table(given, where, "drives"), f"{where}: drives", robot.nv
         check_keys(data, DRIVE_KEYS, place)
         if data and robot.nq != robot.nv:
-            found = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
-            raise ModelError(found, where=place, allowed="joints with nq = nv")
+            message = f"{robot.name} has {robot.nq} positions and {robot.nv} velocities"
+            raise ModelError(message, where=place, allowed="joints with nq = nv")
         if ("ratios" in data or "matrix" in data) and "side" not in data:
             fix = 'write side = "motor", or side = {q = "joint", tau = "motor"}'
             raise ModelError("gear ratios are given without `side`", where=place, fix=fix)
@@ -68,8 +68,8 @@ class Gears:
         if constants is not None:
             constants = _each(constants, n, place, "torque_constants")
             if not constants.all():
-                found = f"is {constants.tolist()}"
-                raise ModelError(found, argument="torque_constants", where=place, allowed="nonzero numbers")
+                message = f"is {constants.tolist()}"
+                raise ModelError(message, argument="torque_constants", where=place, allowed="nonzero numbers")
         made = cls(_matrix(data, robot, place), offsets, _sides(data.get("side", "joint"), place), constants)
         geared = any(key in data for key in ("ratios", "coupling", "matrix"))
         if geared != ("motor" in made.sides.values()):
@@ -98,13 +98,13 @@ class Gears:
 
         Each has the rates of the joints ``names`` (n) relative to its own joint: R[k, j] / R[k, k].
         """
-        found = {}
+        motors = {}
         for name, row, own in zip(names, self.matrix, np.diagonal(self.matrix), strict=True):
             factors = row / (own if own else row[np.argmax(np.abs(row))])
             turning = np.flatnonzero(factors)
             if len(turning) > 1:
-                found[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
-        return found
+                motors[f"motor of {name}"] = {names[j]: float(factors[j]) for j in turning.tolist()}
+        return motors
 
     def driven(self, motors: Flags) -> Flags:
         """Return which joint forces (N, n) depend on flagged motor forces (N, n)."""
@@ -128,23 +128,23 @@ def _matrix(data: Mapping[str, Any], robot: MeasuredRobot, where: str) -> Array:
                 raise ModelError(
                     f"the coupling is {entry!r}", value=entry, where=where, allowed="[motor, joint, ratio]"
                 )
-            motor, joint = indices_of([str(each) for each in entry[:2]], names, f"{where}: coupling")
+            motor, joint = indices_of([str(name) for name in entry[:2]], names, f"{where}: coupling")
             if motor == joint:
                 raise ModelError(
                     f"motor {entry[0]} is coupled with itself", where=where, fix="put its own ratio into ratios"
                 )
             R[motor, joint] = number(entry[2], where, f"coupling of {entry[0]} with {entry[1]}")
     if not np.abs(R).max() > 0 or not np.linalg.cond(R) < MAX_CONDITION:
-        found = "the gear ratio matrix is singular"
-        raise ModelError(found, where=where, fix="use a nonzero ratio for each motor")
+        message = "the gear ratio matrix is singular"
+        raise ModelError(message, where=where, fix="use a nonzero ratio for each motor")
     return R
 
 
 def _each(given: Any, count: int, where: str, what: str) -> Array:
     """Return finite numbers (count,), from one common number or one per element."""
     single = real_array(given, where, what).ndim == 0
-    found = frozen_array(given, () if single else (count,), where, what)
-    return np.full(count, found) if single else found
+    numbers = frozen_array(given, () if single else (count,), where, what)
+    return np.full(count, numbers) if single else numbers
 
 
 def _sides(given: Any, where: str) -> dict[str, str]:
@@ -252,15 +252,15 @@ class LogMap:
             500.0
         """
         if isinstance(given, (str, Path)):
-            found = cls.load(given)
+            base_map = cls.load(given)
         elif isinstance(given, LogMap):
-            found = given
+            base_map = given
         elif isinstance(given, Mapping):
-            found = filled(cls, given, "map", typed=False, source="map") if "columns" in given else cls(dict(given))
+            base_map = filled(cls, given, "map", typed=False, source="map") if "columns" in given else cls(dict(given))
         else:
             allowed = "a LogMap, the path of one, or a table {'q': headers, ...}"
             raise ModelError(f"{given!r}", value=given, where="map of the log", allowed=allowed)
-        return replace(found, **{name: value for name, value in settings.items() if value is not None})
+        return replace(base_map, **{name: value for name, value in settings.items() if value is not None})
 
     def couplings(self, robot: MeasuredRobot) -> dict[str, dict[str, float]]:
         """Return the motors that drive several joints, from ``drives``, for ``couplings`` of ``identify``.
@@ -300,20 +300,24 @@ def own_map(path: Path, robot: MeasuredRobot) -> LogMap:
     units: dict[str, Any] = {}
     for letter in ("time", "q", "v", "a", "tau"):
         names = robot.position_names if letter == "q" else robot.coordinate_names
-        wanted = ["time"] if letter == "time" else [f"{letter} {name}" for name in names]
-        missing = [each for each in wanted if each not in places]
-        if len(missing) == len(wanted) and letter != "q":
+        headers = ["time"] if letter == "time" else [f"{letter} {name}" for name in names]
+        missing = [each for each in headers if each not in places]
+        if len(missing) == len(headers) and letter != "q":
             continue
         if missing:
-            text = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
-            raise ModelError(text, where=path.name, allowed=listing(wanted), fix=HEADER_FIX)
-        columns[letter] = [places[each][0] for each in wanted]
-        own = ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
-        units[letter] = [_unit(places[each], letter, kind, path.name) for each, kind in zip(wanted, own, strict=True)]
+            message = f"column {missing[0]!r} is missing; the columns are {listing(heads)}"
+            raise ModelError(message, where=path.name, allowed=listing(headers), fix=HEADER_FIX)
+        columns[letter] = [places[each][0] for each in headers]
+        default_units = (
+            ["s"] if letter == "time" else [kind if kind != "1" else "rad" for kind in units_of(robot)[letter != "q"]]
+        )
+        units[letter] = [
+            _unit(places[each], letter, kind, path.name) for each, kind in zip(headers, default_units, strict=True)
+        ]
     warm = [f"temperature {name}" for name in robot.coordinate_names]
     present = ["temperature"] if "temperature" in places else warm if warm[0] in places else []
     if present:
-        missing = [each for each in present if each not in places]
+        missing = [header for header in present if header not in places]
         if missing:
             raise ModelError(
                 f"column {missing[0]!r} is missing", where=path.name, allowed=listing(present), fix=HEADER_FIX
@@ -336,7 +340,7 @@ def _unit(column: tuple[str, str], letter: str, kind: str, where: str) -> str:
     if not unit:
         return FORCES[kind] if letter == "tau" else kind + {"v": "/s", "a": "/s^2"}.get(letter, "")
     plain = re.sub(r"[\s·*]", "", unit).replace("²", "^2")
-    found = next((each for each in UNITS[letter] if each.replace(" ", "") == plain), None)
+    found = next((unit_name for unit_name in UNITS[letter] if unit_name.replace(" ", "") == plain), None)
     if found is None:
         allowed = ", ".join(UNITS[letter])
         raise ModelError(f"the column {head!r} has an unknown unit", value=head, where=where, allowed=allowed)

@@ -32,22 +32,22 @@ def delay_findings(
 ) -> tuple[list[LogFinding], Delay | None]:
     """Return the delay of forces tau (T, n) relative to the motion (q, v, a) at times (T,), with its finding."""
     try:
-        found = estimate(model, motion, tau, times, source)
+        delay = estimate(model, motion, tau, times, source)
     except ModelError:  # too short
         return [], None
     step = float(np.median(np.diff(times)))
-    gain = float(np.log(np.maximum(found.before, 1e-20) / np.maximum(found.after, 1e-20)).sum())
+    gain = float(np.log(np.maximum(delay.before, 1e-20) / np.maximum(delay.after, 1e-20)).sum())
     if (
-        abs(found.value) < max(MIN_DELAY_STEPS * step, MIN_DELAY, NEGATIVE_DEVIATIONS * found.deviation)
+        abs(delay.value) < max(MIN_DELAY_STEPS * step, MIN_DELAY, NEGATIVE_DEVIATIONS * delay.deviation)
         or gain < MIN_DELAY_GAIN
     ):
-        return [], found
-    way = "later" if found.value > 0 else "earlier"
-    worst = int(np.argmax(found.before / np.maximum(found.after, 1e-20)))
-    left = _left(found.after[worst], found.before[worst], model.robot.coordinate_names[worst])
-    text = f"forces are {1e3 * abs(found.value):.3g} ms {way} than the motion: {left}"
-    fix = f'write delay = {found.value:.3g} (s) in the map, or delay = "estimate"'
-    return [LogFinding("delay", source, text, fix, found.value)], found
+        return [], delay
+    way = "later" if delay.value > 0 else "earlier"
+    worst = int(np.argmax(delay.before / np.maximum(delay.after, 1e-20)))
+    left = _left(delay.after[worst], delay.before[worst], model.robot.coordinate_names[worst])
+    message = f"forces are {1e3 * abs(delay.value):.3g} ms {way} than the motion: {left}"
+    fix = f'write delay = {delay.value:.3g} (s) in the map, or delay = "estimate"'
+    return [LogFinding("delay", source, message, fix, delay.value)], delay
 
 
 def _left(after: float, before: float, name: str) -> str:
@@ -68,11 +68,13 @@ def sign_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[Lo
         heavy = sure_inertia[j] < -NEGATIVE_DEVIATIONS and sure_friction[j] < POSITIVE_DEVIATIONS
         rough = sure_friction[j] < -NEGATIVE_DEVIATIONS and sure_inertia[j] < POSITIVE_DEVIATIONS
         if (heavy or rough) and fitted.left[j] < MAX_UNEXPLAINED_PART and np.ptp(v[:, j]) > MIN_SPEED_SPAN:
-            text = f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
-            text += "; both are positive for every robot"
+            message = (
+                f"the fit has the inertia {values[0][j]:.3g} and the friction {values[1][j]:.3g} at the usual speed"
+            )
+            message += "; both are positive for every robot"
             fix = "write scale = {tau = ...} with -1 for it (or for its q), or a negative gear ratio"
             place = f"{source}: force of {name!r}"
-            yield LogFinding("sign", place, text, fix, float(values[0][j] if heavy else values[1][j]))
+            yield LogFinding("sign", place, message, fix, float(values[0][j] if heavy else values[1][j]))
 
 
 def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[LogFinding]:
@@ -84,16 +86,16 @@ def scale_findings(model: ForceModel, motion: Motion, source: str) -> Iterator[L
     expected = model.robot.inverse_dynamics(q, v, a)
     for j, name in enumerate(model.robot.coordinate_names):
         rub = np.column_stack([np.sign(v[:, j]), v[:, j], np.ones(len(v))])
-        rest, own = ((x - rub @ np.linalg.lstsq(rub, x, rcond=None)[0]) for x in (tau[:, j], expected[:, j]))
-        size = float(own @ own)
+        rest, detrended = ((x - rub @ np.linalg.lstsq(rub, x, rcond=None)[0]) for x in (tau[:, j], expected[:, j]))
+        size = float(detrended @ detrended)
         if not size > 0 or not rest.any():
             continue
-        k = float(own @ rest) / size
+        k = float(detrended @ rest) / size
         like = k**2 * size / float(rest @ rest)
         if like > MIN_EXPLAINED_PART and not 1 / MAX_FORCE_RATIO < abs(k) < MAX_FORCE_RATIO:
-            text = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
+            message = f"it is {k:.3g} times the force of the given parameters (correlation {math.sqrt(like):.3f})"
             fix = "check the unit, gear ratio, torque constant and robot parameters"
-            yield LogFinding("scale", f"{source}: force of {name!r}", text, fix, k)
+            yield LogFinding("scale", f"{source}: force of {name!r}", message, fix, k)
 
 
 def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterator[LogFinding]:
@@ -101,9 +103,9 @@ def unexplained_findings(model: ForceModel, left: Array, source: str) -> Iterato
     for name, part in zip(model.robot.coordinate_names, left, strict=True):
         if part > MAX_UNEXPLAINED_PART:
             percent = 100 * math.sqrt(part)
-            text = f"the model leaves {percent:.3g} % of it unexplained with any parameters"
+            message = f"the model leaves {percent:.3g} % of it unexplained with any parameters"
             fix = "check the column, gear couplings (drives.coupling), and friction or loads that the model lacks"
-            yield LogFinding("unexplained", f"{source}: force of {name!r}", text, fix, percent)
+            yield LogFinding("unexplained", f"{source}: force of {name!r}", message, fix, percent)
 
 
 def together_findings(model: ForceModel, motion: Motion, left: Array, source: str) -> Iterator[LogFinding]:
@@ -112,10 +114,10 @@ def together_findings(model: ForceModel, motion: Motion, left: Array, source: st
     worst = int(np.argmax(common / np.maximum(left, 1e-12) * (common > MAX_COMMON_RESIDUAL)))
     if common[worst] > max(MAX_COMMON_RESIDUAL, MAX_COMMON_RATIO * left[worst]):
         name = model.robot.coordinate_names[worst]
-        text = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
-        text += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
+        message = f"one set of parameters for all joints leaves {100 * math.sqrt(common[worst]):.3g} % of the force of "
+        message += f"{name!r}, and parameters for it alone {100 * math.sqrt(left[worst]):.3g} %"
         fix = "check the joint zeros, the direction of gravity, the force units and the robot geometry"
-        yield LogFinding("together", source, text, fix, float(common[worst]))
+        yield LogFinding("together", source, message, fix, float(common[worst]))
 
 
 # Column errors that a force fit reveals: another order, sign, offset or unit explains much more.
@@ -165,7 +167,7 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
     """Return the column errors whose correction clearly improves the fit, and the corrected motion."""
     if motion.q.shape != motion.v.shape:
         return [], motion
-    now, whole, found = motion.every(max(1, len(motion.q) // TRIAL_SAMPLES)), motion, list[LogFinding]()
+    now, whole, findings = motion.every(max(1, len(motion.q) // TRIAL_SAMPLES)), motion, list[LogFinding]()
     for _ in range(MAX_COLUMN_ERRORS):
         best = _best(model, now)
         if best is None:
@@ -173,11 +175,11 @@ def column_findings(model: ForceModel, motion: Motion, source: str) -> tuple[lis
         before, after, chosen = best
         worst = int(np.argmax(before / after))
         name = model.robot.coordinate_names[worst]
-        text = f"{chosen.words}: {_left(after[worst], before[worst], name)}"
+        message = f"{chosen.words}: {_left(after[worst], before[worst], name)}"
         place, value = f"{source}: {chosen.place}", float(after[worst] / before[worst])
-        found.append(LogFinding(chosen.kind, place, text, chosen.fix, value))
+        findings.append(LogFinding(chosen.kind, place, message, chosen.fix, value))
         now, whole = chosen.apply(now), chosen.apply(whole)
-    return found, whole
+    return findings, whole
 
 
 def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | None:
@@ -207,18 +209,23 @@ def _best(model: ForceModel, now: Motion) -> tuple[Array, Array, Hypothesis] | N
                 bool(falls.sum() > MIN_TOTAL_GAIN and np.exp(falls.max()) > MIN_SINGLE_GAIN),
             )
 
-    found = [each for each in tried(hypotheses(model.robot)) if each.clear]
-    found = found or [each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN]
-    best = max(found, key=lambda each: each.fall, default=None)
+    candidates = [trial for trial in tried(hypotheses(model.robot)) if trial.clear]
+    candidates = candidates or [
+        each for each in tried(_offsets(model.robot, REFINED_OFFSETS)) if each.fall > MIN_OFFSET_GAIN
+    ]
+    best = max(candidates, key=lambda each: each.fall, default=None)
     if best is not None and best.what.kind == "offset":
         shift = _refined(best, lambda those: max((each.fall for each in tried(those)), default=-math.inf))
         words = QUARTER_OFFSETS.get(shift, f"about {shift:.3g}")
         offsets = tried(_offsets(model.robot, {shift: words}))  # zeros of parallel axes are hard to distinguish
-        found = [*(each for each in found if each.what.kind != "offset"), *(each for each in offsets if each.clear)]
-        best = max(found, key=lambda each: each.fall, default=None)
+        candidates = [
+            *(each for each in candidates if each.what.kind != "offset"),
+            *(offset for offset in offsets if offset.clear),
+        ]
+        best = max(candidates, key=lambda each: each.fall, default=None)
     if best is None:
         return None
-    near = [each for each in found if each.fall > best.fall - EQUIVALENCE_TOLERANCE * changes.sum()]
+    near = [each for each in candidates if each.fall > best.fall - EQUIVALENCE_TOLERANCE * changes.sum()]
     if len(near) > 1:
         near.sort(key=lambda each: (len(list(sign_findings(model, each.what.apply(now), ""))), -each.fall))
     return before, near[0].after, near[0].what
@@ -230,18 +237,18 @@ def _refined(first: _Tried, fall: Callable[[Iterable[Hypothesis]], float]) -> fl
     Offsets that are not multiples of pi/2 are corrected completely. A remainder would look like another error, such as
     a delay.
     """
-    given = first.what
+    described = first.what
 
     def gain(shift: float) -> float:
-        return fall([given._replace(apply=_shifted(given.coordinate, shift))])
+        return fall([described._replace(apply=_shifted(described.coordinate, shift))])
 
-    best, step = given.shift, math.pi / 16
+    best, step = described.shift, math.pi / 16
     for _ in range(REFINEMENTS):
         best, step = max((best + k * step for k in range(-4, 5)), key=gain), step / 4
-    exact = given.shift in QUARTER_OFFSETS and (
-        abs(best - given.shift) < QUARTER_TOLERANCE or gain(best) < first.fall + MIN_TOTAL_GAIN
+    exact = described.shift in QUARTER_OFFSETS and (
+        abs(best - described.shift) < QUARTER_TOLERANCE or gain(best) < first.fall + MIN_TOTAL_GAIN
     )
-    return given.shift if exact else math.remainder(best, 2 * math.pi)
+    return described.shift if exact else math.remainder(best, 2 * math.pi)
 
 
 def hypotheses(robot: MeasuredRobot) -> Iterator[Hypothesis]:
@@ -380,8 +387,10 @@ def model_look(robot: MeasuredRobot, prepared: Prepared, source: str) -> ModelLo
     model, samples = ForceModel(robot), prepared.samples
     forces = len(samples.q) * robot.nv
     if forces <= len(model.base):
-        text = f"there are {forces} measured forces for {len(model.base)} base parameters"
-        short = LogFinding("short", source, text, "measure longer, or reduce the unknown parameters: `among`", forces)
+        message = f"there are {forces} measured forces for {len(model.base)} base parameters"
+        short = LogFinding(
+            "short", source, message, "measure longer, or reduce the unknown parameters: `among`", forces
+        )
         return ModelLook([short], np.full(robot.nv, np.nan))
     times, motion = _longest(prepared)
     findings, corrected = column_findings(model, motion, source)

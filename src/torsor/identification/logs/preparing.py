@@ -104,7 +104,7 @@ def choose(segments: Sequence[tuple[Array, float]], derivative: int = 2) -> Cuto
     score = ((lost + risks) / relative)[:, moves].sum(axis=1) if moves.any() else risks.sum(axis=1)
     kept = np.flatnonzero((slower <= MAX_LOST_POWER * total_slower).all(axis=1))
     weights = np.array([len(values) for values, _ in segments], dtype=float)
-    floor = np.average([each.floor for each in spectra], axis=0, weights=weights)
+    floor = np.average([signal.floor for signal in spectra], axis=0, weights=weights)
     best = int(np.argmin(score))
     lowest = min(best, int(kept[0])) if kept.size else best
     return Cutoff(float(cutoffs[best]), float(cutoffs[lowest]), np.sqrt(floor))
@@ -144,8 +144,8 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     inside = (t >= t[0] + 2 * span) & (t <= t[-1] - 2 * span)
     thin = np.flatnonzero(inside)[:: model.step(int(inside.sum()))]
     if thin.size < 50:
-        found = f"there are {thin.size} samples for the delay estimate"
-        raise ModelError(found, where=where, allowed="50 or more", fix="measure longer, or set the delay (s)")
+        message = f"there are {thin.size} samples for the delay estimate"
+        raise ModelError(message, where=where, allowed="50 or more", fix="measure longer, or set the delay (s)")
     q, v, a = (x[thin] for x in motion)
     fits = model.of(q, v, a)
 
@@ -166,7 +166,7 @@ def estimate(model: ForceModel, motion: tuple[Array, Array, Array], tau: Array, 
     forces = quintic(t, smooth, t[thin] + best)
     residuals, x = fits.residuals(forces), fits.fit(forces).x
     # Rates of the fitted forces, which are less noisy than those of the measured forces.
-    ends = (_forces(model, tuple(each[thin + side] for each in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
+    ends = (_forces(model, tuple(array[thin + side] for array in motion), x) for side in (RATE_SPAN, -RATE_SPAN))
     rates = fits.residuals(fits.known + np.subtract(*ends) / (t[thin + RATE_SPAN] - t[thin - RATE_SPAN])[:, None])
     noise = np.maximum(np.sqrt(np.mean(residuals**2, axis=0)), 1e-300)
     return Delay(best, _deviation(residuals / noise, rates / noise, x.size), left(0.0), left(best))
@@ -244,17 +244,17 @@ def prepare(robot: MeasuredRobot, logs: Sequence[Log], given: LogMap) -> Prepare
             robot.check_closure(log.q[rows], log.whole[rows], log.times[rows])
     segments = [each for log in logs for each in segments_of(robot, log, given, notes)]
     if not segments:
-        found = f"there is no run of {MIN_SEGMENT_SAMPLES} samples without a gap"
-        raise ModelError(found, where=source, fix="measure longer, or raise gap (s) in the map")
+        message = f"there is no run of {MIN_SEGMENT_SAMPLES} samples without a gap"
+        raise ModelError(message, where=source, fix="measure longer, or raise gap (s) in the map")
     cutoff = None
     if segments[0].v is None or segments[0].a is None:
         cutoff = given.cutoff if given.cutoff is not None else chosen_cutoff(robot, segments, notes)
     delay = _delay(robot, segments, cutoff, given, notes, source)
-    parts = [_samples(each, cutoff, delay, given.every) for each in segments]
-    kept = [each for each in parts if len(each.q)]
+    parts = [_samples(segment, cutoff, delay, given.every) for segment in segments]
+    kept = [part for part in parts if len(part.q)]
     if not kept:
-        found = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
-        raise ModelError(found, where=source, fix="measure longer, or raise the cutoff")
+        message = f"all samples are within 1 / cutoff = {1 / (cutoff or 1):.3g} s of an end or a gap"
+        raise ModelError(message, where=source, fix="measure longer, or raise the cutoff")
     if cutoff is not None:
         count = sum(len(each.q) for each in segments)
         ends = sum(min(len(each.q), 2 * _ends(each, cutoff)) for each in segments)
@@ -283,19 +283,19 @@ def chosen_cutoff(robot: MeasuredRobot, segments: Sequence[Segment], notes: list
     not measured, the cutoff of the spectrum is used.
     """
     rates = segments[0].v is not None
-    signals = [(each.q if each.v is None else each.v, each.step) for each in segments]
-    found = choose(signals, derivative=1 if rates else 2)
+    signals = [(segment.q if segment.v is None else segment.v, segment.step) for segment in segments]
+    cutoff = choose(signals, derivative=1 if rates else 2)
     longest = longest_of(segments)
-    candidates: Array = np.asarray(found.value * 2.0 ** (-0.5 * np.arange(LOWER_CUTOFFS + 1)), dtype=float)
-    candidates = candidates[(candidates >= found.lowest) & (candidates * longest.step * len(longest.q) > 8)]
-    best = found.value
+    candidates: Array = np.asarray(cutoff.value * 2.0 ** (-0.5 * np.arange(LOWER_CUTOFFS + 1)), dtype=float)
+    candidates = candidates[(candidates >= cutoff.lowest) & (candidates * longest.step * len(longest.q) > 8)]
+    best = cutoff.value
     if len(longest.q) >= MIN_SAMPLES and len(candidates) > 1 and longest.all_measured:
         scores = ForceModel(robot).scores(longest, candidates)
         best = float(
             candidates[int(np.argmax(scores <= scores.min() + EQUIVALENCE_TOLERANCE))]
         )  # the highest equivalent cutoff
-    other = f"which best explains the forces; from the spectrum: {found.value:.3g} Hz"
-    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == found.value else other}")
+    other = f"which best explains the forces; from the spectrum: {cutoff.value:.3g} Hz"
+    notes.append(f"cutoff {best:.3g} Hz, {'from the spectrum' if best == cutoff.value else other}")
     return best
 
 
@@ -304,10 +304,10 @@ def _delay(
 ) -> Array:
     """Return the force delays (n,), s, as given or estimated."""
     if not isinstance(given.delay, str):
-        found = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
-        if not np.isfinite(found).all():
+        delays = by_name(given.delay, robot.coordinate_names, 0.0, f"{given.source}: delay")
+        if not np.isfinite(delays).all():
             raise ModelError(argument="delay", value=given.delay, where=given.source, allowed="finite numbers, in s")
-        return found
+        return delays
     if given.delay != ESTIMATED:
         raise ModelError(argument="delay", value=given.delay, where=given.source, allowed=f'seconds, or "{ESTIMATED}"')
     longest = longest_of(segments)

@@ -81,12 +81,12 @@ def cubic(times: Array, values: Array, wanted: Array) -> Array:
     """Return values (T, n) at ``wanted`` times (T,): the cubic through the four nearest samples (N, n), N >= 4."""
     first = np.clip(np.searchsorted(times, wanted, side="right") - 2, 0, len(times) - 4)
     nodes = times[first[:, None] + np.arange(4)]
-    found = np.zeros((len(wanted), values.shape[1]))
+    interpolated = np.zeros((len(wanted), values.shape[1]))
     for k in range(4):
         others = [m for m in range(4) if m != k]
         weight = np.prod([(wanted - nodes[:, m]) / (nodes[:, k] - nodes[:, m]) for m in others], axis=0)
-        found += weight[:, None] * values[first + k]
-    return found
+        interpolated += weight[:, None] * values[first + k]
+    return interpolated
 
 
 def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> Array:
@@ -97,7 +97,7 @@ def quintic(times: Array, values: tuple[Array, Array, Array], wanted: Array) -> 
     step = float(times[-1] - times[0]) / (len(times) - 1)
     first = np.clip(np.searchsorted(times, wanted, side="right") - 1, 0, len(times) - 2)
     u = ((wanted - times[first]) / step)[:, None]
-    (x0, x1), (v0, v1), (a0, a1) = ((each[first], each[first + 1]) for each in values)
+    (x0, x1), (v0, v1), (a0, a1) = ((value[first], value[first + 1]) for value in values)
     rise = u**3 * (10 - 15 * u + 6 * u**2)
     slopes = (u - u**3 * (6 - 8 * u + 3 * u**2)) * v0 - u**3 * (4 - 7 * u + 3 * u**2) * v1
     bends = u**2 * (1 - u) ** 3 * a0 + u**3 * (1 - u) ** 2 * a1
@@ -191,8 +191,8 @@ def segments_of(robot: MeasuredRobot, log: Log, given: LogMap, notes: list[str])
         )
     sampling = sampling_of(log.times, given.gap)
     if not sampling.step > 0:
-        found, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"
-        raise ModelError(found, where=log.source, fix=fix)
+        message, fix = "the times never increase", "correct the time column, or set the rate (Hz) in the map"
+        raise ModelError(message, where=log.source, fix=fix)
     parts = sampling.segments(len(log))
     long = [part for part in parts if part.stop - part.start >= MIN_SEGMENT_SAMPLES]
     rate = 1 / sampling.step

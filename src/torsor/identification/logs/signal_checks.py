@@ -31,11 +31,11 @@ LIMIT_RATIO = 1.05  # of a limit
 
 def signal_findings(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
     """Return the suspicious signals of a log, with lines and numbers."""
-    found = [*_missing(log), *_times(log)]
+    findings = [*_missing(log), *_times(log)]
     log = log.kept(log.complete)
     if len(log) < 3:
-        return [*found, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
-    return [*found, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
+        return [*findings, LogFinding("short", log.source, f"{len(log)} complete samples", "measure longer", len(log))]
+    return [*findings, *_motions(robot, log), *_forces(robot, log), *_limits(robot, log)]
 
 
 def motionless(robot: MeasuredRobot, log: Log) -> list[LogFinding]:
@@ -71,8 +71,10 @@ def _missing(log: Log) -> Iterator[LogFinding]:
             for head, x in zip(log.heads[name], log.measured[name][k], strict=True)
             if not np.isfinite(x)
         ]
-        text = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
-        yield LogFinding("missing", log.source, text, 'complete the rows, or write missing = "skip" in the map', count)
+        message = f"{count} of {len(log)} rows have missing numbers, first in {', '.join([log.line(k), *heads[:1]])}"
+        yield LogFinding(
+            "missing", log.source, message, 'complete the rows, or write missing = "skip" in the map', count
+        )
 
 
 def _times(log: Log) -> Iterator[LogFinding]:
@@ -80,10 +82,10 @@ def _times(log: Log) -> Iterator[LogFinding]:
     back = np.flatnonzero(np.diff(times) <= 0)
     if back.size:
         k = int(back[0]) + 1
-        text = f"the time does not increase at {back.size} samples, first in {log.line(k)}: "
-        text += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
+        message = f"the time does not increase at {back.size} samples, first in {log.line(k)}: "
+        message += f"{times[k]:.9g} s after {times[k - 1]:.9g} s"
         fix = "sort the lines, split the file at a second run, or set the rate if the time stamps are too coarse"
-        yield LogFinding("time", log.source, text, fix, back.size)
+        yield LogFinding("time", log.source, message, fix, back.size)
     if len(times) < 3:
         return
     yield from _slow(log)
@@ -91,17 +93,20 @@ def _times(log: Log) -> Iterator[LogFinding]:
     steps = np.diff(times)[sampling.gaps - 1] if sampling.gaps.size else np.empty(0)
     if (steps > 0).any():
         k = int(sampling.gaps[int(np.argmax(steps))])
-        text = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
-        text, fix = f"{text}step: {sampling.step:.4g} s)", "none needed; each segment is differentiated separately"
-        yield LogFinding("gap", log.source, text, fix, float(steps.max()))
+        message = f"{np.count_nonzero(steps > 0)} gaps, the longest of {steps.max():.4g} s before {log.line(k)} (usual "
+        message, fix = (
+            f"{message}step: {sampling.step:.4g} s)",
+            "none needed; each segment is differentiated separately",
+        )
+        yield LogFinding("gap", log.source, message, fix, float(steps.max()))
 
 
 def _slow(log: Log) -> Iterator[LogFinding]:
     step = float(np.median(np.diff(log.times[np.isfinite(log.times)])))
     if step >= MAX_TIME_STEP and (log.v is None or log.a is None):
-        text = f"the usual step is {step:.4g} s: is the time in ms?"
+        message = f"the usual step is {step:.4g} s: is the time in ms?"
         fix = 'write units = {time = "ms"} in the map, or the head "time [ms]"; none, if the log is so slow'
-        yield LogFinding("time", log.source, text, fix, step)
+        yield LogFinding("time", log.source, message, fix, step)
 
 
 def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
@@ -109,9 +114,9 @@ def _motions(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         x, place = log.q[:, j], f"{log.source}: q of {name!r}"
         span, step = float(np.ptp(x)), quantum(x)
         if span <= max(MIN_SPAN, MIN_ENCODER_STEPS * step):
-            text = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
+            message = f"it spans {span:.3g} {unit} in {len(x)} samples: the joint never moves"
             fix = "move this joint too, or its parameters cannot be identified"
-            yield LogFinding("still", place, text, fix, span)
+            yield LogFinding("still", place, message, fix, span)
             continue
         yield from _spikes(log, x, step, place, unit)
         yield from _stuck_position(log, x, step, place, unit)
@@ -131,9 +136,11 @@ def _spikes(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[
         alone[1:-1] &= side * np.sign(bend[1:-1]) < -0.3 * size[1:-1]
     if alone.any():
         k = int(np.argmax(np.where(alone, np.abs(bend), 0.0))) + 1
-        most = abs(float(bend[k - 1]))
-        text = f"{np.count_nonzero(alone)} single samples stand out, the largest by {most:.3g} {unit} in {log.line(k)}"
-        yield LogFinding("spike", place, text, "remove or correct these rows", most)
+        largest = abs(float(bend[k - 1]))
+        message = (
+            f"{np.count_nonzero(alone)} single samples stand out, the largest by {largest:.3g} {unit} in {log.line(k)}"
+        )
+        yield LogFinding("spike", place, message, "remove or correct these rows", largest)
 
 
 def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> Iterator[LogFinding]:
@@ -146,9 +153,9 @@ def _stuck_position(log: Log, x: Array, step: float, place: str, unit: str) -> I
         and changes[end] > JUMP_RATIO * usual
         and np.diff(log.times)[end] < usual_step
     ):
-        text = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
-        text += f"{changes[end]:.3g} {unit}"
-        yield LogFinding("stuck", place, text, "remove these rows, because the encoder or logger was stuck", count)
+        message = f"it stays {x[first]:.6g} {unit} from {log.line(first)} to {log.line(end)}, and then jumps by "
+        message += f"{changes[end]:.3g} {unit}"
+        yield LogFinding("stuck", place, message, "remove these rows, because the encoder or logger was stuck", count)
 
 
 def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
@@ -160,17 +167,19 @@ def _forces(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
         x, place = log.measured["tau"][:, j], f"{log.source}: force of {name!r} (column {log.heads['tau'][j]!r})"
         span = float(np.ptp(x))
         if span <= 1e-9 * max(1.0, abs(float(x[0]))):
-            text = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
+            message = f"all {len(x)} samples from {log.line(0)} to {log.line(len(x) - 1)} are {x[0]:.6g}"
             fix = "check the column; a constant force carries no information"
-            yield LogFinding("constant", place, text, fix, float(x[0]))
+            yield LogFinding("constant", place, message, fix, float(x[0]))
             continue
         moving = np.ones(len(x), dtype=bool) if speed is None else (speed > 0.02 * speed.max(axis=0)).any(axis=1)
         yield from _saturation(log, x, moving, place)
         fast = moving if speed is None else speed[:, j] > 0.1 * speed[:, j].max()
         first, count = _longest_run((np.diff(x) == 0) & fast[1:])
         if count >= MAX_HELD_SAMPLES and len(np.unique(x)) > 50 and x.min() < x[first] < x.max():
-            text = f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
-            yield LogFinding("stuck", place, text, "remove these rows, or log the forces more often", count)
+            message = (
+                f"it stays {x[first]:.6g} from {log.line(first)} to {log.line(first + count)} while the joint moves"
+            )
+            yield LogFinding("stuck", place, message, "remove these rows, or log the forces more often", count)
 
 
 def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFinding]:
@@ -180,29 +189,31 @@ def _saturation(log: Log, x: Array, moving: Flags, place: str) -> Iterator[LogFi
         first, run = _longest_run(at)
         near = np.count_nonzero(moving & ~at & (np.abs(x - end) < 0.01 * float(np.ptp(x))))
         if run >= SATURATION_RUN and count >= SATURATION_COUNT and count > SATURATION_RATIO * max(1.0, near / 10):
-            text = f"{count} samples are exactly its {side} value {end:.6g}, "
-            text += f"{run} of them from {log.line(first)} on: the drive saturates"
+            message = f"{count} samples are exactly its {side} value {end:.6g}, "
+            message += f"{run} of them from {log.line(first)} on: the drive saturates"
             fix = f"write saturation = {abs(end):.6g} for it in the map, so that these forces get weight 0"
-            yield LogFinding("saturation", place, text, fix, end)
+            yield LogFinding("saturation", place, message, fix, end)
 
 
 def _limits(robot: MeasuredRobot, log: Log) -> Iterator[LogFinding]:
     for j, (name, unit) in enumerate(zip(robot.position_names, units(robot)[0], strict=True)):
         low, high = float(robot.lower[j]), float(robot.upper[j])
-        least, most = float(log.q[:, j].min()), float(log.q[:, j].max())
+        least, highest = float(log.q[:, j].min()), float(log.q[:, j].max())
         room = (LIMIT_RATIO - 1) * (high - low) / 2
-        if math.isfinite(room) and room > 0 and (least < low - room or most > high + room):
-            text = f"it goes from {least:.4g} to {most:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
+        if math.isfinite(room) and room > 0 and (least < low - room or highest > high + room):
+            message = (
+                f"it goes from {least:.4g} to {highest:.4g} {unit}, but the limits are {low:.4g} and {high:.4g} {unit}"
+            )
             fix = "check the unit, gear side (drives.side), offsets and column order, or correct the limits"
-            yield LogFinding("limit", f"{log.source}: q of {name!r}", text, fix, max(low - least, most - high))
+            yield LogFinding("limit", f"{log.source}: q of {name!r}", message, fix, max(low - least, highest - high))
     largest = np.abs(log.tau - environment_forces(robot, log.q, log.external)).max(axis=0)  # of the drives
     for j, (name, kind) in enumerate(zip(robot.coordinate_names, units(robot)[1], strict=True)):
         limit = float(robot.effort_limit[j])
         if math.isfinite(limit) and limit > 0 and largest[j] > LIMIT_RATIO * limit:
             force = FORCES[kind]
-            text = f"it reaches {largest[j]:.4g} {force}, but the drive limit is {limit:.4g} {force}"
+            message = f"it reaches {largest[j]:.4g} {force}, but the drive limit is {limit:.4g} {force}"
             fix = "check the unit, gear side (drives.side) and torque constants, or correct the limit"
-            yield LogFinding("limit", f"{log.source}: force of {name!r}", text, fix, float(largest[j]) / limit)
+            yield LogFinding("limit", f"{log.source}: force of {name!r}", message, fix, float(largest[j]) / limit)
 
 
 def _longest_run(flags: Flags) -> tuple[int, int]:
@@ -242,24 +253,29 @@ def rate_findings(
     alike = (x.T @ y) / np.where(sizes > 0, sizes, 1.0)  # of measured column i with derived coordinate j
     rate = {"v": "velocities", "a": "accelerations"}[what]
     for j, name in enumerate(robot.coordinate_names):
-        place, own = f"{source}: {what} of {name!r}", float(alike[j, j])
+        place, own_correlation = f"{source}: {what} of {name!r}", float(alike[j, j])
         other = int(np.argmax(np.abs(alike[j])))
         if not sizes[j, j] > 0:
             continue
-        if abs(own) < SWAP_RATIO * abs(alike[j, other]) and abs(alike[j, other]) > MIN_CORRELATION:
-            text = f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
-            text, fix = f"{text}, with its own {own:.3f}", f"correct the order of the columns of {what}"
-            yield LogFinding("swapped", place, text, fix, float(alike[j, other]))
+        if abs(own_correlation) < SWAP_RATIO * abs(alike[j, other]) and abs(alike[j, other]) > MIN_CORRELATION:
+            message = (
+                f"its correlation with the derivative of {robot.coordinate_names[other]!r} is {alike[j, other]:.3f}"
+            )
+            message, fix = (
+                f"{message}, with its own {own_correlation:.3f}",
+                f"correct the order of the columns of {what}",
+            )
+            yield LogFinding("swapped", place, message, fix, float(alike[j, other]))
             continue
         late, best = _delay(x[:, j], y[:, j])
         if abs(best) < MIN_CORRELATION:
-            text = f"its correlation with the derivative of the positions is {own:.3f}"
+            message = f"its correlation with the derivative of the positions is {own_correlation:.3f}"
             fix = f"check the column, or omit the columns of {what}: {rate} are then derived from positions"
-            yield LogFinding("rate", place, text, fix, own)
+            yield LogFinding("rate", place, message, fix, own_correlation)
             continue
         if best < 0:
-            text = f"its correlation with the derivative of the positions is {best:.3f}"
-            yield LogFinding("sign", place, text, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
+            message = f"its correlation with the derivative of the positions is {best:.3f}"
+            yield LogFinding("sign", place, message, f"write scale = {{{what} = ...}} with -1 for it in the map", best)
             continue
         factor = float(x[:, j] @ x[:, j]) ** 0.5 / float(y[:, j] @ y[:, j]) ** 0.5
         if abs(factor - 1) > SCALE_TOLERANCE:
@@ -267,31 +283,31 @@ def rate_findings(
                 (word for value, word in KNOWN_FACTORS.items() if abs(factor / value - 1) < FACTOR_TOLERANCE), ""
             )
             guess = f": are the {rate} in {unit}?" if unit else ""
-            text = f"it is {factor:.4g} times the derivative of the positions{guess}"
-            yield LogFinding("rate", place, text, f"write units = {{{what} = ...}} in the map, or a scale", factor)
+            message = f"it is {factor:.4g} times the derivative of the positions{guess}"
+            yield LogFinding("rate", place, message, f"write units = {{{what} = ...}} in the map, or a scale", factor)
         elif abs(late) >= MIN_DELAY_STEPS:
-            text = (
+            message = (
                 f"it is {1e3 * late * step:.3g} ms later than the derivative of the positions, as after a drive filter"
             )
             fix = f"omit the columns of {what}: {rate} are then derived from positions"
-            yield LogFinding("delay", place, text, fix, late * step)
+            yield LogFinding("delay", place, message, fix, late * step)
 
 
 def _delay(x: Array, y: Array) -> tuple[float, float]:
     """Return the delay in steps of x (T,) after y (T,), and the correlation of largest magnitude there."""
     count = min(MAX_DELAY_STEPS, len(x) // 10)
     inside = slice(count, len(x) - count)
-    kept, found = x[inside], []
+    kept, shifts = x[inside], []
     for shift in range(-count, count + 1):
         other = y[inside.start - shift : inside.stop - shift]
-        found.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
-    sizes = np.abs(found)
+        shifts.append(float(kept @ other) / max(float(np.linalg.norm(kept) * np.linalg.norm(other)), 1e-300))
+    sizes = np.abs(shifts)
     k = int(np.argmax(sizes))
     part = 0.0
     if 0 < k < len(sizes) - 1:
         bend = sizes[k - 1] - 2 * sizes[k] + sizes[k + 1]
         part = 0.5 * float(sizes[k - 1] - sizes[k + 1]) / float(bend) if bend < 0 else 0.0
-    return k + part - count, found[k]
+    return k + part - count, shifts[k]
 
 
 MAX_ENCODER_NOISE = 0.1  # fraction of the accelerations: reported encoder noise
@@ -309,7 +325,7 @@ def _degrees(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[Log
         warnings.simplefilter("always", ModelWarning)
         try:
             check_radians(robot, q, v)
-            texts = [str(each.message) for each in caught]
+            texts = [str(warning.message) for warning in caught]
         except ModelError as error:
             texts = [str(error)]
     for text in texts[:1]:
@@ -346,9 +362,11 @@ def _coarse(robot: MeasuredRobot, log: Log, prepared: Prepared) -> Iterator[LogF
         noise = step / math.sqrt(12) * (2 * math.pi * f) ** 2 * math.sqrt(2 * f * h / 5)
         if size[j] > 0 and noise > MAX_ENCODER_NOISE * size[j]:
             percent = 100 * noise / size[j]
-            text = f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            message = (
+                f"the encoder steps of {step:.3g} cause noise of {percent:.3g} % in the accelerations at {f:.3g} Hz"
+            )
             fix = "move faster or more, log more often, or lower the cutoff"
-            yield LogFinding("quantisation", f"{log.source}: q of {name!r}", text, fix, step)
+            yield LogFinding("quantisation", f"{log.source}: q of {name!r}", message, fix, step)
 
 
 # Measurements in degrees instead of radians, detected by joint limits or by many turns.
@@ -384,23 +402,23 @@ def check_radians(robot: MeasuredRobot, q: Array, v: Array) -> None:
     span = np.where(free, np.ptp(q[:, positions], axis=0), 0.0) / (2 * math.pi)
     if span.max(initial=0.0) > MAX_TURNS and (DEGREE * span <= 1).all():
         worst = int(np.argmax(span))
-        found = (
+        message = (
             f"q of {robot.position_names[positions[worst]]!r} spans {span[worst]:.3g} turns: are the numbers degrees?"
         )
         fix = 'if so, convert positions and rates, np.radians(q), or write units = {q = "deg"} in the map of a log; '
-        warn(found, where=robot.name, allowed="rad", fix=f"{fix}if not, set joint limits that allow these turns")
+        warn(message, where=robot.name, allowed="rad", fix=f"{fix}if not, set joint limits that allow these turns")
 
 
 def _check_limits(
     robot: MeasuredRobot, what: str, names: list[str], values: Array, limits: tuple[Array, Array]
 ) -> None:
-    least, most = limits
+    least, allowed_limits = limits
     ends = values.min(axis=0), values.max(axis=0)
-    largest = np.maximum(np.abs(least), np.abs(most))
+    largest = np.maximum(np.abs(least), np.abs(allowed_limits))
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(np.isfinite(largest) & (largest > 0), np.abs(values).max(axis=0) / largest, 0.0)
-    outside = (ends[0] < least) | (ends[1] > most)
-    inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= most)).all())
+    outside = (ends[0] < least) | (ends[1] > allowed_limits)
+    inside = bool(((DEGREE * ends[0] >= least) & (DEGREE * ends[1] <= allowed_limits)).all())
     worst = int(np.argmax(np.where(outside, reach, -1.0)))
     if not inside or not reach[worst] > WARNING_RATIO or not np.abs(values[:, worst]).max() > MIN_ANGLE:
         return
@@ -410,6 +428,6 @@ def _check_limits(
     fix = f'convert them, np.radians({what}), with all rates; in the map of a log, units = {{{what} = "{degrees}"}}'
     fix += "; or correct the limits of the robot"
     if reach[worst] > ERROR_RATIO:
-        text = f"{found}; all are within their limits if the numbers are degrees"
-        raise ModelError(text, where=robot.name, allowed=unit, fix=fix)
+        message = f"{found}; all are within their limits if the numbers are degrees"
+        raise ModelError(message, where=robot.name, allowed=unit, fix=fix)
     warn(f"{found}: are the numbers degrees?", where=robot.name, allowed=unit, fix=fix)

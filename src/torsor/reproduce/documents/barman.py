@@ -57,7 +57,7 @@ def _time() -> list[Row]:
 def _torques() -> Outcome:
     result, best = two_link(), bang_bang()
     first, second = best.switches
-    order = "".join("+-"[int(each < 0)] for each in best.torques([0.0, *second + 1e-9])[:, 1])
+    order = "".join("+-"[int(torque < 0)] for torque in best.torques([0.0, *second + 1e-9])[:, 1])
     largest = float(np.abs(result.tau).max())
     rows = [
         claim("link 2: sequence of bounds", "lower, upper, lower (-+-)", order, order == "-+-"),
@@ -137,7 +137,7 @@ def _slide_time() -> list[Row]:
     for variant, words in (("reordered", "q1: 0.1 to 0.6, q2: π/4 to -π/4"), ("without-offset", "θ_2 = q_2")):
         rows.append(number(f"the same, {words}", "0.5585", slide(variant).T, "s", explained=0.06))
     rows.append(only("objective of eq. 4.18", f"{found.objective:.6f}"))
-    rows.append(only("T from random initial guesses", f"{', '.join(f'{each:.5f}' for each in _restarts())} s"))
+    rows.append(only("T from random initial guesses", f"{', '.join(f'{restart:.5f}' for restart in _restarts())} s"))
     return rows
 
 
@@ -289,15 +289,15 @@ CENTRES = {"two_link": (("-0.2", "0"), ("-0.2", "0")), "slide_link": (("0", "-0.
 def _table(name: str) -> list[Row]:
     """Compare a printed table (in quarter turns and links) with the poses of a robot of the library."""
     robot, size = getattr(library, name)(), {"0": 0.0, "L1": LENGTH, "L2": LENGTH, "π/2": QUARTER}
-    poses, before, found = robot.poses(robot.neutral()), np.eye(4), list[Row]()
+    poses, before, rows = robot.poses(robot.neutral()), np.eye(4), list[Row]()
     for k, row in enumerate(PRINTED[name]):
         step = _transform(*(size[each] for each in row))
         ours = np.linalg.inv(before) @ poses[k]
         held = bool(np.allclose(ours, step, atol=1e-12))
-        place = ", ".join(f"{each + 0.0:.4g}" for each in ours[:3, 3])
-        found.append(claim(f"link {k + 1}: θ, d, a, α", ", ".join(row), f"the same pose (O at {place})", held))
+        place = ", ".join(f"{component + 0.0:.4g}" for component in ours[:3, 3])
+        rows.append(claim(f"link {k + 1}: θ, d, a, α", ", ".join(row), f"the same pose (O at {place})", held))
         before = poses[k]
-    return found
+    return rows
 
 
 def _data(name: str) -> list[Row]:
@@ -320,8 +320,8 @@ def _splines() -> list[Row]:
     rows, columns = program.structure
     ours = np.zeros(program.m)
     np.add.at(ours, rows, program.jacobian(x)[1] * way[columns])
-    found = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
-    return [same("torques in a direction of control points and T", found, ours, 1e-7)]
+    differences = derivative(lambda t: program.value(x + t * way)[1], 1e-5)
+    return [same("torques in a direction of control points and T", differences, ours, 1e-7)]
 
 
 A, F, T = Kind.ALGORITHM, Kind.FIGURE, Kind.TABLE

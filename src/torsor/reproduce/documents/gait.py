@@ -66,7 +66,7 @@ def _draw_model(figure: Any) -> None:
         side = -1.0 if "right" in name else 1.0
         label, arrow = (0.62 * side, place[1] + 0.12), {"arrowstyle": "-", "color": MARK}
         axes.annotate(name, place, label, ha="left" if side > 0 else "right", va="center", fontsize=9, arrowprops=arrow)
-    dots = np.array([points[each] for each in ACTIVE])
+    dots = np.array([points[joint] for joint in ACTIVE])
     style = {"color": "#2c8c4a", "markersize": 6, "zorder": 21, "label": "joints with active coordinates"}
     axes.plot(dots[:, 0], dots[:, 1], "o", **style)
     axes.plot([], [], "--", color=MARK, label="frozen for walking")
@@ -75,18 +75,18 @@ def _draw_model(figure: Any) -> None:
 
 
 def _numbers() -> list[Row]:
-    found = stride().result
-    body, problem = library.human(), found.problem
+    result = stride().result
+    body, problem = library.human(), result.problem
     points = VERSIONS["thesis"].points
     return [
         number("design variables, 55 x 6", "330", body.nv * points),
         only("design variables that are not frozen", f"{problem.program.n}"),
         number("constraints", "1726", problem.program.m, explained=0.3),
-        number("active constraints", "244", len(found.active), explained=1.0),
+        number("active constraints", "244", len(result.active), explained=1.0),
         number("walking velocity", "1.2", stride().step.speed, "m/s"),
         number("step length", "0.6", stride().step.length, "m"),
-        number("CPU time of the optimisation", "34.10", found.solve_seconds, "s", explained=math.inf),
-        only("iterations", f"{found.iterations}, {found.status}"),
+        number("CPU time of the optimisation", "34.10", result.solve_seconds, "s", explained=math.inf),
+        only("iterations", f"{result.iterations}, {result.status}"),
     ]
 
 
@@ -118,9 +118,9 @@ def _angles() -> Outcome:
     walk, rows = stride(), list[Row]()
     likeness = walk.likeness()
     for joint in JOINTS:
-        found = likeness[f"{joint}_flexion"]
-        words = f"correlation {found.correlation:.2f}, RMS {found.rms:.1f} degrees"
-        rows.append(claim(f"{joint} angle", "consistent with the literature", words, found.correlation > 0.8))
+        comparison = likeness[f"{joint}_flexion"]
+        words = f"correlation {comparison.correlation:.2f}, RMS {comparison.rms:.1f} degrees"
+        rows.append(claim(f"{joint} angle", "consistent with the literature", words, comparison.correlation > 0.8))
     return _three_panels(rows, {f"{joint} angle": walk.angle(f"{joint}_flexion") for joint in JOINTS}, "5.3", "degrees")
 
 
@@ -176,13 +176,13 @@ def _printed() -> Outcome:
     near = f"{1e3 * VERSIONS['nearest'].slack:g} mm and {1e3 * VERSIONS['nearest'].slip:g} mm/s"
     words = f"5.4 to {gait.least_violation:g} (m, m/s), all others to rounding"
     is_accepted = gait.least_violation <= TOLERANCE
-    found = [each for each in gait.stages if each.is_feasible]
+    feasible = [stage for stage in gait.stages if stage.is_feasible]
     fine = f" (between the nodes, violated by {gait.nearest.max_violation_fine:.2g} of a scale)"
     between = fine if gait.nearest.is_only_at_nodes else ""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        axes.loglog([1e3 * each.slip for each in found], [each.outcome.objective for each in found], "o-")
+        axes.loglog([1e3 * each.slip for each in feasible], [each.outcome.objective for each in feasible], "o-")
         tidy(axes, "Effort of walks with a band for eq. 5.4", "largest velocity in contact (mm/s)", "effort (eq. 5.1)")
 
     return Outcome(
@@ -239,7 +239,7 @@ def _equations() -> list[Row]:
     used = np.abs(torques[:, first:]) / limits[first:]
     squares = (used**2).sum(axis=1)
     effort = float((squares[1:] + squares[:-1]) @ np.diff(result.times)) / 2
-    parts = {each.title: each.weighted for each in result.parts}
+    parts = {part.title: part.weighted for part in result.parts}
     version = VERSIONS["thesis"]
     outside = float(np.maximum(body.lower - q, q - body.upper).max())
     within = "all" if outside <= 0 else f"outside by {outside:.1e} rad"
@@ -268,9 +268,9 @@ def _equations() -> list[Row]:
 
 def _family(what: str, title: str) -> Row:
     """Return the largest violation of the constraints whose name has these words, at the nodes."""
-    own = [each for name, each in stride().result.constraints.items() if title in name]
-    worst = max(each.scaled for each in own)
-    return claim(what, "yes", f"{sum(each.count for each in own)} rows, violated by {worst:.0e}", worst < TIGHT)
+    constraints = [each for name, each in stride().result.constraints.items() if title in name]
+    worst = max(constraint.scaled for constraint in constraints)
+    return claim(what, "yes", f"{sum(each.count for each in constraints)} rows, violated by {worst:.0e}", worst < TIGHT)
 
 
 def _ends() -> list[Row]:

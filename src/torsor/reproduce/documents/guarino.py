@@ -64,17 +64,17 @@ def differences(period: float, other: Robot | None = None) -> tuple[Array, Array
 
 def _recursion() -> list[Row]:
     data, robot, motion = modified()
-    found, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
+    rates, ours = guarino.force_rates(data, *motion), robot.force_rate(*motion)
     w = robot.velocities(*motion[:2])[:, :3]
     wrench, rate = robot.joint_wrench_rates(*motion)
     turned = [rate[:, part] + np.cross(w, wrench[:, part]) for part in (slice(3, 6), slice(0, 3))]  # seen at rest
     return [
-        same("τ, eqs. 18, 19", found.tau, ours[0], unit="N m, N"),
-        same("τ', eqs. 20, 21", found.tau_rate, ours[1], unit="N m/s, N/s"),
-        same("f_i, eq. 14", found.f, wrench[:, 3:], unit="N"),
-        same("n_i, eq. 15", found.n, wrench[:, :3], unit="N m"),
-        same("f'_i, eq. 16", found.f_rate, turned[0], unit="N/s"),
-        same("n'_i, eq. 17", found.n_rate, turned[1], unit="N m/s"),
+        same("τ, eqs. 18, 19", rates.tau, ours[0], unit="N m, N"),
+        same("τ', eqs. 20, 21", rates.tau_rate, ours[1], unit="N m/s, N/s"),
+        same("f_i, eq. 14", rates.f, wrench[:, 3:], unit="N"),
+        same("n_i, eq. 15", rates.n, wrench[:, :3], unit="N m"),
+        same("f'_i, eq. 16", rates.f_rate, turned[0], unit="N/s"),
+        same("n'_i, eq. 17", rates.n_rate, turned[1], unit="N m/s"),
     ]
 
 
@@ -83,11 +83,11 @@ def _geometry() -> list[Row]:
     for i, (joint, (alpha, d, theta)) in enumerate(zip(arm().joints, GEOMETRY, strict=True)):
         place = joint.placement
         x, z, p = place[:3, 0], place[:3, 2], place[:3, 3]
-        found = np.array([p[0], math.atan2(-z[1], z[2]), z @ p, math.atan2(-place[0, 1], x[0])]) + 0.0
-        held = np.allclose(found, [0.0, alpha * QUARTER, float(d), theta * QUARTER], rtol=0, atol=1e-12)
+        parameters = np.array([p[0], math.atan2(-z[1], z[2]), z @ p, math.atan2(-place[0, 1], x[0])]) + 0.0
+        held = np.allclose(parameters, [0.0, alpha * QUARTER, float(d), theta * QUARTER], rtol=0, atol=1e-12)
         printed = f"0, {WORDS[alpha]}, {d}, {WORDS[theta]}"
         what = f"a_{i}, α_{i}, d_{i + 1}, θ_{i + 1}"
-        rows.append(claim(what, printed, ", ".join(f"{each:.5g}" for each in found), bool(held)))
+        rows.append(claim(what, printed, ", ".join(f"{value:.5g}" for value in parameters), bool(held)))
     return rows
 
 
@@ -96,10 +96,10 @@ def _masses() -> list[Row]:
     for k, link in enumerate(arm().links):
         rows.append(numbers(f"link {k + 1}: mass, x, y, z", [MASSES[k], *CENTRES[k]], [link.mass, *link.com], "kg, m"))
         moments = [float(each) for each in np.diag(link.inertia)]
-        found = all(any(abs(each - value) < 1e-12 for each in moments) for value in PRINTED[k])
+        agrees = all(any(abs(each - value) < 1e-12 for each in moments) for value in PRINTED[k])
         printed = ", ".join(f"{each:g}" for each in PRINTED[k])
-        ours = ", ".join(f"{each:g}" for each in moments)
-        rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", found))
+        ours = ", ".join(f"{moment:g}" for moment in moments)
+        rows.append(claim(f"link {k + 1}: Ixx, Iyy, Izz", f"{printed} (two of three)", f"{ours} kg m²", agrees))
     return rows
 
 
@@ -187,8 +187,8 @@ def _counts() -> list[Row]:
     rows.append(
         claim("cost of forces and rates relative to forces", "approximately doubles", f"{ratio:.2f}", 1.6 < ratio < 2.6)
     )
-    own = arm().operation_count("force_rate")
-    rows.append(only("Stanford arm, multiplications and additions", f"{own.multiplications}, {own.additions}"))
+    count = arm().operation_count("force_rate")
+    rows.append(only("Stanford arm, multiplications and additions", f"{count.multiplications}, {count.additions}"))
     return rows
 
 

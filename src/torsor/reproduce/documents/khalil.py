@@ -32,20 +32,20 @@ from torsor.spatial import from_quaternion, make_pose
 def _elastic() -> list[Row]:
     data, _, (q, v, a), *_ = tree()
     weak = data._replace(Ia=np.where(ELASTIC > 0, 0.0, data.Ia))
-    found = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
+    result = khalil.elastic_inverse(weak, q, v, a, tree().wrenches, ELASTIC, BENT)
     accelerations, forces = elastic_case()
     smooth = weak._replace(Fs=0 * data.Fs, Fv=0 * data.Fv)  # eq. 82 has no friction
     A, H = khalil.direct_model(smooth, q, v, tree().fe, tree().me)
     rigid, soft = np.flatnonzero(ELASTIC == 0), np.flatnonzero(ELASTIC)
     pull = -ELASTIC[soft] * BENT[soft]
     split = np.linalg.solve(A[np.ix_(soft, soft)], pull - A[np.ix_(soft, rigid)] @ a[rigid] - H[soft])
-    Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, found.Gamma)  # eq. 69
+    Gamma = np.where(ELASTIC > 0, -ELASTIC * BENT, result.Gamma)  # eq. 69
     direct = khalil.direct_dynamics(smooth, q, v, Gamma, tree().wrenches)
     return [
         same("direct model, section 6.2", direct.qdd, accelerations, 1e-10),
-        same("elastic accelerations, eq. 80", found.qdd[soft], accelerations[soft]),
+        same("elastic accelerations, eq. 80", result.qdd[soft], accelerations[soft]),
         same("the same by eq. 71", split, accelerations[soft], 1e-10),
-        same("rigid joint forces, eq. 82", found.Gamma[rigid], forces[rigid], unit="N m, N"),
+        same("rigid joint forces, eq. 82", result.Gamma[rigid], forces[rigid], unit="N m, N"),
     ]
 
 
@@ -79,12 +79,12 @@ def _base_matrices() -> list[Row]:
 
 def _base_inverse() -> list[Row]:
     data, _, (q, v, a), fe, me, base, _ = tree()
-    found = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
+    result = khalil.moving_base_inverse(data, q, v, a, tree().wrenches, base)
     acceleration, forces = free_base()
-    left = khalil.base_wrench(data, base._replace(Vd=found.Vd_0), q, v, a, fe, me)[1]
+    left = khalil.base_wrench(data, base._replace(Vd=result.Vd_0), q, v, a, fe, me)[1]
     return [
-        same("V'_0 - g, eq. 97", found.Vd_0, acceleration, unit="m/s², rad/s²"),
-        same("Γ, eq. 100", found.Gamma, forces, unit="N m, N"),
+        same("V'_0 - g, eq. 97", result.Vd_0, acceleration, unit="m/s², rad/s²"),
+        same("Γ, eq. 100", result.Gamma, forces, unit="N m, N"),
         claim("residual base wrench", "0", f"{np.abs(left).max():.1e}", bool(np.abs(left).max() < 1e-10)),
     ]
 
@@ -92,13 +92,13 @@ def _base_inverse() -> list[Row]:
 def _base_direct() -> list[Row]:
     data, _, (q, v, _), _, _, base, floating = tree()
     acceleration, forces = free_base()
-    found = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
+    result = khalil.direct_dynamics(data, q, v, forces, tree().wrenches, base)
     state = np.r_[np.zeros(6), 1.0, q], np.r_[base.w, np.zeros(3), v]
     loads = np.vstack([np.zeros((1, 6)), tree().external])
     ours = floating.forward_dynamics(*state, np.r_[np.zeros(6), forces], external=loads)
     return [
-        same("q'', eq. 110", found.qdd, ours[6:], 1e-10),
-        same("V'_0 - g, eq. 109", found.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
+        same("q'', eq. 110", result.qdd, ours[6:], 1e-10),
+        same("V'_0 - g, eq. 109", result.Vd_0, acceleration, 1e-10, "m/s², rad/s²"),
     ]
 
 
@@ -283,10 +283,10 @@ ROTORS = (0.01, 0.0, 0.02, 0.0)  # of the five-bar of the library
 
 def _frames() -> list[Row]:
     data, robot, (q, _, _), *_ = tree()
-    found: list[Array] = []
+    poses: list[Array] = []
     for i, (R, P) in zip(data.antecedent, khalil.placements(data, q), strict=True):
-        found.append((np.eye(4) if i < 0 else found[i]) @ make_pose(R, P))
-    return [same("⁰T_j of all links, eq. 1", found, robot.poses(q))]
+        poses.append((np.eye(4) if i < 0 else poses[i]) @ make_pose(R, P))
+    return [same("⁰T_j of all links, eq. 1", poses, robot.poses(q))]
 
 
 def _inverse() -> list[Row]:
@@ -331,11 +331,11 @@ def _matrices() -> list[Row]:
 def _direct() -> list[Row]:
     data, robot, (q, v, a), *_ = tree()
     Gamma = robot.inverse_dynamics(q, v, a, external=tree().external)
-    found = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
+    result = khalil.direct_dynamics(data, q, v, Gamma, tree().wrenches)
     moments, forces = np.hsplit(robot.joint_wrenches(q, v, a, external=tree().external), 2)
     return [
-        same("q'', eq. 41", found.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
-        same("reactions, eq. 42", found.f, np.hstack([forces, moments])),
+        same("q'', eq. 41", result.qdd, robot.forward_dynamics(q, v, Gamma, external=tree().external)),
+        same("reactions, eq. 42", result.f, np.hstack([forces, moments])),
     ]
 
 
