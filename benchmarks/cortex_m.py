@@ -1,4 +1,4 @@
-"""Gravity and inverse dynamics of the UR5 on a Cortex-M4F in float32: size, stack, and cycles counted by an emulator.
+"""Gravity and inverse dynamics of the UR5 on a Cortex-M4F in float32: size, stack and emulated cycles.
 
     python benchmarks/cortex_m.py
 

@@ -1,4 +1,4 @@
-"""Walking with free steps: step, energy and forces at several speeds, slopes and loads, and likeness to people.
+"""Walking with free steps: step, energy, forces and similarity to people at several speeds, slopes and loads.
 
 Run: python benchmarks/free_steps.py [NAME ...], with names of the rows below, or "grid" for 63 combinations of speeds,
 slopes and loads. Each search starts from q = 0.

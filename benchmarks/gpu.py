@@ -1,9 +1,9 @@
-"""Measure methods of robots on an NVIDIA card, with the copy bandwidth and JAX in the same run; print tables.
+"""Measure robot methods on an NVIDIA GPU, with copy bandwidth and JAX in the same run; print tables.
 
     python benchmarks/gpu.py --robots FOLDER --json results.json --picture roofline.png
 
 FOLDER has ur5_robot.urdf and talos_reduced.urdf of example-robot-data; without it that package must be installed.
-``--sweep`` compares limits of registers and sizes of blocks.
+``--sweep`` compares register limits and block sizes.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Count operations with closed loops, and measure how fast they are assembled on one core; print tables as Markdown."""
+"""Count operations with closed loops, and measure the assembly speed on one core; print Markdown tables."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Benchmark of the prediction of walking: solvers, evaluations, random initial guesses, variants, and CasADi.
+"""Benchmark of walking prediction: solvers, evaluations, random initial guesses, variants, and CasADi.
 
 Prints Markdown tables. One process, one core (set OMP_NUM_THREADS=1), tolerance 1e-5, a warm cache.
 

@@ -1,7 +1,7 @@
-"""Torsor's coordinates in those of Pinocchio and of MuJoCo.
+"""Conversion from Torsor coordinates to those of Pinocchio and MuJoCo.
 
-Velocities of a peer are A(q) v, where v are ours; generalised forces come back by A^T. A peer that has more coordinates
-than we have (joints that follow others are free to move in Pinocchio) has a tall A.
+Peer velocities are A(q) v, where v are ours, and A^T maps generalised forces back. A peer with more coordinates has a
+tall A; for example, mimic joints move freely in Pinocchio.
 """
 
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""All figures of ``make bench``: best of several repeats in one process, ratios first.
+"""All figures of ``make bench``: best of several repeats in one process, as ratios.
 
 Other libraries (peers) are measured if they are installed: Pinocchio (``rneaInParallel`` with one thread, and single
 calls), MuJoCo, CasADi's own virtual machine and its C code compiled by gcc. Robots come from the wheel

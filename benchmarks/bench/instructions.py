@@ -1,4 +1,4 @@
-"""Counting the instructions of a function on any processor: a count that no other load of the machine changes.
+"""Count the instructions of a function for any processor, independent of the load of the machine.
 
 The code of a function has no loops over its operations, except for those that compute sines and cosines, so the
 instructions that run for one block of W states are those in its text, and those of these loops as often as they run.

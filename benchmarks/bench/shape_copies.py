@@ -1,4 +1,4 @@
-"""Shapes of a robot and of its copy that was written to a file and read back, compared by their geometry."""
+"""Geometric comparison of the shapes of a robot and of its copy, written to a file and read back."""
 
 import filecmp
 from functools import lru_cache
