@@ -1,8 +1,8 @@
 """Compare a quadruped that lands and stands on the ground with MuJoCo; print the table of contact.md.
 
-Both simulate the same robot with the same step, the same joint springs and dampers, and a contact stiffness with
-the same penetration of the feet at rest. Each uses one core, measured in processor time, which reduces the influence of other
-programs. MuJoCo takes all steps in one call of mj_step.
+Both simulate the same robot with the same step, the same joint springs and dampers, and a contact stiffness with the
+same penetration of the feet at rest. Each uses one core, measured in processor time, which reduces the influence of
+other programs. MuJoCo takes all steps in one call of mj_step.
 """
 
 import time

@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def likeness(stride: Stride) -> str:
-    """Return the squared correlation with people, and the RMS difference in standard deviations, of each curve."""
+    """Return the squared correlation with people, and the RMS difference in standard deviations, per curve."""
     squares, widths = list[float](), list[float]()
     found = stride.likeness()
     for name, assumed in CURVES.items():

@@ -23,7 +23,7 @@ SWING = {"hip_flexion": 25, "hip_adduction": 5, "hip_rotation": 5, "ankle_flexio
 
 
 def person() -> tuple[torsor.Robot, MarkerSet]:
-    """Return a body and its 41 markers; those of clusters are scattered on their segments."""
+    """Return a body and its 41 markers; cluster markers are scattered on their segments."""
     body = torsor.library.human(1.80, 80.0)
     names = ["S2"]
     for side in "RL":

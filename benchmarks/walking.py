@@ -174,7 +174,7 @@ def variants() -> None:
 
 
 def likeness(titles: dict[str, MotionResult]) -> None:
-    """Print correlation and RMS difference of the curves of walks to those of people."""
+    """Print correlation and RMS difference between predicted and measured curves."""
     found = {title: Stride(result).likeness() for title, result in titles.items()}
     print("| curve | " + " | ".join(f"{title}: correlation, RMS" for title in found) + " |")
     print("|---|" + "---|" * len(found))

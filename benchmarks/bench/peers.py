@@ -85,9 +85,9 @@ def with_rotors(robot: Robot) -> Robot:
 
 
 def mujoco_steps(robot: Robot, step: float, count: int, q: Array, v: Array) -> Callable[[], Array]:
-    """Return a call of ``mj_step`` from a state of an elastic robot: as many steps of RK4, no contacts; it returns q.
+    """Return a call of ``mj_step`` for an elastic robot that takes RK4 steps without contacts and returns q.
 
-    ``robot`` is without the rotors' own inertia: in MuJoCo they are bodies, and springs are tendons.
+    ``robot`` has no rotor inertia of its own: in MuJoCo, rotors are bodies and springs are tendons.
     """
     import mujoco
 

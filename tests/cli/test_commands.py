@@ -71,7 +71,7 @@ def test_export_refuses_a_prefix_that_is_no_name_and_an_fmu_as_folder(
 ) -> None:
     for prefix in ("../x", "_", "1", "é", "a-b", "*/"):
         assert main(["export", "two_link", str(tmp_path / "c"), "--prefix", prefix]) == 1
-        assert "allowed: letters, digits and _, a letter first" in capsys.readouterr().err
+        assert "allowed: letters, digits and _, starting with a letter" in capsys.readouterr().err
     assert main(["export", "two_link", str(tmp_path / "arm.fmu")]) == 1
     assert "fix: --to fmi" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -353,9 +353,9 @@ def test_the_ros_layer_is_a_page_for_each_class(package: Path) -> None:
     ("robot", "words"),
     [
         (lambda: torsor.library.four_bar(), "closed loops"),
-        (lambda: torsor.library.two_link().with_spring("joint1", 10.0), "it has a spring"),
-        (lambda: torsor.library.two_link().with_motor("joint1", 1e-3, stiffness=10.0), "it has a spring"),
-        (lambda: torsor.library.free_flying_arm(), "it is free"),
+        (lambda: torsor.library.two_link().with_spring("joint1", 10.0), "the joint has a spring"),
+        (lambda: torsor.library.two_link().with_motor("joint1", 1e-3, stiffness=10.0), "the joint has a spring"),
+        (lambda: torsor.library.free_flying_arm(), "the joint is free"),
     ],
 )
 def test_robots_that_ros2_control_does_not_know_are_refused(
