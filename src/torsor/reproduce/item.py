@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-MAX_NUMBERS_SHOWN = 6  # maximum numbers of a vector in a text
+MAX_NUMBERS_SHOWN = 6  # a vector with more is shortened to its first FIRST_NUMBERS_SHOWN
+FIRST_NUMBERS_SHOWN = 3
 
 
 class Kind(StrEnum):
@@ -173,8 +174,10 @@ def vector(values: ArrayLike) -> str:
     """Return a vector as text, shortened."""
     flat = np.ravel(values)
     least = 1e-13 * np.abs(flat).max(initial=0.0)  # rounding errors are shown as zero
-    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in flat[:MAX_NUMBERS_SHOWN])
-    return shown if len(flat) <= MAX_NUMBERS_SHOWN else f"{shown}, ... ({len(flat)})"
+    is_long = len(flat) > MAX_NUMBERS_SHOWN
+    numbers = flat[:FIRST_NUMBERS_SHOWN] if is_long else flat
+    shown = ", ".join("0" if abs(x) < least else f"{x + 0.0:.6g}" for x in numbers)
+    return f"{shown}, ... ({len(flat)})" if is_long else shown
 
 
 @dataclass(frozen=True)
