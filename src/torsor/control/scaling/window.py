@@ -1,4 +1,4 @@
-"""The look-ahead: the fastest timing over a window of path samples, found in small pieces of work."""
+"""The look-ahead: search for the fastest timing over a window of path samples, in small pieces of work."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from torsor.compiler import AnyKernel, compile
 from torsor.compiler.repeat import SHORT, Call, Workspace
 from torsor.control.scaling.path_dynamics import CHECKED, loads
 
-# The Newton system of a window: five diagonals, made of the systems of its intervals, solved row by row.
+# The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and solved row by row.
 #
 # Control point i is part of the systems of intervals i - 2, i - 1 and i. With A = L D L^T, where L has ones on its
-# diagonal and L1, L2 below, one sweep gives D, L1, L2 and z = L^-1 b for each row, and one back the solution
-# x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
+# diagonal and L1, L2 below, a forward sweep gives D, L1, L2 and z = L^-1 b for each row, and a backward sweep gives the
+# solution x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
 
-SYSTEM = 10  # numbers of an interval: the upper triangle of its matrix (6), its right side (3), and one more
-REMEMBERED = 64  # numbers of intervals
-STATE = 4  # numbers of a row after the first sweep: D, L1, L2, z
+SYSTEM = 10  # numbers per interval: upper triangle of its matrix (6), right-hand side (3), and one more
+REMEMBERED = 64  # interval counts whose sweeps are cached
+STATE = 4  # numbers per row after the forward sweep: D, L1, L2, z
 
 
 @cache
 def row() -> ca.Function:
-    """Return D, L1, L2 and z of a row from the systems (3, 10) of its intervals and the rows (2, 4) before it."""
+    """Return D, L1, L2 and z of a row, given the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
     systems, known = ca.SX.sym("systems", 3, SYSTEM), ca.SX.sym("known", 2, STATE)
     (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(each) for each in ca.vertsplit(known))
     own = systems[2, 0] + systems[1, 3] + systems[0, 5]
-    # Control points that are no variables have empty rows.
+    # Control points that are not variables have empty rows.
     D = ca.if_else(own == 0, 1, own) - L11**2 * D1 - L22**2 * D2
     below, inverse = systems[2, 1] + systems[1, 4] - L11 * D1 * L21, 1 / D
     z = systems[2, 6] + systems[1, 7] + systems[0, 8] - L11 * z1 - L22 * z2
@@ -40,14 +40,14 @@ def row() -> ca.Function:
 
 @cache
 def back() -> ca.Function:
-    """Return the solution in a row from its D, L1, L2 and z, and the solutions (2) in the rows after it."""
+    """Return the solution of a row, given its D, L1, L2 and z and the solutions (2) of the rows after it."""
     known, after = ca.SX.sym("known", STATE), ca.SX.sym("after", 2)
     D, L1, L2, z = ca.vertsplit(known)
     return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
 
 
 def solution(count: int) -> ca.Function:
-    """Return the solution (count + 2) of the system of a window from those of its intervals (count, 10)."""
+    """Return the solution (count + 2) of a window's system, given the systems of its intervals (count, 10)."""
     systems = ca.SX.sym("systems", count, SYSTEM)
     none = ca.SX.zeros(2, SYSTEM)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
@@ -60,7 +60,7 @@ def solution(count: int) -> ca.Function:
 
 
 def solve(systems: Array) -> Array:
-    """Return the same for long windows, by functions that are compiled once for all numbers of intervals."""
+    """Return the solution for long windows, with functions that are compiled once for all interval counts."""
     work = _sweeps(len(systems))
     room = work.take()
     padded, states, found = room.arrays.values()
@@ -74,7 +74,7 @@ def solve(systems: Array) -> Array:
 
 @lru_cache(maxsize=REMEMBERED)
 def _sweeps(count: int) -> Workspace:
-    """Return both sweeps for so many intervals."""
+    """Return both sweeps for a number of intervals."""
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
         systems, states, found = (each[:, None] for each in arrays.values())
@@ -96,28 +96,28 @@ def _kernels() -> tuple[Any, Any]:
     )
 
 
-# Kernels of the look-ahead: a primal-dual interior-point method for the least time over a window of the path.
+# Kernels of the look-ahead: a primal-dual interior-point method for the shortest time over a window of the path.
 #
 # In a window of intervals of length h, x(s) is a quadratic spline with control points P: for interval k, with the
 # triple t = (P_k, P_k+1, P_k+2),
 #
 #     x_k = (t0 + t1) / 2      u_k = (t1 - t0) / (2 h)      w = (t2 - 2 t1 + t0) / (2 h^2), constant in the interval
 #
-# so all bounds of an interval are functions of its triple. The program is to minimise the time, sum of h / sqrt(x_k),
+# so all bounds of an interval are functions of its triple. The program minimises the time, the sum of h / sqrt(x_k),
 # subject to rows g <= 0: (torque / bound)^2 - 1 at the end of each interval, (rate / bound)^2 - 1 at both ends and in
-# the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a system with five
-# diagonals.
+# the middle, t1 / (largest x) - 1 and -t1. With slacks y and multipliers l, a Newton step solves a pentadiagonal
+# system.
 #
-# At rest x is no spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
-# interval from rest that is u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x,
-# and equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
+# At rest, x is not a spline: with constant jerk J, s = J t^3 / 6, and x = (6 s)^(4/3) J^(2/3) / 4. At the end of one
+# interval from rest, u = 2 x / (3 h), and the slope of u is J / sqrt(x) = 2 x / (9 h^2). Both are linear in x and
+# equal to those of a spline with P_1 = P_2 / 5 and P_0 = -P_2 / 3. So an interval from or to rest has the triple of
 # these points. The derivatives of the triple by the free control points are a matrix S for each interval.
 
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
-FIRST_SLACK = 0.2  # of rows that are violated, or nearly, by the first guess
+FIRST_SLACK = 0.2  # smallest initial slack of rows that the initial guess violates, or nearly
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
-COMMON = 5  # numbers of a search before the ratios of bounds: h, aim, scale of the time, primal and dual step
-OWN = 17  # numbers of an interval: the largest x, a factor, the places of x (6) and S (9)
+COMMON = 5  # numbers of a search before the bound ratios: h, aim, time scale, primal and dual step
+OWN = 17  # numbers of an interval: the largest x, a load factor, the places of x (6) and S (9)
 ENDING = 6  # numbers at the end of an interval's step
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
@@ -126,10 +126,10 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 class Kernels:
     """The compiled functions of the look-ahead for one number of joints.
 
-    ``start`` makes the first slacks and multipliers, ``system`` takes the last step and makes the Newton system of each
-    interval, ``solve`` solves that of the window, ``step`` returns the steps of slacks and multipliers, and ``use`` the
-    largest use of a bound in each interval: at its ends and between them, 1 at the bound. What ``system`` knows
-    of an interval goes to ``step`` and to the next ``system`` in one row of ``size`` numbers.
+    ``start`` computes the initial slacks and multipliers. ``system`` takes the last step and computes the Newton system
+    of each interval, ``solve`` solves that of the window, and ``step`` returns the steps of slacks and multipliers.
+    ``use`` returns the largest use of a bound in each interval, at its ends and between them; it is 1 at the bound. The
+    data that ``system`` passes to ``step`` and to the next ``system`` are one row of ``size`` numbers per interval.
     """
 
     rows_count: int
@@ -146,8 +146,8 @@ class _Interval:
 
     def __init__(self, n: int, parts: int):
         self.n, self.m, self.size = n, 4 * n + 2, parts * n
-        # Few arrays, since each costs time in every call: numbers of the search, of the samples and of the interval.
-        # The loads are multiplied by ``tight``, so that they keep a margin.
+        # Few arrays, because each costs time in every call: numbers of the search, of the samples and of the interval.
+        # The loads are multiplied by ``tight`` to keep a margin.
         self.common, self.own, self.t = ca.SX.sym("common", COMMON + n), ca.SX.sym("own", OWN), ca.SX.sym("t", 3)
         self.near = ca.SX.sym("near", 3 * self.size)
         self.h, self.aim, self.scale, self.primal, self.dual, self.ratio = ca.vertsplit(
@@ -157,7 +157,7 @@ class _Interval:
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
         before, middle, after = (ca.vertsplit(each, n) for each in ca.vertsplit(self.near, self.size))
         h, t = self.h, self.t
-        # 0 at an end at rest, where only the inertia matters, else 1.
+        # 0 at an end at rest, where only inertia matters, otherwise 1.
         self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
         self.is_spline = self.moves[0] * self.moves[1]
         self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
@@ -167,7 +167,7 @@ class _Interval:
         ends = zip(self.moves, (before, after), strict=True)
         at_ends = [[each[0], *(moves * part for part in each[1:])] for moves, each in ends]
         self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
-        # Each group: values relative to bounds, their derivatives by (w, u, x), and of these by the triple.
+        # Each group: values relative to bounds, their derivatives by (w, u, x), and those of (w, u, x) by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
         between = self._map(0.5)
         _, rate, _, by_rate = loads(middle, self.ratio, *ca.vertsplit(between @ t))
@@ -178,7 +178,7 @@ class _Interval:
             (last[1], last[3], maps[1]),
             (self.is_spline * rate, [self.is_spline * slope for slope in by_rate], between),
         ]
-        # x is between the control points, so that bounds of these hold everywhere.
+        # x lies between the control points, so bounds on these hold everywhere.
         self.by_plain = ca.vertcat(ca.horzcat(0, 1, 0), ca.horzcat(0, -1, 0)) / self.fastest
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
@@ -189,13 +189,13 @@ class _Interval:
         self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
 
     def _map(self, part: float) -> ca.SX:
-        """Return the derivatives (3 x 3) of w, u and x at a part of the interval by its triple."""
+        """Return the derivatives (3 x 3) of w, u and x at a fraction of the interval by its triple."""
         by_x = ca.horzcat((1 - part) ** 2, 1 + 2 * part * (1 - part), part**2) / 2
         return ca.vertcat(self.by_w, (1 - part) * self.by_u[0] + part * self.by_u[1], by_x)
 
     def _state(self, part: float) -> list[ca.SX]:
-        """Return w, u and x at a part of the interval, which may be one from or to rest, with constant jerk."""
-        rest, x = 1 - part, self.x[0]  # x at the end that moves; at rest it is the same number
+        """Return w, u and x at a fraction of the interval, which may start or end at rest, with constant jerk."""
+        rest, x = 1 - part, self.x[0]  # x at the end that moves; the end at rest has the same value
         from_rest = 2 / 9 * part ** (-2 / 3) * x / self.h**2, 2 / 3 * part ** (1 / 3) * x / self.h, part ** (4 / 3) * x
         to_rest = 2 / 9 * rest ** (-2 / 3) * x / self.h**2, -2 / 3 * rest ** (1 / 3) * x / self.h, rest ** (4 / 3) * x
         jerks = [ca.if_else(self.moves[0] == 0, *each) for each in zip(from_rest, to_rest, strict=True)]
@@ -203,7 +203,7 @@ class _Interval:
         return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
 
     def start(self) -> ca.Function:
-        """Return the first row of an interval, in which only slacks and multipliers are not zero."""
+        """Return the initial row of an interval, in which only slacks and multipliers are not zero."""
         least = ca.vertcat(ca.repmat(ca.SX(FIRST_SLACK), self.m - 2, 1), ca.repmat(ca.SX(FIRST_DISTANCE), 2, 1))
         y = ca.fmax(-self.g, least)
         return self._function("start", [self.near], ca.vertcat(ca.SX.zeros(self.split[3]), y, self.aim / y))
@@ -211,7 +211,7 @@ class _Interval:
     def system(self) -> ca.Function:
         """Return the row of an interval after a step, with the Newton system of the next one.
 
-        The system is the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
+        The system consists of the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
         """
         *_, y, multipliers = ca.vertsplit(self.kept, self.split)
         dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
@@ -245,7 +245,7 @@ class _Interval:
     def step(self) -> ca.Function:
         """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products.
 
-        The sums are those of y l, l dy, y dl and dy dl: they give the gap after any step before it is taken.
+        The sums of y l, l dy, y dl and dy dl give the gap after any step before it is taken.
         """
         z = ca.SX.sym("z", 3)
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
@@ -261,12 +261,12 @@ class _Interval:
         return ca.Function("step", [self.common, self.own, self.kept, z], [found])
 
     def use(self) -> ca.Function:
-        """Return the largest relative torque, rate and speed in the interval; infinite where x < 0.
+        """Return the largest relative torque, rate and speed in the interval; infinite if x < 0.
 
-        Between two checked points a load is at most larger by an eighth of its second difference.
+        Between two checked points, a load exceeds them by at most an eighth of its second difference.
         """
-        each = self.size + 2  # coefficients, the x of the largest velocity, and a number that is not needed
-        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last ones are those of the next sample
+        each = self.size + 2  # coefficients, the x of the largest velocity, and an unused number
+        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last block belongs to the next sample
         found, least = [self._end(0)], ca.fmin(*self.x)
         faster = ca.SX(0)
         for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
@@ -284,7 +284,7 @@ class _Interval:
         return self._function("use", [self.near, inner], ca.if_else(least > 0, most, np.inf))
 
     def _end(self, k: int) -> ca.SX:
-        """Return torques and rates at an end of the interval; at rest the torque is that of gravity and springs."""
+        """Return torques and rates at an end of the interval; at rest the torque balances gravity and springs."""
         torque, rate, *_ = self.ends[k]
         hold = ca.vertsplit(self.near, self.n)[2 if k == 0 else 2 * self.size // self.n + 2]
         return ca.vertcat(self.moves[k] * torque + (1 - self.moves[k]) * hold, rate)
@@ -294,7 +294,7 @@ class _Interval:
 
 
 def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
-    """Return the kernels for n joints and so many parts of their coefficients; ``solve`` as in ``banded``."""
+    """Return the kernels for n joints and a number of coefficient parts; ``solve`` solves the window's system."""
     interval = _Interval(n, parts)
     start, system, step, use = map(compile, (interval.start(), interval.system(), interval.step(), interval.use()))
     return Kernels(interval.m, interval.split[-1], start, system, solve, step, use)
@@ -303,8 +303,8 @@ def kernels(n: int, parts: int, solve: Callable[[Array], Array]) -> Kernels:
 def free_points(count: int, start: str, end: str) -> Array:
     """Return, for each interval, the places of x in its triple (2 x 3) and S (3 x 3), as rows (count, 15).
 
-    ``start`` is "rest", "given" (the first two control points are) or "free" (any x, with u = 0); ``end`` is "rest"
-    or "free".
+    ``start`` is "rest", "given" (the first two control points are given) or "free" (any x, with u = 0). ``end`` is
+    "rest" or "free".
     """
     S, places = np.tile(np.eye(3), (count, 1, 1)), np.tile([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], (count, 1, 1))
     if start == "given":
@@ -324,22 +324,22 @@ def free_points(count: int, start: str, end: str) -> Array:
     return np.hstack([places.reshape(count, 6), S.reshape(count, 9)])
 
 
-LEAST = 4  # intervals of a window
-GAP = 3e-3  # of the time of a window
-STATIONARY = 1e-2  # of the first residual of the gradient that may be left
-FEASIBLE = 3e-3  # of squared loads beyond the bounds less the margin: the loads themselves are checked afterwards
-CENTERING = 0.1, 0.3, 0.6  # of the products of slacks and multipliers: after long, short and very short steps
-LONG_STEP, SHORT_STEP = 0.5, 0.2  # the parts of a Newton step that separate these
-BOUNDARY = 0.97  # the part of the way to the nearest bound that a step takes
-TIGHTER, TIGHTEST = 1.02, 2.0  # the factor of tighter bounds over the use that broke them, and the largest one
-SLOWER = 60  # times that x is halved at most
-STEPS = 2  # pieces whose steps are one piece of work, since a step takes less than half the time of a system
-CHECKS = 2  # parts of a piece for the check, which takes about twice as long
-LOWEST = 1e-3  # of the largest control point: those of a first guess are no smaller, since the time grows without end
+LEAST = 4  # smallest number of intervals of a window
+GAP = 3e-3  # duality gap relative to the time of a window
+STATIONARY = 1e-2  # remaining gradient residual, relative to the initial one
+FEASIBLE = 3e-3  # violation of the squared loads beyond bounds minus margin: the loads are checked afterwards
+CENTERING = 0.1, 0.3, 0.6  # factors of the products of slacks and multipliers after long, short and very short steps
+LONG_STEP, SHORT_STEP = 0.5, 0.2  # fractions of a Newton step that separate these
+BOUNDARY = 0.97  # fraction of the distance to the nearest bound that a step takes
+TIGHTER, TIGHTEST = 1.02, 2.0  # factor of tighter bounds relative to the use that broke them, and the largest factor
+SLOWER = 60  # largest number of times that x is halved
+STEPS = 2  # pieces whose steps are one piece of work, because a step takes less than half the time of a system
+CHECKS = 2  # parts into which the check of a piece is divided, because it takes about twice as long
+LOWEST = 1e-3  # smallest initial control point relative to the largest, because the time grows without bound
 
 
 class Sampled(Protocol):
-    """Samples of a path: see ``samples.Samples``."""
+    """Path samples: see ``path_dynamics.Samples``."""
 
     capacity: int
     spacing: float
@@ -362,11 +362,11 @@ class _Piece(NamedTuple):
 
 
 class Window:
-    """A window of at most ``count`` intervals of a robot with n joints.
+    """A window of at most ``count`` intervals.
 
-    ``fill`` takes the samples, ``improve`` searches in pieces: each ``next`` is at most one call of a kernel, for some
-    ``piece`` intervals. ``points`` are the control points of x, ``uses`` says whether they are within the bounds:
-    loads times ``spare``, since between two checked points they may be a little larger.
+    ``fill`` takes the samples. ``improve`` searches in pieces: each ``next`` is at most one kernel call, for ``piece``
+    intervals. ``points`` are the control points of x. ``uses`` checks whether they are within the bounds, with loads
+    multiplied by ``spare``, because they may be slightly larger between two checked points.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
@@ -393,7 +393,7 @@ class Window:
         return self._all[: self.n + 2]
 
     def fill(self, m: int, n: int, start: str, end: str) -> Iterator[None]:
-        """Take the n intervals from sample m on, in pieces of work; ``begin`` comes next."""
+        """Take the n intervals from sample m on, in pieces of work; call ``begin`` next."""
         samples, row = self._samples, m % self._samples.capacity
         self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]
@@ -414,18 +414,18 @@ class Window:
                 yield
 
     def begin(self, points: Array) -> None:
-        """Use control points (n + 2) as the first guess."""
+        """Set the initial guess of the control points (n + 2)."""
         self._all[: self.n + 2] = points
         self._constrain(self._all)
 
     def take(self, points: Array) -> None:
-        """Use other control points (n + 2); those that are given or depend on others stay so."""
+        """Set other control points (n + 2); fixed and dependent ones remain so."""
         kept = 2 if self.start == "given" else 0
         self._all[kept : self.n + 2] = points[kept:]
         self._constrain(self._all)
 
     def clipped(self) -> Array:
-        """Return the control points (n + 2), none above the largest x: a search may end a little beyond it."""
+        """Return the control points (n + 2), limited to the largest x, because a search may end slightly beyond it."""
         found = self.points.copy()
         np.minimum(found[1:-1], self._own[: self.n, 0], out=found[1:-1])
         return found
@@ -443,7 +443,7 @@ class Window:
             points[n + 1] = points[n]
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
-        """Halve x until the bounds are used by at most ``use``, and return the use in each interval (n)."""
+        """Halve x until the use of the bounds is at most ``use``, and return the use in each interval (n)."""
         for _ in range(SLOWER):
             uses = yield from self.uses()
             if uses.max() <= use:
@@ -464,23 +464,24 @@ class Window:
         return np.concatenate(found)
 
     def tighten(self, uses: Array) -> None:
-        """Make the bounds tighter in intervals where they were broken, for the next search."""
+        """Tighten the bounds for the next search in intervals where they were broken."""
         self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
 
     def improve(
         self, iterations: int, least_gap: float = GAP, centering: tuple[float, float, float] = CENTERING
     ) -> Iterator[None]:
-        """Search for the least time within the tightened bounds, in pieces and so many iterations.
+        """Search for the shortest time within the tightened bounds, in pieces of work.
 
-        It ends when at most ``least_gap`` of the time can be gained; ``centering`` as ``CENTERING``. It may be ended
-        early: ``feasible`` are the last points that keep these bounds, at the samples.
+        The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
+        argument ``centering`` is explained at ``CENTERING``. The search may be stopped early: ``feasible`` has the last
+        points that satisfy these bounds at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
         self.take(np.maximum(self.points, LOWEST * self.points.max()))
         yield
         size, taken, residual, gap = n * kernels.rows_count, 1.0, 1.0, 1.0
-        # Products of slacks and multipliers, the scale of the time, primal and dual step
+        # Target product of slacks and multipliers, time scale, primal and dual step
         time = common[0] * (1 / np.sqrt(self._all[2:n])).sum()
         common[1:COMMON] = gap / size, 1 / time, 0.0, 0.0
         kept, changes = [], len(pieces) * [self._unchanged]
@@ -510,7 +511,7 @@ class Window:
             yield
 
     def _move(self) -> tuple[float, float]:
-        """Take a step, as long as slacks and multipliers stay positive; return the next gap and the part taken."""
+        """Take a step that keeps slacks and multipliers positive; return the next gap and the fraction taken."""
         n, endings = self.n, self._endings[:, : self.n]
         least_y, least_l = np.maximum.reduce(endings[:2], axis=1).tolist()
         primal, dual = BOUNDARY / max(least_y, BOUNDARY), BOUNDARY / max(least_l, BOUNDARY)

@@ -1,15 +1,15 @@
-"""The quadratic program of whole-body control over symbols: all its matrices from one function of (t, q, v, targets).
+"""The quadratic program of whole-body control over symbols: one function of (t, q, v, targets) for all matrices.
 
-The variables are the accelerations a (nv) and the forces of the contacts f. With the tasks J_i a = b_i, their weights
-w_i, and the Jacobians J_c of the contacts,
+The variables are the accelerations a (nv) and the contact forces f. With the tasks J_i a = b_i, their weights w_i, and
+the contact Jacobians J_c,
 
-    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2        (of the tasks of the first priority)
+    minimise    sum w_i |J_i a - b_i|^2 + r_a |a|^2 + r_f |f|^2        (for the tasks of the first priority)
     subject to  M a + h - J_c^T f = 0         rows of coordinates without a drive
-                J_c a = -J_c' v - d J_c v      contacts stay
+                J_c a = -J_c' v - d J_c v      contacts do not move
                 J_i a = b_i                    hard tasks
                 |M a + h - J_c^T f| <= effort limits
                 C f >= 0, normal force <= most
-                limits of positions and velocities at the end of a horizon, as bounds on a
+                position and velocity limits at the end of a horizon, as bounds on a
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,8 +28,8 @@ from torsor.control.whole_body.tasks import PointContact, Posture, SurfaceContac
 from torsor.dynamics.recursions.kinematics import symmetric
 from torsor.robot.robot import Robot
 
-INFINITE = 1e30  # a bound that is none, for the solver
-# Length of what is left of a row, below which an equation of a contact depends on the others: rounding leaves 1e-14.
+INFINITE = 1e30  # an infinite bound, for the solver
+# Relative length of the remainder of a row below which a contact equation depends on the others; rounding leaves 1e-14.
 DEPENDENT = 1e-9
 
 Contact = PointContact | SurfaceContact
@@ -37,7 +37,7 @@ Contact = PointContact | SurfaceContact
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """Coordinates without a drive, weights r_a and r_f, the horizon of joint limits (s), and which limits hold."""
+    """Coordinates without a drive, weights r_a and r_f, horizon of joint limits (s), and the limits that are active."""
 
     passive: tuple[int, ...]
     regularisation: tuple[float, float]
@@ -48,14 +48,14 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) of zero acceleration.
+    """``function`` gives H, g, A, lower, upper and h: the program of x, and the forces h (nv) at zero acceleration.
 
-    The rows of A are the ``equations``, of which there are that many, then those of the coordinates ``driven``: the
-    forces of the drives are these rows times x, plus h. Rows of friction follow. The first ``bounds`` entries of lower
-    and upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
-    inequalities. ``groups`` are the entries by the name of what they are, ``forces`` the variables of each contact.
-    ``levels`` are the numbers of rows of the tasks of each priority. With several of them, the function has two more
-    results: J and b, these rows one priority after the other, times the roots of the weights.
+    The first rows of A are the equations; ``equations`` is their number. The rows of the ``driven`` coordinates follow:
+    the drive forces are these rows times x, plus h. Friction rows come last. The first ``bounds`` entries of lower and
+    upper are bounds of the first variables, the others those of A x. ``kinds`` are 5 for equations and 0 for
+    inequalities. ``groups`` maps names to their entries, ``forces`` each contact to its variables. ``levels`` are the
+    numbers of task rows per priority. If there are several priorities, the function has two more results: J and b,
+    these rows in order of priority, times the square roots of the weights.
     """
 
     function: ca.Function
@@ -69,7 +69,7 @@ class Program:
 
 
 class _Rows:
-    """Rows of A with their bounds, in groups."""
+    """Rows of A with their bounds, by group."""
 
     def __init__(self, first: int):
         self.A, self.lower, self.upper = list[ca.SX](), list[ca.SX](), list[ca.SX]()
@@ -87,7 +87,7 @@ class _Rows:
 def program(
     robot: Robot, tasks: Sequence[Task], contacts: Sequence[Contact], given: Sequence[int], settings: Settings
 ) -> Program:
-    """Return the program of a robot; the targets of the tasks at ``given`` are inputs, one after the other."""
+    """Return the program of a robot; the targets of the tasks at indices ``given`` are concatenated inputs."""
     at, nv = Symbols(robot), robot.nv
     driven = [k for k in range(nv) if k not in settings.passive]
     count = sum(each.size for each in contacts)
@@ -157,9 +157,10 @@ def program(
 
 
 def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX, ca.SX]]:
-    """Return place, J and wanted acceleration of each contact: equations that do not depend on those before them.
+    """Return place, J and desired acceleration of each contact, for equations that do not depend on earlier ones.
 
-    Points of one body depend on each other by constant factors in its axes: one configuration shows it.
+    Points of one body depend on each other by constant factors in its axes, so one configuration is enough to detect
+    it.
     """
     found, kept = list[tuple[str, ca.SX, ca.SX]](), np.zeros((0, at.robot.nv))
     rng = np.random.default_rng(0)
@@ -180,7 +181,7 @@ def _motions(at: Symbols, contacts: Sequence[Contact]) -> list[tuple[str, ca.SX,
 
 
 def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
-    """Return bounds on a (nv x 1, or 0 x 1 without any): positions and velocities are allowed one horizon later."""
+    """Return bounds on a (nv x 1, or 0 x 1 if there are none) that keep the joint limits one horizon later."""
     robot, step = at.robot, settings.horizon
     lower, upper = [ca.SX(-INFINITE)] * robot.nv, [ca.SX(INFINITE)] * robot.nv
     rates = [k for k in range(robot.nv) if np.isfinite(robot.velocity_limit[k])]
@@ -201,18 +202,18 @@ def _joint_limits(at: Symbols, settings: Settings) -> tuple[ca.SX, ca.SX]:
     return (ca.SX(0, 1), ca.SX(0, 1)) if free else (ca.vertcat(*lower), ca.vertcat(*upper))
 
 
-# Quadratic programs of one state: solved by DAQP, and what is in conflict where there is no solution.
+# Quadratic programs of one state: their solution by DAQP, and the conflict if there is no solution.
 
 SOLVED, INFEASIBLE, FAILED = 1, -1, -4
-# Relative to the largest entry: singular values of equations that are zero, and contradictions between equations.
+# Relative to the largest entry: singular values of equations that count as zero, and contradictions between equations.
 ZERO, CONTRADICTION = 1e-10, 1e-8
-MISSED = 1e-8  # what equations may miss, relative to their right sides: rounding leaves 1e-12
+MISSED = 1e-8  # allowed residual of equations relative to their right-hand sides; rounding leaves 1e-12
 
 
 class Problem(NamedTuple):
-    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries are bounds of x; kinds are 5 for equations.
+    """1/2 x^T H x + g^T x, lower <= (x, A x) <= upper: the first entries bound x; kinds are 5 for equations.
 
-    ``equations`` is the number of equations whose solution is checked: the first rows of A.
+    ``equations`` is the number of equations, the first rows of A, whose solution is checked.
     """
 
     H: Array
@@ -226,7 +227,7 @@ class Problem(NamedTuple):
 
 @cache
 def solver() -> Any:
-    """Return the module of the solver, which is an optional package."""
+    """Return the solver module, which is an optional package."""
     try:
         import daqp
     except ImportError:
@@ -235,9 +236,9 @@ def solver() -> Any:
 
 
 def solve(problem: Problem) -> tuple[Array, int, Array]:
-    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the multipliers of the rows.
+    """Return x, the solver's exit flag (1: solved, -1: infeasible) and the row multipliers.
 
-    Equations that depend on each other stop the solver: they are then replaced by independent ones.
+    If dependent equations stop the solver, they are replaced by independent ones.
     """
     H, g, A, lower, upper, kinds, _ = problem
     x, _, flag, info = solver().solve(H, g, A, upper, lower, kinds.copy())
@@ -247,7 +248,7 @@ def solve(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def _holds(problem: Problem, x: Array) -> bool:
-    """Whether x satisfies the equations: a solver may stop early where they depend on each other."""
+    """Return whether x satisfies the equations; a solver may stop early if they depend on each other."""
     if not problem.equations:
         return isfinite(x.dot(x))
     first, last = len(problem.lower) - len(problem.A), problem.equations
@@ -257,7 +258,7 @@ def _holds(problem: Problem, x: Array) -> bool:
 
 
 def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
-    """Return the same, with the equations replaced by independent ones; contradictions are infeasible."""
+    """Return the solution with the equations replaced by independent ones; contradictions are infeasible."""
     H, g, A, lower, upper, kinds, _ = problem
     first = len(lower) - len(A)
     equal = np.flatnonzero(kinds[first:] == 5)
@@ -284,7 +285,7 @@ def _solve_independent(problem: Problem) -> tuple[Array, int, Array]:
 
 
 def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of a minimal set of groups that conflict; the ``kept`` equations of motion always hold."""
+    """Return the names of a minimal set of conflicting groups; the groups ``kept`` always hold."""
     lower, upper, kinds = problem.lower.copy(), problem.upper.copy(), problem.kinds.copy()
     needed = list[str]()
     for name, rows in groups.items():
@@ -298,19 +299,19 @@ def conflict(problem: Problem, groups: dict[str, Array], kept: Iterable[str]) ->
     return tuple(needed)
 
 
-# Strict priorities: tasks of a later priority move only what those before leave free.
+# Strict priorities: tasks of a later priority use only the freedom that earlier ones leave.
 #
-# After each priority its tasks keep what they reached: J_i a = J_i a* is an equation of the programs that follow, each
-# of which minimises the errors of its own tasks (Kanoun, Lamiraux and Wieber 2011; Escande, Mansard and Wieber 2014).
-# The constraints hold in all of them.
+# After each priority its tasks keep the accelerations that they reached: J_i a = J_i a* is an equation of the following
+# programs, each of which minimises the errors of its own tasks (Kanoun, Lamiraux and Wieber 2011; Escande, Mansard and
+# Wieber 2014). The constraints hold in all programs.
 
 
 def solve_levels(
     problem: Problem, x: Array, J: Array, b: Array, levels: Sequence[int], regularisation: tuple[float, float]
 ) -> tuple[Array, int]:
-    """Return the solution with all priorities, and the solver's flag, from x, that of the first priority.
+    """Return the solution with all priorities, and the solver's flag, given the first priority's solution x.
 
-    J (k x nv) and b (k) are the tasks J a = b, of which each of the ``levels`` has that many rows.
+    J (k x nv) and b (k) are the tasks J a = b. ``levels`` has the number of rows of each priority.
     """
     (count, nv), size = J.shape, len(x)
     ends = np.cumsum(levels)
@@ -328,5 +329,5 @@ def solve_levels(
         H = own.T @ own + np.diag(weights)
         x, flag, _ = solve(Problem(H, -own.T @ b[first:last], A, lower, upper, kinds, problem.equations))
         if flag != SOLVED:
-            return x, FAILED  # there is a solution, that of the priority before
+            return x, FAILED  # a solution exists: that of the previous priority
     return x, SOLVED
