@@ -33,8 +33,8 @@ WARM |= {f"ipopt.warm_start_{each}": 1e-9 for each in PUSHES}
 class _Call(ca.Callback):
     """A CasADi function that calls a Python function, with given sparsity patterns of inputs and outputs.
 
-    Exceptions must not pass through IPOPT: the first one is added to ``raised``, and this and all further calls fail,
-    which stops IPOPT.
+    Exceptions must not propagate through IPOPT. The first one is appended to ``raised``; this and all further calls
+    fail, which stops IPOPT.
     """
 
     def __init__(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any], work: Any, raised: list[Any]):
@@ -80,7 +80,7 @@ class _Call(ca.Callback):
 
 
 def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]:
-    """Return the options of IPOPT itself, independent of how the program is evaluated."""
+    """Return the options of IPOPT itself, which do not depend on how the program is evaluated."""
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
     bounds = sum(int(np.isfinite(side).sum()) for side in sides)
     return {
@@ -96,7 +96,7 @@ def ipopt_options(program: NonlinearProgram, tolerance: float) -> dict[str, Any]
 
 
 def solve_ipopt(program: NonlinearProgram, start: Array, settings: Settings, **options: Any) -> Outcome:
-    """Solve a program from a start (n,) by IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
+    """Solve a program from a start (n,) with IPOPT; ``options`` are further options of CasADi's ``nlpsol``.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -117,8 +117,8 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     at, upper = {"x": x, "p": none}, program.hessian_structure
 
     def value(x: Array, p: None) -> Any:
-        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. They are
-        # needed anyway if the point is accepted.
+        # A point whose derivatives are not finite is rejected here, where IPOPT can still shorten the step. If it is
+        # accepted, they are needed anyway.
         return cached.value(x) if cached.is_finite(x) else None
 
     def gradients(x: Array, p: None) -> Any:
@@ -146,7 +146,7 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
         "jac_g": _Call("jac_g", at, {"g": rows, "jac_g_x": jacobian}, jacobians, raised),
         "hess_lag": _Call("hess_lag", at | weights, {"triu_hess_gamma_x_x": hessian}, hessians, raised),
         "iteration_callback": _Call("seen", seen, {"stop": one}, iteration, raised),
-        "inputs_check": False,  # programs are checked; CasADi would print a warning of more equations than variables
+        "inputs_check": False,  # programs are checked; CasADi would warn about more equations than variables
     }
     begin = {"x0": start}
     if settings.multipliers is not None:

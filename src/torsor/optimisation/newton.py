@@ -1,4 +1,4 @@
-"""Newton's equations of the barrier problem, condensed to the variables.
+"""Newton equations of the barrier problem, condensed to the variables.
 
 With slacks s = h(x) of the inequalities, gaps to bounds and their multipliers z eliminated,
 
@@ -13,12 +13,12 @@ import numpy as np
 
 from torsor.base.arrays import Array
 
-SMALL = 64  # rows of a triangular matrix that is inverted at once
+SMALL = 64  # largest triangular matrix that is inverted directly
 DEPENDENT = 1e-10  # relative singular value below which equations count as linearly dependent
 
 
 def _inverse(L: Array) -> Array:
-    """Return the inverse of a lower triangular matrix, by halves: mostly products of matrices."""
+    """Return the inverse of a lower triangular matrix by recursive halving, mostly with matrix products."""
     n = len(L)
     if n <= SMALL:
         return np.asarray(np.linalg.inv(L), dtype=float)
@@ -56,7 +56,7 @@ def inverse_and_null_space(E: Array) -> tuple[Array, Array]:
 
 
 class Spaces:
-    """``inverse_and_null_space`` of equations, cached for the last ones."""
+    """A cache of ``inverse_and_null_space`` for the last equations."""
 
     def __init__(self) -> None:
         self._E: Array | None = None

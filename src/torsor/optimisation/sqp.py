@@ -5,11 +5,11 @@ The QP for a step d, with the Hessian H of the Lagrangian made convex, is
     minimise 1/2 d^T H d + gradient . d + weight t   subject to rows + J d within their bounds, relaxed by t times
     their present violation, 0 <= t <= 1
 
-It is always feasible: d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the sum of
-violations falls; the length of a shortened step limits the next ones.
+It is always feasible with d = 0, t = 1 (Powell 1978). Steps are shortened until the merit function f + penalty x the
+sum of violations decreases. The length of a shortened step limits the following ones.
 
-A QP is one call of a library, in which neither the time limit nor Ctrl-C is seen: both are checked before each QP, and
-its iterations are limited to those that fit into the time that is left.
+A QP is one library call that cannot be interrupted by the time limit or Ctrl-C. Both are checked before each QP, and
+its iterations are limited to those that fit into the remaining time.
 """
 
 from time import perf_counter
@@ -23,27 +23,27 @@ from torsor.optimisation.program import NonlinearProgram, Outcome, Settings, pad
 from torsor.optimisation.record import TIME_LIMIT, LimitError, Record, run_solver
 
 # PIQP, a proximal interior-point method. In comparison, qpOASES is as good but prints to the screen, qrqp takes
-# hundreds of times as long, and steps of DAQP and ProxQP are not precise enough.
+# hundreds of times as long, and the steps of DAQP and ProxQP are not precise enough.
 QP = "piqp"
 OPTIONS: dict[str, Any] = {"error_on_fail": False, "print_time": False, "piqp": {"eps_abs": 1e-10, "eps_rel": 1e-11}}
-# Most iterations of a QP: those that succeed take about 30. Fewer are allowed where less time is left.
+# Iteration limits of a QP: successful ones take about 30. Fewer are allowed if less time is left.
 ITERATIONS = (100, 50, 25, 12)
-LIMITED = "max iterations reached"  # PIQP's words
-SAMPLE = 5  # iterations of the QP whose time tells how long an iteration takes
-FLATTEST = 1e-8  # least eigenvalue of the convex Hessian, relative to the largest
+LIMITED = "max iterations reached"  # PIQP's status text
+SAMPLE = 5  # iterations of the QP that measures the time per iteration
+FLATTEST = 1e-8  # smallest eigenvalue of the convex Hessian, relative to the largest
 SHORTEST = 1e-6  # fraction of a step at which the line search gives up
-RELAXED, MAX_RELAXED = 1e3, 1e8  # weight of t: first and largest, which it grows to while rows stay relaxed
+RELAXED, MAX_RELAXED = 1e3, 1e8  # initial and largest weight of t, which grows while rows stay relaxed
 WIDE = 1e-3  # t above which rows count as relaxed
-FINEST = 1e-8  # least tolerance: QPs are not solved more precisely
-STILL, STILLS = 1e-14, 3  # relative change of x that counts as 0, and how many such steps are accepted
+FINEST = 1e-8  # smallest tolerance, because QPs are not solved more precisely
+STILL, STILLS = 1e-14, 3  # relative change of x that counts as 0, and the number of such steps that is accepted
 SHORT = 0.2  # steps shortened below this fraction limit the length of the next ones
-GROWTH, LEAST = 3.0, 1e-6  # growth and least value of the step limit
-LOOSER = 100.0  # factor on the tolerance that is accepted where no better step is found
-SHIFTS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # of the Hessian's diagonal, tried until a step is accepted
+GROWTH, LEAST = 3.0, 1e-6  # growth factor and smallest value of the step limit
+LOOSER = 100.0  # factor of the tolerance that is accepted if no better step is found
+SHIFTS = (0.0, 1e-4, 1e-2, 1.0, 100.0)  # shifts of the Hessian's diagonal, tried until a step is accepted
 
 
 def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
-    """Solve a program from a start (n,) by sequential quadratic programming; tolerances below 1e-8 count as 1e-8.
+    """Solve a program from a start (n,) by sequential quadratic programming; the smallest tolerance is 1e-8.
 
     Example:
         >>> from torsor.optimisation.program import Formula
@@ -55,7 +55,7 @@ def solve_sqp(program: NonlinearProgram, start: Array, settings: Settings) -> Ou
 
 
 class _Step(NamedTuple):
-    """The step (n,), the relaxation t, and the multipliers of rows and bounds."""
+    """The step (n,), the relaxation t, and the multipliers of the rows and bounds."""
 
     x: Array
     relaxation: float
@@ -80,7 +80,7 @@ class _Model:
         self._seconds: tuple[float, float] | None = None  # time of a QP without iterations, and of an iteration (s)
 
     def _qp(self, iterations: int) -> Any:
-        """Return the solver of the QP with a limit of its iterations."""
+        """Return the QP solver with an iteration limit."""
         if iterations not in self._qps:
             options = OPTIONS | {"piqp": OPTIONS["piqp"] | {"max_iter": iterations}}
             self._qps[iterations] = ca.conic("model", QP, {"h": self._hessian, "a": self._rows}, options)
@@ -103,7 +103,7 @@ class _Model:
         }
 
     def step(self, rows: Array, seconds: float) -> _Step | None:
-        """Return the step for given rows, None if the QP was not solved; LimitError if ``seconds`` are too few."""
+        """Return the step for given rows, or None if the QP was not solved; raise LimitError if time is too short."""
         if not np.isfinite(seconds):
             return self._solve(rows, ITERATIONS[0])
         if self._seconds is None:
@@ -132,7 +132,7 @@ class _Model:
             return None
         spread = np.zeros(self.program.m)
         spread[self._kept] = multipliers
-        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # not bounds of the radius
+        own = np.where(held[:-1] > 0, self._high, -self._low) <= self._radius  # excludes bounds due to the radius
         return _Step(x[:-1], float(np.clip(x[-1], 0.0, 1.0)), spread, np.where(own, held[:-1], 0.0))
 
 
@@ -169,7 +169,7 @@ class _Search:
         return np.asarray((vectors * np.maximum(np.abs(values), least)) @ vectors.T)
 
     def _is_optimal(self, tolerance: float) -> bool:
-        """Whether the optimality conditions hold; the sum of the products bounds the error of f."""
+        """Return whether the optimality conditions hold; the sum of the products bounds the error of f."""
         program, x, y, z = self.program, self.x, self.multipliers, self.bound_multipliers
         f, rows = self.evaluations.value(x)
         gradient = self.evaluations.jacobian(x)[0] + y @ self._jacobian(x) + z
@@ -216,12 +216,12 @@ class _Search:
         return False
 
     def _step(self, rows: Array) -> _Step | None:
-        """Return the step of the QP for the given rows, unless a limit is reached or Ctrl-C was pressed."""
+        """Return the QP step for given rows, unless a limit is reached or Ctrl-C was pressed."""
         self.record.check()
         return self.model.step(rows, self.settings.seconds - self.record.seconds)
 
     def _search(self, step: _Step) -> bool:
-        """Shorten the step until the merit function falls, and take it."""
+        """Shorten the step until the merit function decreases, and take it."""
         x, violation = self.x, float(self._violations(self.x).sum())
         if step.relaxation > WIDE:
             self.weight = min(10 * self.weight, MAX_RELAXED)

@@ -1,6 +1,6 @@
-"""The standard form of dense solvers: free variables, equations and inequalities apart, gradients scaled down.
+"""The standard form of dense solvers: free variables, separate equations and inequalities, scaled gradients.
 
-``restore_feasibility`` reduces its violation alone.
+``restore_feasibility`` reduces the violation alone.
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from torsor.base.arrays import Array, Flags, Indices
 from torsor.optimisation.program import padded
 from torsor.optimisation.record import Record
 
-# Sparse matrices with many rows and few kinds of rows, as dense blocks: rows with similar columns are stored together.
+# Sparse matrices with many rows but few row patterns, as dense blocks: rows with similar columns are stored together.
 #
 # The rows of a motion at the nodes between two knots depend on the same few control points. Products with such blocks
 # take a fraction of the operations of a dense matrix, at the speed of dense ones.
 
-MAX_KINDS = 600  # kinds of rows: with more, one block holds all rows
+MAX_KINDS = 600  # largest number of row patterns; with more, one block holds all rows
 CALL = 3e5  # operations that take as long as one more block
-ADD = 25.0  # operations that take as long as adding an entry of a block's product to the whole matrix
+ADD = 25.0  # operations that take as long as adding one entry of a block product to the full matrix
 
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of a ``shape``, in dense blocks."""
+    """The places of entries at ``rows`` and ``columns`` (k,) of a matrix of the given ``shape``, in dense blocks."""
 
     shape: tuple[int, int]
     rows: Indices
@@ -63,11 +63,11 @@ class RowBlocks:
 
     @cached_property
     def _edges(self) -> list[int]:
-        """Where each block begins, and the end."""
+        """The start of each block, and the end."""
         return [0, *np.cumsum([len(rows) * len(columns) for rows, columns in self.blocks]).tolist()]
 
     def filled(self, entries: Array) -> "BlockMatrix":
-        """Return the matrix with these entries (k,); entries at the same place are added."""
+        """Return the matrix with the given entries (k,); entries at the same place are added."""
         flat = np.bincount(self._places, entries, self._edges[-1]).astype(float, copy=False)
         places = zip(pairwise(self._edges), self.blocks, strict=True)
         return BlockMatrix(self, [flat[slice(*at)].reshape(len(rows), len(columns)) for at, (rows, columns) in places])
@@ -95,7 +95,7 @@ class BlockMatrix:
         return found
 
     def gram(self, weights: Array) -> Array:
-        """Return J^T diag(weights) J (n, n), for weights (m,) that are not negative."""
+        """Return J^T diag(weights) J (n, n), for nonnegative weights (m,)."""
         found, root = np.zeros((self.pattern.shape[1],) * 2), np.sqrt(weights)
         for (rows, columns), part in zip(self.pattern.blocks, self.parts, strict=True):
             scaled = part * root[rows, None]
@@ -111,12 +111,12 @@ class BlockMatrix:
 
 
 def _cost(rows: Array | float, columns: Array | float) -> Array | float:
-    """Return the operations of the product of a block with its transpose."""
+    """Return the number of operations of the product of a block with its transpose."""
     return (rows + ADD) * columns**2 + CALL
 
 
 def _merged(kinds: Array, counts: Array) -> list[list[int]]:
-    """Return groups of kinds of rows (k, n), of which there are ``counts`` (k,): pairs are merged while that pays."""
+    """Return groups of row patterns (k, n) that occur ``counts`` (k,) times; pairs are merged while that saves work."""
     kinds, counts, groups = kinds.astype(float), counts.copy(), [[k] for k in range(len(counts))]
     sizes = kinds.sum(axis=1)
     unions = sizes[:, None] + sizes - kinds @ kinds.T
@@ -139,15 +139,15 @@ def _merged(kinds: Array, counts: Array) -> list[list[int]]:
         gains[other] = gains[:, other] = gains[one, one] = -np.inf
 
 
-SIGNS = np.array([[1.0], [-1.0]])  # of distances from lower and upper bounds
-CLOSEST = 1e-15  # least relative distance from a bound, against rounding
+SIGNS = np.array([[1.0], [-1.0]])  # signs of the distances from lower and upper bounds
+CLOSEST = 1e-15  # smallest relative distance from a bound, against rounding
 NARROW = 1e-12  # relative distance below which two bounds are equal
-STALL, STALLED = 0.95, 30  # factor of the residual that counts as no progress, in so many iterations of a restoration
+STALL, STALLED = 0.95, 30  # residual factor that counts as no progress, over this many iterations of a restoration
 STEEPEST = 100.0  # larger gradients at the start are scaled down to this (as in IPOPT)
 
 
 class Jacobians(NamedTuple):
-    """First derivatives: the gradient (n,), of equations (e, n) and of inequalities (i, n)."""
+    """First derivatives of f (n,), of equations (e, n) and of inequalities (i, n)."""
 
     gradient: Array
     equations: Array
@@ -157,9 +157,9 @@ class Jacobians(NamedTuple):
 class StandardForm:
     """Minimise f(x) subject to c(x) = 0 (e,), row_lower <= h(x) <= row_upper (i,) and distinct bounds on x.
 
-    Variables with equal bounds are constants here, and rows without bounds are left out. f and each row are multiplied
-    by a factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` (2, w)
-    are those of w = (x, slacks of h), lower and upper, and ``inner`` the same, moved inside by rounding.
+    Variables with equal bounds are constants, and rows without bounds are omitted. f and each row are multiplied by a
+    factor of at most 1, so that no gradient at the start exceeds ``STEEPEST``. ``w_bounds`` (2, w) are the lower and
+    upper bounds of w = (x, slacks of h), and ``inner`` the same, moved inwards by rounding.
     """
 
     def __init__(self, record: Record, start: Array):
@@ -205,11 +205,11 @@ class StandardForm:
         return self._all
 
     def is_finite(self, x: Array) -> bool:
-        """Whether f, rows and first derivatives are finite."""
+        """Return whether f, rows and first derivatives are finite."""
         return self._evaluations.is_finite(self.full(x))
 
     def value(self, x: Array) -> tuple[float, Array, Array]:
-        """Return f, c (e,) and h (i,); NaN where a derivative is not finite."""
+        """Return f, c (e,) and h (i,), or NaN if a derivative is not finite."""
         f, rows = self._evaluations.value(self.full(x))
         if not self.is_finite(x):
             return np.nan, np.full(len(self.e), np.nan), np.full(len(self.i), np.nan)
@@ -236,10 +236,10 @@ class StandardForm:
         return found
 
     def multipliers(self, x: Array, y: Array, u: Array, z: Array) -> tuple[Array, Array]:
-        """Return the multipliers of the program's rows (m,) and bounds (n,) from those of the standard form."""
+        """Return the multipliers of the program's rows (m,) and bounds (n,), given those of the standard form."""
         rows, bounds = self._rows(y, u) / self.weight, np.zeros(self.program.n)
         bounds[self.free] = z / self.weight
-        if len(self.free) < self.program.n:  # a fixed variable: its multiplier balances the gradient of the Lagrangian
+        if len(self.free) < self.program.n:  # multipliers of fixed variables balance the gradient of the Lagrangian
             gradient, entries = self._evaluations.jacobian(self.full(x))
             places = self.program.structure
             total = gradient + np.bincount(places[1], rows[places[0]] * entries, minlength=self.program.n)
@@ -248,28 +248,28 @@ class StandardForm:
         return rows, bounds
 
     def own(self, multipliers: Array, bound_multipliers: Array) -> tuple[Array, Array, Array]:
-        """Return y (e,), u (i,) and z (n,) from multipliers of the program."""
+        """Return y (e,), u (i,) and z (n,), given the multipliers of the program."""
         scaled = multipliers / self.scales * self.weight
         return scaled[self.e], scaled[self.i], bound_multipliers[self.free] * self.weight
 
 
 def _is_equal(lower: Array, upper: Array) -> Flags:
-    """Return which pairs of bounds are equal."""
+    """Return flags of the pairs of bounds that are equal."""
     with np.errstate(invalid="ignore"):
         return np.asarray(upper - lower <= NARROW * _size(lower))
 
 
 def _size(side: Array) -> Array:
-    """Return the sizes of bounds, at least 1; 0 for infinite ones."""
+    """Return the sizes of bounds, at least 1, or 0 for infinite ones."""
     return np.where(np.isfinite(side), np.maximum(1.0, np.abs(side)), 0.0)
 
 
 def restore_feasibility(form: StandardForm, record: Record, start: Array, target: float) -> Array | None:
     """Return variables whose sum of violations is at most ``target``, or None if none are found nearby.
 
-    Damped least squares over the equations and the violated inequalities. It gives up where the residual falls by less
-    than a twentieth in 30 iterations: at that rate it would take hundreds to reach the target, and a residual that
-    does not vanish is approached ever more slowly.
+    The method is damped least squares over the equations and the violated inequalities. It gives up if the residual
+    falls by less than a twentieth in 30 iterations. At that rate it would take hundreds of iterations to reach the
+    target, and convergence to a residual that does not vanish only becomes slower.
     """
     x, damping = start, 1e-4
     off, E = _residuals(form, x)
