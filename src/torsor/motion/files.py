@@ -1,4 +1,4 @@
-"""Reading motion problems from TOML files: robot, phases, objectives, constraints and settings. See docs/plan/motion.md."""
+"""Motion problems in TOML files: robot, phases, objectives, constraints and settings. See docs/plan/motion.md."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -31,7 +31,7 @@ from torsor.robot.robot import Robot
 P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
-MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours to solve
+MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
 TOP = (
     "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
 )  # fmt: skip
@@ -42,7 +42,7 @@ TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.it
 
 
 def read_problem(path: Path, make: Callable[..., P]) -> P:
-    """Return the problem of a TOML file, made by ``make`` from the fields of a ``ProblemStatement``."""
+    """Return the problem of a TOML file; ``make`` builds it from the fields of a ``ProblemStatement``."""
     return _Reader(path).read(file_table(path), make)
 
 
@@ -57,7 +57,7 @@ class _Reader:
         check_keys(data, (*TOP, *ARRAYS), self.source, required=("robot", "phases", "objectives"))
         units = data.get("units", {})
         if units not in ({}, {"angle": "rad"}):
-            fix = "convert degrees to radians; the robot's own file may be in degrees"
+            fix = "convert degrees to radians; the robot file itself may be in degrees"
             raise error(f"{self.source}: units", f"found {short(units)}", 'angle = "rad"', fix)
         robot = self._robot(data)
         phases = [self._phase(table, where) for table, where in self._tables(data, "phases")]
@@ -65,7 +65,7 @@ class _Reader:
         known = term_registry(Constraint, Ends)
         conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
-            raise error(self.source, f"no {'objectives' if phases else 'phases'}", fix="add one or more")
+            raise error(self.source, f"there are no {'objectives' if phases else 'phases'}", fix="add at least one")
         given: Table = {"name": self.path.stem}
         given |= {key: self._value(data, key, hint, None) for key, hint in PLAIN.items() if key in data}
         if "path" in data:
@@ -75,7 +75,7 @@ class _Reader:
         given["settings"] = self._settings(data.get("solver", {}))
         try:
             problem = make(robot, phases, costs, conditions, **given)
-            _ = problem.program  # errors of terms that do not fit the robot get the name of the file here
+            _ = problem.program  # so that errors of terms that do not fit the robot name the file
         except ModelError as wrong:
             raise wrong.inside(self.source) from None
         return problem
@@ -84,10 +84,10 @@ class _Reader:
         return fitted(data[key], hint, f"{self.source}: {key}") if key in data else default
 
     def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
-        """Yield the tables of an array, each with its place for messages: its number, and its name if it has one."""
+        """Yield the tables of an array, each with its place for messages: its number and, if any, its name."""
         given = data.get(key, [])
         if type(given) is not list or not all(type(each) is dict for each in given):
-            raise error(self.source, f"{key} is {short(given)}", "tables", f"write [[{key}]]")
+            raise error(self.source, f"{key} is {short(given)}", "an array of tables", f"write [[{key}]]")
         for number, table in enumerate(given, start=1):
             name = table.get("name")
             where = f"{self.source}: {key.removesuffix('s')} {number}"
@@ -107,12 +107,12 @@ class _Reader:
             except (OSError, ValueError):
                 there = False
             if not there:
-                allowed = f"a robot file, from the folder of this one, or one of {', '.join(ready)}"
-                raise error(f"{self.source}: robot", f"no such robot: {short(name)}", allowed)
+                allowed = f"a robot file relative to this one, or one of {', '.join(ready)}"
+                raise error(f"{self.source}: robot", f"there is no robot {short(name)}", allowed)
             try:
                 loaded = load(place)
             except (ValueError, OSError) as wrong:
-                raise error(f"{self.source}: robot", f"{short(name)} is no robot: {wrong}") from None
+                raise error(f"{self.source}: robot", f"{short(name)} is not a robot: {wrong}") from None
         robot: Robot = loaded.as_robot() if isinstance(loaded, ParallelRobot) else loaded
         free = self._value(data, "free", list[str] | dict[str, str | dict[str, float]], ())
         try:
@@ -157,19 +157,19 @@ class _Reader:
         except ModelError as wrong:
             raise wrong if str(wrong).startswith(self.source) else error(where, str(wrong)) from None
         except ValueError:
-            allowed = "rows with a number for each coordinate"
-            raise error(f"{where}: {key}", "rows of several lengths", allowed) from None
+            allowed = "rows with one number per coordinate"
+            raise error(f"{where}: {key}", "the rows have different lengths", allowed) from None
 
     def _settings(self, table: Any) -> Table:
         where = f"{self.source}: solver"
         check_keys(fitted(table, dict, where), SETTINGS, where)
         found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
-        SolveSettings.of(where, **found)  # validates
+        SolveSettings.of(where, **found)  # raises if the values are invalid
         return found
 
 
 def _check_size(table: Table, where: str) -> None:
-    """Raise ModelError where a count or a list is too long."""
+    """Raise ModelError if a count or a list is too large."""
     for key, most in MAX_COUNTS.items():
         value = table.get(key)
         if (type(value) is int and value > most) or (type(value) is list and len(value) > most):
@@ -177,7 +177,7 @@ def _check_size(table: Table, where: str) -> None:
 
 
 def save_problem(problem: ProblemStatement, path: Path) -> None:
-    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back to the same program."""
+    """Write a problem as TOML and its robot as ``NAME.robot.toml`` beside it; both read back as the same program."""
     if path.suffix.lower() != ".toml":
         raise error(path.name, f"the suffix is {path.suffix!r}", ".toml", f"name it {path.stem}.toml")
     text = _content(problem, f"{path.stem}.robot.toml")

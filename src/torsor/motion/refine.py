@@ -1,7 +1,7 @@
-"""Refinement: nodes and control points are added where rows are violated on a finer grid, and the problem solved again.
+"""Refinement: add nodes and control points where rows are violated on a finer grid, and solve the problem again.
 
-Inequalities need nodes where they are violated. Equations at more nodes would leave no motion: they need control points
-too. Both are inserted halfway between those that are there, so that the motion found so far is still a motion.
+Inequalities need nodes where they are violated. Equations at more nodes would leave no motion, so they also need
+control points. Both are inserted halfway between existing ones, so that the present motion can still be represented.
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 
 MAX_ROUNDS = 8
-MAX_NODES, MAX_POINTS = 10, 4  # times as many nodes and control points as in the given problem
-SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without any
+MAX_NODES, MAX_POINTS = 10, 4  # largest numbers of nodes and control points, relative to the original problem
+SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without progress
 
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
@@ -26,8 +26,8 @@ SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list[bool]]:
     """Return where scaled rows are violated by more than a tolerance between nodes, for each phase.
 
-    First the s of violated inequalities: the worst of each row in each interval between two nodes of the grid ten times
-    finer. Then whether an equation is violated.
+    The first list has the s of violated inequalities: the worst of each row in each interval between two nodes, on a
+    grid ten times finer. The second tells whether an equation is violated.
     """
     program, outside = result.fine
     equal = program.row_lower == program.row_upper
@@ -54,7 +54,7 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
 
     ``solve_again(problem, before, iterations)`` solves a problem from an earlier solution; all rounds together take at
     most ``iterations``. ``passes`` of the solution describe the rounds. If rows are still violated at the end, the
-    status says so, and why refinement ended.
+    status states this and why refinement ended.
     """
     passes, setup, seconds = [_described(result)], result.setup_seconds, result.solve_seconds
     nodes, points = _size(result.problem)
@@ -101,12 +101,12 @@ def _described(result: Solution) -> Pass:
 
 
 def _size(problem: ProblemStatement) -> tuple[int, int]:
-    """Return the numbers of nodes and of control points of the longest profiles, of all phases."""
+    """Return the number of nodes, and of control points of the longest profiles, over all phases."""
     return sum(len(phase.nodes) for phase in problem.stages), sum(phase.spline.count for phase in problem.stages)
 
 
 def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
-    """Return a phase with more nodes, and with twice as many intervals between knots and nodes for equations."""
+    """Return a phase with more nodes and, for equations, twice as many intervals between knots and nodes."""
     nodes = np.union1d(phase.nodes, missing)
     if not with_points:
         return replace(phase, nodes=nodes)
@@ -117,6 +117,6 @@ def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
 
 
 def _halved(spline: Spline) -> Spline:
-    """Return the spline with a knot more in the middle of each interval: it contains the given one."""
+    """Return the spline with an additional knot in the middle of each interval; it contains the given one."""
     edges = np.concatenate([[0.0], spline.inner, [1.0]])
     return Spline(spline.degree, np.union1d(spline.inner, (edges[:-1] + edges[1:]) / 2))

@@ -1,4 +1,4 @@
-"""The results of a sequence of solves: along a parameter, or along the weights of two objectives."""
+"""The results of a sequence of solves, over a parameter or over the weights of two objectives."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-WEIGHT, VALUE = "weight", "value"  # what the values of a sequence are
+WEIGHT, VALUE = "weight", "value"  # kinds of sequence values
 MAX_RESULTS = 100_000  # results in a file
 
 
@@ -28,9 +28,9 @@ MAX_RESULTS = 100_000  # results in a file
 class MotionSequence(Result, Sequence[MotionResult]):
     """The results of ``motion.continuation`` or ``motion.pareto``, in the order of their ``values``.
 
-    It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` says what the values are:
-    "value" of a continuation, "weight" of a Pareto front. In files, values other than numbers, text and lists of them
-    are their text.
+    It is indexed and iterated like a list; a slice is a shorter sequence. ``parameter`` is the kind of the values:
+    "value" for a continuation, "weight" for a Pareto front. Files store values other than numbers, text and lists of
+    them as text.
     """
 
     results: tuple[MotionResult, ...]
@@ -64,22 +64,22 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def load(
         cls, path: str | Path, problem: MotionProblem | Callable[[Any], MotionProblem] | None = None
     ) -> "MotionSequence":
-        """Return the results in a .npz file; ``problem`` is needed if the file does not include it.
+        """Load results from a .npz file; ``problem`` is needed if the file does not include it.
 
-        It is one problem, or the function of a value that ``motion.continuation`` was given.
+        It is one problem, or the function of a value that was passed to ``motion.continuation``.
         """
         with reading_archive(Path(path), cls.kind) as found:
             values, parameter = found.settings["values"], found.settings["parameter"]
             if not isinstance(values, list) or not 0 < len(values) <= MAX_RESULTS or parameter not in (VALUE, WEIGHT):
-                raise ValueError("its header has no list of values")
+                raise ValueError("its header does not have a list of values")
             problems = [problem(each) if callable(problem) else problem for each in values]
             solutions = files.unpacked(found, problems, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw the results and return the figure; ``path`` saves it too.
+        """Plot the results and return the figure; ``path`` also saves it.
 
-        Along a parameter, these are objectives and durations; along weights, the two objectives of the Pareto front.
+        For a parameter, the figure shows objectives and durations; for weights, the two objectives of the Pareto front.
         """
         first = self._some()[0]
         figure, is_front = new_figure(9.0, 4.0), self.parameter == WEIGHT
@@ -107,7 +107,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def _some(self) -> tuple[MotionResult, ...]:
         """Return the results; raise ModelError if there are none."""
         if not self.results:
-            raise ModelError("a sequence without results", where="motion", fix="give it values to solve for")
+            raise ModelError("the sequence has no results", where="motion", fix="pass values to solve for")
         return self.results
 
     def _archive(self) -> Archive:
@@ -138,10 +138,10 @@ register_result("sequence", MotionSequence, "a sequence of motions")
 def continuation(
     make_problem: Callable[[Any], MotionProblem], values: Iterable[Any], start: Any = None, **settings: Any
 ) -> MotionSequence:
-    """Return the results of ``make_problem(value)`` for each value, each started from the result before.
+    """Solve ``make_problem(value)`` for each value, each from the previous result, and return the results.
 
-    ``start`` is the start of the first, ``settings`` are those of ``MotionProblem.solve``. The results are indexed like
-    a list, and are saved, read and drawn together: ``save``, ``torsor.load_result``, ``plot``.
+    ``start`` is the initial guess of the first solve, and ``settings`` are those of ``MotionProblem.solve``. The
+    results are indexed like a list, and saved, loaded and plotted together: ``save``, ``torsor.load_result``, ``plot``.
 
     Example:
         >>> from torsor import motion
@@ -150,7 +150,7 @@ def continuation(
         ...     ends = [motion.Start(q=[0.0, -2.0], v=0.0), motion.End(q=[1.0, -1.0], v=0.0)]
         ...     phase, limits = motion.Phase((0.1, 2.0), points=6), motion.Torques(upper=limit)
         ...     return motion.MotionProblem(robot, phase, motion.Time(), [*ends, limits])
-        >>> [round(each.T, 4) for each in motion.continuation(reach, [10.0, 12.0, 15.0])]
+        >>> [round(result.T, 4) for result in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
     given, found = tuple(values), list[MotionResult]()
@@ -160,10 +160,10 @@ def continuation(
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
-    """Return the results for an objective u w1 f1 + (1 - u) w2 f2, for each u of ``weights`` from 0 to 1.
+    """Solve for the objective u w1 f1 + (1 - u) w2 f2, for each u in ``weights`` from 0 to 1, and return the results.
 
-    The problem's objective has two terms f1 and f2; their own weights w1 and w2 should give them similar sizes. Each
-    solve starts from the result before.
+    The objective of the problem has two terms f1 and f2. Their own weights w1 and w2 should give them similar sizes.
+    Each solve starts from the previous result.
 
     Example:
         >>> from torsor import motion

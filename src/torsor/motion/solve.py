@@ -1,10 +1,14 @@
-"""Solving a motion problem: a list of strategies, each a function of the state of the solve.
+"""Solving a motion problem: a list of strategies, each a function of the solve state.
 
-In order: reject constraints that no motion can satisfy; find a feasible motion first, if that is wanted; solve with
-smoother costs first, if the objective has such; solve from there; if the result is infeasible, relax groups of
-constraints in their order, minimise the sum of violations, solve again from there, and diagnose the conflict; if it is
-feasible, refine the nodes, and choose among equally fast motions. At last a motion that is optimal but violates rows
-between the nodes is marked.
+The order is as follows:
+
+- Reject constraints that no motion can satisfy.
+- Find a feasible motion first, if requested, and solve with smoother costs first, if there are any.
+- Solve from there.
+- If the result is infeasible, relax groups of constraints in their order, minimise the sum of violations, solve again
+  from there, and diagnose the conflict.
+- If it is feasible, refine the nodes and choose among equally fast motions.
+- Mark motions that are optimal but violate rows between the nodes.
 """
 
 from collections.abc import Callable
@@ -39,35 +43,35 @@ from torsor.optimisation import (
     row_violations,
 )
 
-# The tie-break of minimum-time motions: where one joint limits the time, the others may move in many ways that are
-# equally fast, and they chatter between their limits. A second problem chooses one of them: the same constraints,
-# durations that are at most LONGER than the least ones, and the integral of squared forces, relative to their bounds.
+# The tie-break of minimum-time motions: if one joint limits the time, the others may move in many equally fast ways,
+# and they chatter between their limits. A second problem chooses one of these motions. It has the same constraints,
+# durations at most LONGER than the shortest ones, and the integral of squared forces relative to their bounds.
 
-LONGER = 1e-4  # fraction of its least duration by which a phase may be longer, so that there is room within the bounds
+LONGER = 1e-4  # fraction of its shortest duration by which a phase may be longer, which leaves room within the bounds
 
 
 def check_tie_break(problem: ProblemStatement) -> None:
-    """Raise ModelError where the objective is not the time, or no duration is free."""
+    """Raise ModelError if the objective is not the time, or if no duration is free."""
     if not all(isinstance(each, Time) for each in problem.costs):
         found = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
-        allowed = "the objective Time alone"
-        raise ModelError(found, argument="tie_break", where=problem.name, allowed=allowed, fix="leave it out")
+        allowed = "only the objective Time"
+        raise ModelError(found, argument="tie_break", where=problem.name, allowed=allowed, fix="omit it")
     if all(phase.bounds[0] == phase.bounds[1] for phase in problem.stages):
-        fix = "leave it out, or give bounds (least, most) of a duration"
-        raise ModelError("does not apply to given durations", argument="tie_break", where=problem.name, fix=fix)
+        fix = "omit it, or give a duration as bounds (least, most)"
+        raise ModelError("does not apply to fixed durations", argument="tie_break", where=problem.name, fix=fix)
 
 
 def least_effort_problem(found: Solution) -> ProblemStatement:
-    """Return the problem of least effort whose phases last as long as those of a solution, or slightly longer.
+    """Return the least-effort problem whose phases last as long as those of a solution, or slightly longer.
 
-    Its variables are those of the given problem.
+    It has the same variables.
     """
     problem, phases = found.problem, []
     for phase, T in zip(found.problem.stages, found.durations, strict=True):
         least, most = phase.bounds
         bounds = (least, max(least, min(most, float(T) * (1 + LONGER))))
         phases.append(phase if least == most else replace(phase, duration=bounds))
-    # The scale of a force is its largest bound in the problem, or else in the robot, or 1.
+    # The scale of a force is its largest bound in the problem, otherwise that of the robot, otherwise 1.
     robot, names = problem.model.robot, problem.node.force_names
     scales = robot.effort_limit[[robot.coordinate_names.index(name) for name in names]]
     for term in problem.conditions:
@@ -78,13 +82,13 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
     return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
-LARGEST = float(np.finfo(float).max)  # whole numbers beyond it are not floats
-REFINED = 1e-4  # scaled violation at which refinement ends by default
+LARGEST = float(np.finfo(float).max)  # larger integers are not floats
+REFINED = 1e-4  # default scaled violation at which refinement ends
 
 
 @dataclass(frozen=True)
 class SolveSettings:
-    """The settings of a solve; ``MotionProblem.solve`` describes them."""
+    """The settings of a solve; ``MotionProblem.solve`` documents them."""
 
     solver: str = "ipopt"
     tolerance: float = 1e-6
@@ -98,10 +102,10 @@ class SolveSettings:
 
     @classmethod
     def of(cls, where: str, **given: Any) -> "SolveSettings":
-        """Return validated settings; those that are None or not given have their defaults."""
+        """Return validated settings, with defaults for those that are None or not given."""
         for key in given:
             if key not in DEFAULTS:
-                raise ModelError(f"unknown setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
+                raise ModelError(f"there is no setting {key!r}", value=key, where=where, allowed=", ".join(DEFAULTS))
         values = DEFAULTS | {key: value for key, value in given.items() if value is not None}
         one_of(values["solver"], list(SOLVERS), where, "solver")
         number(values["tolerance"], where, "tolerance", least=1e-12, most=0.1)
@@ -112,7 +116,7 @@ class SolveSettings:
                 flag(values[key], where, key)
         refine = values["refine"]
         if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
-            allowed = "True, False, or a tolerance above 0 of the scaled rows"
+            allowed = "True, False, or a positive tolerance of the scaled rows"
             raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
 
@@ -124,16 +128,16 @@ LOOSE = 1e-2  # tolerance of the problem with smoother costs
 RELAXING = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
 GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
-ONLY_AT_NODES = "at the nodes only"  # added to the status of motions that violate rows between the nodes
+ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that violate rows between the nodes
 
 
 @dataclass(frozen=True, eq=False)
 class SolveState:
-    """The state of a solve: the problem, the point where the solver starts, and the results of the strategies so far.
+    """The state of a solve: the problem, the starting point of the solver, and the results of the strategies so far.
 
-    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome whose
-    multipliers it starts with, ``began`` the time of ``perf_counter`` at the start. ``result`` is the best solution so
-    far; ``nearest`` the outcome with the least sum of violations; ``diagnosis`` says why there is no feasible motion.
+    ``guess`` (n,) is the initial guess, ``x`` (n,) the point from which the solver starts, ``warm`` the outcome with
+    the initial multipliers, ``began`` the ``perf_counter`` time at the start. ``result`` is the best solution so far,
+    ``nearest`` the outcome with the smallest sum of violations, and ``diagnosis`` the reason why no motion is feasible.
     """
 
     problem: ProblemStatement
@@ -153,7 +157,7 @@ class SolveState:
 
     @property
     def setup_seconds_left(self) -> float:
-        """The time that is left to compiling (s): a second more, since without it there is no result."""
+        """The time (s) left for compilation: a second more, because there is no result without it."""
         return self.began + self.settings.seconds + GRACE - perf_counter()
 
     @property
@@ -168,13 +172,13 @@ class SolveState:
         return Settings(self.settings.tolerance, iterations or self.settings.iterations, seconds)
 
     def unsolved(self, diagnosis: str, fix: str = "") -> "SolveState":
-        """Return the state with a diagnosis that names no conflict."""
+        """Return the state with a diagnosis that does not name a conflict."""
         assert self.result is not None
         error = MotionError(f"{diagnosis}: {self.result.status}", where=self.problem.name, fix=fix)
         return replace(self, diagnosis=error.but(violation=self.result.max_violation))
 
     def infeasible(self, outcome: Outcome, x: Array, diagnosis: MotionError, reason: str) -> "SolveState":
-        """Return the state with an infeasible result at x and its diagnosis; multipliers are of another program."""
+        """Return the state with an infeasible result at x and its diagnosis, without multipliers."""
         assert self.result is not None
         program = self.problem.program
         status = f"infeasible: {', '.join(diagnosis.conflict)} {reason}"
@@ -196,7 +200,7 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
     """Return the final state: its ``result``, or a ``diagnosis`` if there is no feasible motion near the start."""
     if settings.tie_break:
         check_tie_break(problem)
-    with threadpool_limits(1):  # matrices are small: threads of the linear algebra would only wait for each other
+    with threadpool_limits(1):  # matrices are small, so linear-algebra threads would only wait for each other
         nothing = np.zeros(0)
         state = SolveState(problem, settings, nothing, nothing, None, perf_counter())
         try:
@@ -205,19 +209,19 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
                 state = replace(state, guess=guess, x=guess, warm=_warm_start(problem, start))
             for strategy in STRATEGIES:
                 state = strategy(state)
-        except OutOfTimeError:  # while functions were compiled
+        except OutOfTimeError:  # during compilation
             if state.result is None:
-                found = f"the {settings.seconds:g} s ended while its functions were compiled, before the search began"
-                fix = "give more seconds; what is compiled is kept, so that the next try takes less time"
+                found = f"the limit of {settings.seconds:g} s was reached during compilation, before the search began"
+                fix = "increase seconds; compiled functions are cached, so the next attempt is faster"
                 return replace(state, diagnosis=MotionError(found, where=problem.name, fix=fix))
-            status = f"{state.result.status}; the time limit ended the next step while it was compiled"
+            status = f"{state.result.status}; the time limit was reached while the next step was compiled"
             outcome = replace(state.result.outcome, status=status)
             return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
         return state
 
 
 def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
-    """Return the outcome of an earlier solution of the same program, whose multipliers make a warm start."""
+    """Return the outcome of an earlier solution of the same program, for a warm start, otherwise None."""
     if not isinstance(start, Solution) or not start.is_solved or not np.isfinite(start.outcome.multipliers).all():
         return None
     is_same = is_same_program(problem, start) and problem.program.m == start.program.m
@@ -228,7 +232,7 @@ def _warm_start(problem: ProblemStatement, start: Any) -> Outcome | None:
 
 
 def reject_constant_violations(state: SolveState) -> SolveState:
-    """Diagnose rows that are violated and depend on no variable; nothing is solved then."""
+    """Diagnose violated rows that depend on no variable; nothing is solved in this case."""
     if not state.settings.check:
         return state
     with Stoppable(state.setup_seconds_left):
@@ -236,7 +240,7 @@ def reject_constant_violations(state: SolveState) -> SolveState:
 
 
 def find_feasible_first(state: SolveState) -> SolveState:
-    """Solve with a constant objective, if that is wanted (Barman 2020, chapter V: J = const), and start from there."""
+    """Solve with a constant objective, if requested (Barman 2020, chapter V: J = const), and start from there."""
     if state.diagnosis is not None or not state.settings.feasible_first:
         return state
     feasible = _solve_from(state, state.x, program=replace(state.problem.program, factor=0.0))
@@ -244,9 +248,9 @@ def find_feasible_first(state: SolveState) -> SolveState:
 
 
 def solve_smoother_first(state: SolveState) -> SolveState:
-    """Solve with smoother costs to a loose tolerance, if the objective has such, and start from there.
+    """Solve with smoother costs to a loose tolerance, if the objective has any, and start from there.
 
-    Costs with kinks, as of positive and negative work, take short steps from one kink to the next otherwise.
+    With kinked costs, such as positive and negative work, the solver would take short steps from kink to kink.
     """
     costs = [each.smoother() for each in state.problem.costs]
     is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
@@ -261,14 +265,14 @@ def solve_smoother_first(state: SolveState) -> SolveState:
 
 
 def solve_from_start(state: SolveState) -> SolveState:
-    """Solve the problem from the initial guess, or from the motion that was found first."""
+    """Solve the problem from the initial guess, or from the motion of an earlier strategy."""
     if state.diagnosis is not None or (state.result is not None and state.result.is_stopped):
         return state
     return replace(state, result=_of_problem(state, _solve_from(state, state.x, warm=state.warm)))
 
 
 def relax_groups(state: SolveState) -> SolveState:
-    """Relax the groups of ``relaxation_order`` one after the other, leaving out the groups before."""
+    """Relax the groups of ``relaxation_order`` one after the other, omitting the groups before."""
     for index in range(len(state.problem.relaxation_order)):
         if state.is_open:
             state = _relax_group(state, index)
@@ -276,7 +280,7 @@ def relax_groups(state: SolveState) -> SolveState:
 
 
 def minimise_violations(state: SolveState) -> SolveState:
-    """Find the motion with the least sum of violations."""
+    """Find the motion with the smallest sum of violations."""
     if not state.is_open or state.result is None:
         return state
     program = state.problem.program
@@ -289,7 +293,7 @@ def minimise_violations(state: SolveState) -> SolveState:
 
 
 def retry_from_nearest(state: SolveState) -> SolveState:
-    """Solve again from the motion with the least sum of violations, if it is feasible."""
+    """Solve again from the motion with the smallest sum of violations, if it is feasible."""
     nearest = state.nearest
     if nearest is None or not row_violations(state.problem.program, nearest.x).max(initial=0.0) <= state.tolerance:
         return state
@@ -299,7 +303,7 @@ def retry_from_nearest(state: SolveState) -> SolveState:
 
 
 def diagnose(state: SolveState) -> SolveState:
-    """Name the constraints in conflict, from the motion whose largest violation is least."""
+    """Name the conflicting constraints, based on the motion with the smallest largest violation."""
     if not state.is_open or state.nearest is None:
         return state
     if not state.nearest.is_solved:
@@ -315,7 +319,7 @@ def diagnose(state: SolveState) -> SolveState:
 
 
 def refine_nodes(state: SolveState) -> SolveState:
-    """Add nodes where bounds are violated on a finer grid, if that is wanted, and solve again."""
+    """Add nodes where bounds are violated on a finer grid, if requested, and solve again."""
     wanted = state.settings.refine
     if wanted is False or state.result is None or not state.result.is_feasible:
         return state
@@ -330,7 +334,7 @@ def refine_nodes(state: SolveState) -> SolveState:
 
 
 def break_ties(state: SolveState) -> SolveState:
-    """Choose the motion of least effort among the fastest, if that is wanted; multipliers stay those of the time."""
+    """Choose the motion of least effort among the fastest, if requested; multipliers remain those of the time."""
     fastest = state.result
     if not state.settings.tie_break or fastest is None or not fastest.is_solved or not fastest.is_feasible:
         return state
@@ -350,7 +354,7 @@ def break_ties(state: SolveState) -> SolveState:
 
 
 def mark_between_nodes(state: SolveState) -> SolveState:
-    """Say in the status if a motion is optimal, but violates rows between the nodes by more than ``BETWEEN``."""
+    """Mark in the status that a motion is optimal but violates rows between the nodes by more than ``BETWEEN``."""
     if state.result is None or not state.result.is_only_at_nodes:
         return state
     outcome = state.result.outcome
@@ -387,15 +391,15 @@ def _solve_from(
 ) -> Solution:
     """Return the solution from variables x (n,), by default of the problem's own program.
 
-    Compiling counts as setup, and so does all that was done between ``since`` (by default the start of the solve) and
-    the first solver call.
+    Setup time includes compilation and everything between ``since`` (by default the start of the solve) and the first
+    solver call.
     """
     problem, settings, since = state.problem, state.settings, state.began if since is None else since
-    with Stoppable(state.setup_seconds_left):  # all functions are traced and compiled here
+    with Stoppable(state.setup_seconds_left):  # traces and compiles all functions
         program = problem.program if program is None else program
         if not program.n:
-            fix = "give phases more points, or bounds (least, most) of a duration"
-            raise ModelError("no variables: all control points are known", where=problem.name, fix=fix)
+            fix = "give phases more points, or a duration as bounds (least, most)"
+            raise ModelError("there are no variables: all control points are known", where=problem.name, fix=fix)
         check_start(problem, x)
         program.jacobian(x)
         program.hessian(x, np.zeros(program.m), 1.0)
@@ -412,7 +416,7 @@ def _solve_from(
 
 
 def _of_problem(state: SolveState, found: Solution) -> Solution:
-    """Return a solution with the problem's own objective; the iterations of the search before it are counted too."""
+    """Return a solution with the problem's own objective and the iterations of the searches before it."""
     searches = [found.outcome] if state.result is None else [state.result.outcome, found.outcome]
     log = [line for each in searches for line in each.log]
     objective = float(state.problem.program.value(found.x)[0])
@@ -422,10 +426,10 @@ def _of_problem(state: SolveState, found: Solution) -> Solution:
 
 
 def _relax_group(state: SolveState, index: int) -> SolveState:
-    """Minimise the violation of one group of constraints, leaving out the groups before it.
+    """Minimise the violation of one group of constraints, omitting the groups before it.
 
     If the other constraints cannot hold either, the state stays open. If nothing is violated, the problem is solved
-    from there; otherwise the diagnosis says by how much the group has to be relaxed.
+    from there. Otherwise the diagnosis states by how much the group has to be relaxed.
     """
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]
@@ -454,7 +458,7 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
 
 
 def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
-    """Whether hard rows are violated less at x than at y, or equally while soft rows are violated less."""
+    """Return whether hard rows are violated less at x than at y, or equally with smaller violations of soft rows."""
     (hard, gives), (other_hard, other_gives) = (
         (max(float(each[kept & ~soft].max(initial=0.0)), state.tolerance), float(each[soft].max(initial=0.0)))
         for each in (row_violations(state.problem.program, at) for at in (x, y))

@@ -1,4 +1,4 @@
-"""The statement of a motion problem as data: robot, phases, objective and constraints, and their nonlinear program."""
+"""The data of a motion problem: robot, phases, objective and constraints, and their nonlinear program."""
 
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,21 +30,21 @@ from torsor.robot.robot import Robot
 
 
 def check_types(where: str, what: str, given: Iterable[Any], types: tuple[type, ...], allowed: str) -> None:
-    """Raise ModelError where one of several values has another type."""
+    """Raise ModelError if one of several values has the wrong type."""
     for each in given:
         if not isinstance(each, types):
-            raise ModelError(f"{what}: {each!r}", value=each, where=where, allowed=allowed)
+            raise ModelError(f"{what} contains {each!r}", value=each, where=where, allowed=allowed)
 
 
 def check_number(number: Any, where: str) -> None:
-    """Raise ModelError where a shared number has no finite start, or its bounds are not lower <= upper."""
+    """Raise ModelError if a shared number has no finite start, or if its bounds are not lower <= upper."""
     if not isinstance(number, Number):
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a Number(start, lower, upper)")
     bounds = np.array([each for each in number[1:] if isinstance(each, (int, float))], dtype=float)
     if finite_vector([number.start]) is None or len(bounds) != 2 or not bounds[0] <= bounds[1]:
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite start, and lower <= upper")
     if bounds[0] == bounds[1] and not np.isfinite(bounds[0]):
-        raise ModelError(f"{number!r}", value=number, where=where, allowed="a finite value where lower == upper")
+        raise ModelError(f"it is {number!r}", value=number, where=where, allowed="a finite value if lower == upper")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,39 +66,39 @@ class ProblemStatement:
     def __post_init__(self) -> None:
         where = str(self.name)
         if not isinstance(self.robot, (Robot, Parametric)):
-            fix = "give robot.as_robot()" if isinstance(self.robot, ParallelRobot) else ""
+            fix = "pass robot.as_robot()" if isinstance(self.robot, ParallelRobot) else ""
             raise ModelError(
-                argument="robot", value=self.robot, where=where, allowed="a Robot, or a parametric one", fix=fix
+                argument="robot", value=self.robot, where=where, allowed="a Robot or a parametric one", fix=fix
             )
         check_types(where, "phases", self.stages, (Phase,), "a Phase, or several")
         if not self.stages:
-            raise ModelError("no phase is given", where=where, fix="give one or more")
+            raise ModelError("there are no phases", where=where, fix="pass at least one")
         if len(self.stages) > 1 and any(phase.clock for phase in self.stages):
-            raise ModelError(f"{len(self.stages)} phases with a clock", where=where, allowed="a clock of one phase")
+            raise ModelError(f"a clock is used with {len(self.stages)} phases", where=where, allowed="one phase")
         names = [phase.name for phase in self.stages if phase.name]
         for name in names:
             if names.count(name) > 1:
-                fix = "give each a name of its own"
-                raise ModelError(f"two phases are called {name!r}", value=name, where=where, fix=fix)
+                fix = "give each a different name"
+                raise ModelError(f"two phases are named {name!r}", value=name, where=where, fix=fix)
         check_types(where, "name", [self.name], (str,), "a string")
-        check_types(where, "objective", self.costs, (Cost,), "terms with a weight, as motion.Time()")
-        allowed = "terms with bounds, as motion.Torques(), or conditions at the ends of phases"
+        check_types(where, "objective", self.costs, (Cost,), "terms with a weight, such as motion.Time()")
+        allowed = "terms with bounds, such as motion.Torques(), or conditions at the ends of phases"
         check_types(where, "constraints", self.conditions, (Constraint, Ends), allowed)
         check_types(where, "path", [self.path], (Path, NoneType), "a Path")
         check_types(where, "numbers", [self.numbers], (Mapping,), "{name: motion.Number(start, lower, upper)}")
         check_types(where, "settings", [self.settings], (Mapping,), "{setting of solve: value}")
         groups = [self.relaxation_order, *several(self.relaxation_order)]
-        check_types(where, "relaxation_order", groups, (list, tuple), "groups of names of constraints")
+        check_types(where, "relaxation_order", groups, (list, tuple), "groups of constraint names")
         titles = [each.title for each in self.conditions]
         for name in (name for group in self.relaxation_order for name in group):
             if name not in titles:
-                text = f"names {name!r}"
+                text = f"contains {name!r}"
                 raise ModelError(text, value=name, argument="relaxation_order", where=where, allowed=", ".join(titles))
         for term in self.terms:
             term.check()
             if not any(term.holds_in(index, phase) for index, phase in enumerate(self.stages)):
                 allowed = ", ".join(repr(phase.name or index) for index, phase in enumerate(self.stages))
-                text = f"{term.title}: no phase {term.phase!r}"
+                text = f"{term.title}: there is no phase {term.phase!r}"
                 raise ModelError(text, value=term.phase, where=where, allowed=allowed)
 
     def __repr__(self) -> str:
@@ -108,10 +108,10 @@ class ProblemStatement:
         return f"<{who}: minimise {costs} subject to {conditions}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle the fields alone: cached CasADi expressions and compiled kernels cannot be pickled."""
+        """Pickle only the fields, because cached CasADi expressions and compiled kernels cannot be pickled."""
         for term in self.terms:
             for name, value in vars(term).items():
-                if "<" in getattr(value, "__qualname__", ""):  # a lambda, or a function within another
+                if "<" in getattr(value, "__qualname__", ""):  # a lambda or a nested function
                     found = f"{self.name}: {term.title}: {name} is {value.__qualname__}, which cannot be pickled"
                     raise pickle.PicklingError(f"{found}; fix: define the function at the top of a module")
         return {each.name: self.__dict__[each.name] for each in fields(self)}
@@ -151,7 +151,7 @@ class ProblemStatement:
 
     @cached_property
     def model(self) -> MotionModel:
-        """The robot and how profiles over time move its coordinates."""
+        """The robot, and the relation of its coordinates to the profiles."""
         return MotionModel(self.robot, self.frozen, self.path, tuple(self.extra_profiles), self.assembly)
 
     @cached_property
@@ -181,7 +181,7 @@ class ProblemStatement:
 
     @cached_property
     def held(self) -> dict[str, float]:
-        """Shared numbers with equal bounds: not variables, but inputs of the compiled kernels."""
+        """Shared numbers with equal bounds, which are not variables but inputs of the compiled kernels."""
         return {name: each.lower for name, each in self._all_shared.items() if each.lower == each.upper}
 
     @cached_property
@@ -191,14 +191,14 @@ class ProblemStatement:
         for term in self.terms:
             for name, number in term.numbers().items():
                 if name in found:
-                    fix = "give one of them another name"
+                    fix = "rename one of them"
                     raise ModelError(f"two terms have a number {name!r}", value=name, where=self.name, fix=fix)
                 found[name] = number
         found |= dict.fromkeys(self._clock.names, Number(0.0, -LARGEST, LARGEST))
         for name, number in self.numbers.items():
             if name not in found:
-                allowed = ", ".join(found) or "none: the robot has no free numbers"
-                raise ModelError(f"names {name!r}", argument="numbers", where=self.name, allowed=allowed)
+                allowed = ", ".join(found) or "none: the robot has no free parameters"
+                raise ModelError(f"contains {name!r}", argument="numbers", where=self.name, allowed=allowed)
             found[name] = number
         for name, number in found.items():
             check_number(number, f"{self.name}: numbers: {name}")
@@ -212,7 +212,7 @@ class ProblemStatement:
 
     @cached_property
     def node(self) -> Node:
-        """The symbols of one node, from which terms make their expressions."""
+        """The symbols of one node, from which terms build their expressions."""
         shared = [each for each in self._all_shared if each not in self.model.parameters]
         return Node(self.model, shared, self.held, self._clock)
 
@@ -222,11 +222,11 @@ class ProblemStatement:
 
     @cached_property
     def samplers(self) -> dict[tuple[str, ...], Any]:
-        """Kernels of sampled quantities by their names, filled by ``results.samples``."""
+        """Kernels of sampled quantities by name, filled by ``results.samples``."""
         return {}
 
     def kernels_of(self, terms: Sequence[Term]) -> NodeKernels:
-        """Return the kernels of some terms at one node."""
+        """Return the kernels of given terms at one node."""
         key = tuple(map(id, terms))
         if key not in self._kernels:
             constraints = [each for each in terms if isinstance(each, Constraint)]
@@ -241,7 +241,7 @@ class ProblemStatement:
         for index, phase in enumerate(self.stages):
             for name in phase.own or {}:
                 if name not in self.model.names:
-                    found = f"phase {phase.name or index!r}: own names {name!r}"
+                    found = f"own of phase {phase.name or index!r} contains {name!r}"
                     raise ModelError(found, where=self.name, allowed=", ".join(self.model.names))
         return KnownPoints(self.stages, self.model.names, self.conditions, self.extra_profiles, self._extra_phases)
 
@@ -266,7 +266,7 @@ class ProblemStatement:
         return Program(layout, tuple(batches), Linear(known.equations, layout), lower, upper, rates=rates)
 
     def rates_of(self, cost: Rates, batches: Sequence[Batch]) -> RowRates:
-        """Return the cost of the rates of the rows of a constraint."""
+        """Return the cost of the rates of a constraint's rows."""
         ends = tuple(cost.only or ("",))
         for batch in batches:
             rows = enumerate(batch.kernels.labels)
@@ -274,12 +274,14 @@ class ProblemStatement:
             if chosen:
                 return RowRates(batch, np.array(chosen), cost.weight / self.held.get(cost.per, 1.0), cost.per)
         titles = ", ".join(each.title for each in self.conditions)
-        raise ModelError(f"no rows of {cost.of!r}", value=cost.of, where=f"{self.name}: {cost.title}", allowed=titles)
+        raise ModelError(
+            f"there are no rows of {cost.of!r}", value=cost.of, where=f"{self.name}: {cost.title}", allowed=titles
+        )
 
     def guess(self) -> Array:
-        """Return the initial guess (n,): straight lines between the positions given at ends of phases.
+        """Return the initial guess (n,): straight lines between the positions given at the ends of phases.
 
-        A profile without a given position is 0, or the position in ``assembly``.
+        A profile without a given position is 0, or has the position in ``assembly``.
         """
         program = self.program
         x, ends = np.zeros(program.n), np.cumsum([0.0, *(phase.first_duration for phase in self.stages)])
@@ -300,9 +302,9 @@ class ProblemStatement:
         return np.clip(x, program.lower, program.upper)
 
     def contact(self, solution: Any) -> tuple[Array, Array] | None:
-        """Return forces (K, nv) together with contact, and the wrenches (K, L, 6) of contact, at the solution's times.
+        """Return forces (K, nv) that act together with contact, and the contact wrenches (K, L, 6), at the times.
 
-        None where nothing touches the robot; problems with contact that their terms know replace this.
+        Returns None if nothing touches the robot. Problems whose terms describe contact override this.
         """
         return None
 

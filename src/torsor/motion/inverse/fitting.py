@@ -1,9 +1,9 @@
-"""The search for weights: a trust-region Gauss-Newton method whose residuals are those of re-solved optima.
+"""The search for weights: a trust-region Gauss-Newton method whose residuals come from re-solved optima.
 
-The weights are positive and only their ratios matter, so the search is over their logarithms t, with the sum fixed.
-Since x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k: exact sensitivities of the optimum
-(``optimisation.optimum``) give the whole Jacobian from one factorisation. Each step is the least-squares step within
-the trust region; the optimum is solved again from where the sensitivities say that it is.
+The weights are positive and only their ratios matter, so the search is over their logarithms t, with a fixed sum.
+Because x does not change with a common factor, dr/dt_k = w_k dr/dx dx/dw_k. Exact sensitivities of the optimum
+(``optimisation.optimum``) give the full Jacobian from one factorisation. Each step is the least-squares step within the
+trust region. The optimum is then solved again from the point that the sensitivities predict.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,24 +25,24 @@ from torsor.motion.starts import read_start
 from torsor.optimisation import SOLVERS, Iteration, Settings, Watch
 from torsor.optimisation.optimum import free_directions
 
-# Weights from the data alone, without solving for optima: the least gradient of the Lagrangian at the data.
+# Weights from the data alone, without solving for optima: the smallest gradient of the Lagrangian at the data.
 #
 # At an optimum the weighted gradients of the objectives are balanced by the active constraints: with Z a basis of the
-# directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights that
-# leave the least of it are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Errors of the data have more
-# effect here than in ``fit_weights``: it is the start of that search.
+# directions that these leave free, sum_k w_k Z^T grad f_k = 0. At the motion nearest to measured data, the weights with
+# the smallest residual of this equation are a linear least-squares problem (Keshavarz, Wang and Boyd 2011). Data errors
+# have more effect here than in ``fit_weights``, so the result only starts that search.
 
 HELD = 1e-3  # scaled distance from its bound within which an inequality is active at the data
-LEAST = 1e-3  # smallest weight that is returned, relative to their sum: the search takes logarithms
-NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion: its distances from bounds tell which are active
-SLIGHT = 1e-8  # weight of the objective beside the distance from the data, which need not determine the motion
+LEAST = 1e-3  # smallest weight that is returned, relative to their sum, because the search takes logarithms
+NEAREST_MOTION_TOLERANCE = 1e-9  # of the nearest motion, whose distances from bounds determine which are active
+SLIGHT = 1e-8  # weight of the objective relative to the distance from the data, which may not determine the motion
 
 
 class NearestMotion:
-    """The program of the motion nearest to data among those that satisfy the constraints of a weighted program.
+    """The program of the motion nearest to data that satisfies the constraints of a weighted program.
 
-    The objective is half the sum of squared distances, with a slight part of the weighted objective where data leave
-    the motion open; second derivatives are those of Gauss and Newton.
+    The objective is half the sum of squared distances, plus a slight part of the weighted objective for where the data
+    do not determine the motion. Second derivatives are Gauss-Newton approximations.
     """
 
     def __init__(self, program: WeightedProgram, residuals: Residuals):
@@ -65,7 +65,7 @@ class NearestMotion:
         return float(r @ r) / 2 + SLIGHT * f, rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the gradient (n,) and the entries of the rows' Jacobian."""
+        """Return the gradient (n,) and the entries of the row Jacobian."""
         gradient, entries = self._program.jacobian(x)
         return self._residuals.value(x) @ self._residuals.jacobian(x) + SLIGHT * gradient, entries
 
@@ -76,12 +76,12 @@ class NearestMotion:
 
 
 def balancing_weights(program: WeightedProgram, x: Array) -> Array:
-    """Return the weights (k,), 0 or more with the sum 1, that leave the least gradient at variables x (n,)."""
+    """Return the nonnegative weights (k,), with sum 1, that have the smallest gradient at variables x (n,)."""
     gradients = free_directions(program, x, HELD).T @ program.gradients(x)
     sizes = np.linalg.norm(gradients, axis=0)
-    if not (sizes > 0).all():  # a term that the motion cannot change tells nothing
+    if not (sizes > 0).all():  # a term that the motion cannot change gives no information
         return np.full(len(sizes), 1.0 / len(sizes))
-    columns, kept = gradients / sizes, list(range(len(sizes)))  # equal gradients count equally, whatever their units
+    columns, kept = gradients / sizes, list(range(len(sizes)))  # normalised, so that units do not matter
     while True:  # weights that would be negative are dropped one by one
         own = columns[:, kept]
         gram = own.T @ own
@@ -97,14 +97,14 @@ def balancing_weights(program: WeightedProgram, x: Array) -> Array:
     return np.asarray(found / found.sum())
 
 
-SEARCHED = 500  # iterations of the solver for each optimum
-SMALLEST = 1e-6  # least weight, relative to their sum: a weight that the data want to be 0 ends here
-FIRST, MAX_RADIUS, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: first, largest, and that of the end
-BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction: accepted from the first, wider from the second
+SEARCHED = 500  # solver iterations per optimum
+SMALLEST = 1e-6  # smallest weight relative to their sum, reached by weights that the data drive to 0
+FIRST, MAX_RADIUS, SHORTEST = 1.0, 3.0, 1e-10  # trust radius of the logarithms: initial, largest, and final
+BETTER, GOOD = 1e-4, 0.75  # ratio of actual to predicted reduction above which a step is accepted, and the radius grows
 SETTLED = 1e-9  # largest change of a logarithm in the last step
 NOTHING = 1e-12  # relative size of singular values that count as 0
-ENOUGH, SMALL = 2.0, 1e-4  # times the distance of the nearest motion, plus this: no second start would do better
-EXPLAINED = 0.5  # explained part of the data below which a warning says so
+ENOUGH, SMALL = 2.0, 1e-4  # factor of the nearest motion's distance, and offset, below which no second start is needed
+EXPLAINED = 0.5  # explained fraction of the data below which a warning is issued
 
 
 def fit_weights(
@@ -119,28 +119,28 @@ def fit_weights(
     seconds: float = np.inf,
     progress: bool | None = None,
 ) -> WeightFit:
-    """Return the weights of the objective with which the problem predicts data best (inverse optimal control).
+    """Return the objective weights with which the problem predicts data best (inverse optimal control).
 
     ``data`` are one or more ``motion.Measured`` or named ``motion.Reference``. The objective is sum_k w_k f_k, where
-    each f_k is a term with its own weight, which sets its unit; terms of one of the ``groups`` {name: titles} share a
-    w_k. The w_k are positive; their sum is that of ``weights``, from which the search starts, or 1. Without
-    ``weights`` it starts from those that leave the least gradient at the motion nearest to the data, and from equal
-    ones, unless the first search already ends near the data. Its optimum is a local one: start it from others too.
+    each f_k is a term with its own weight, which sets its unit. Terms of one of the ``groups`` {name: titles} share a
+    w_k. The w_k are positive, and their sum is that of ``weights``, from which the search starts, or 1. Without
+    ``weights``, the search starts from those with the smallest gradient at the motion nearest to the data, and also
+    from equal ones unless the first search ends near the data. The optimum is a local one: try other weights too.
 
     ``start`` is the initial guess of the first optimum (see ``MotionProblem.solve``), by default the motion nearest to
-    the data; ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C ends too: the
-    result has the best weights so far. ``progress`` shows its iterations on stderr.
+    the data. ``solver`` solves for optima. ``iterations`` and ``seconds`` limit the search, which Ctrl-C also ends; the
+    result then has the best weights so far. ``progress`` shows the iterations on stderr.
 
     Example:
         >>> from torsor import motion
         >>> ends = [motion.Start(q=0.0, v=0.0), motion.End(q=1.0, v=0.0)]
         >>> aims = [motion.Effort(weight=0.01), motion.Jerk(weight=1e-5)]
         >>> robot, phase = torsor.library.planar_chain(1), motion.Phase(1.0, points=7)
-        >>> made = [replace(each, weight=w * each.weight) for each, w in zip(aims, (0.3, 0.7))]
-        >>> truth = motion.MotionProblem(robot, phase, made, ends).solve(tolerance=1e-9)
-        >>> seen = motion.Measured(name="made", values=truth.at(np.linspace(0.0, 1.0, 9)).q)
-        >>> found = motion.fit_weights(motion.MotionProblem(robot, phase, aims, ends), seen)
-        >>> {name: round(value, 4) for name, value in found.weights.items()}
+        >>> weighted = [replace(term, weight=w * term.weight) for term, w in zip(aims, (0.3, 0.7))]
+        >>> truth = motion.MotionProblem(robot, phase, weighted, ends).solve(tolerance=1e-9)
+        >>> measured = motion.Measured(name="synthetic", values=truth.at(np.linspace(0.0, 1.0, 9)).q)
+        >>> fit = motion.fit_weights(motion.MotionProblem(robot, phase, aims, ends), measured)
+        >>> {name: round(value, 4) for name, value in fit.weights.items()}
         {'Effort': 0.3, 'Jerk': 0.7}
     """
     began, where = perf_counter(), f"{problem.name}: weights"
@@ -188,43 +188,43 @@ def fit_weights(
         weak=best.optimum.weak,
     )
     if found.explained < EXPLAINED:
-        what = f"the best weights explain {100 * max(found.explained, 0.0):.0f} % of the data"
-        fix = "other terms in the objective; the result's 'nearest' says what the constraints allow"
+        what = f"the best weights explain only {100 * max(found.explained, 0.0):.0f} % of the data"
+        fix = "use other objective terms; the result's 'nearest' is the smallest distance that the constraints allow"
         warn(what, where=where, fix=fix)
     return found
 
 
 def _checked(weights: Mapping[str, float], names: tuple[str, ...], where: str) -> Array:
-    """Return the given weights (k,); raise ModelError if one is missing, unknown, or not above 0."""
+    """Return the given weights (k,); raise ModelError if one is missing, unknown or not positive."""
     own = table(weights, where, "weights")
     for name in own:
         one_of(name, names, where, "weights")
     missing = [name for name in names if name not in own]
     if missing:
-        raise ModelError(f"no weight of {missing[0]!r}", where=where, allowed=", ".join(names))
+        raise ModelError(f"there is no weight for {missing[0]!r}", where=where, allowed=", ".join(names))
     return np.array([positive(own[name], where, f"weight of {name!r}") for name in names])
 
 
 def _first_optima(
     optima: Optima, residuals: Residuals, candidates: Sequence[Array], starts: Sequence[Array], where: str
 ) -> list[Solved]:
-    """Return optima for some weights, each from the first start that leads to one; that nearest to the data first."""
+    """Return optima for some weights, each from the first start that leads to one, sorted by distance from the data."""
     solved = (next((each for each in (optima.solved(w, x) for x in starts) if each), None) for w in candidates)
     found = [each for each in solved if each is not None]
     if not found and optima.watch.interrupted:
         raise KeyboardInterrupt
     if not found and perf_counter() > optima.until:
-        raise ModelError("the time ended before the first optimum", where=where, fix="give more seconds")
+        raise ModelError("the time limit was reached before the first optimum", where=where, fix="increase seconds")
     if not found:
-        fix = "solve the problem first, and give the result as `start=...`; or give other weights"
-        raise ModelError("no optimum was found for the first weights", where=where, fix=fix)
+        fix = "solve the problem first and pass the result as start=..., or give other weights"
+        raise ModelError("no optimum was found for the initial weights", where=where, fix=fix)
     return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
 
 
 def _best_search(searches: Sequence["_Search"], enough: float) -> "_Search":
-    """Run searches until one ends within a root mean square distance; return the best.
+    """Run searches until one ends within a root mean square distance, and return the best.
 
-    Fits have local optima: weights from gradients at the data may lead to one where the data leave the motion open.
+    Fits have local optima: weights from gradients at the data may lead to one if the data do not determine the motion.
     """
     done = list[_Search]()
     for search in searches:
@@ -260,7 +260,7 @@ class _Search:
         return float(np.sqrt(np.mean(self.r**2)))
 
     def run(self) -> str:
-        """Search until the weights settle, and return how it ended."""
+        """Search until the weights settle, and return the status."""
         for k in range(self.iterations):
             change, predicted = self._step()
             size = float(np.abs(change).max())
@@ -274,11 +274,11 @@ class _Search:
         return "stopped at the iteration limit"
 
     def _step(self) -> tuple[Array, float]:
-        """Return the change of the logarithms (k,) within the trust region, and the reduction that it promises."""
+        """Return the change of the logarithms (k,) within the trust region, and the reduction that it predicts."""
         w = self.at.weights
         J = self.by_weights * w
         gradient = J.T @ self.r
-        kept = ~((w <= 1.01 * SMALLEST * self.total) & (gradient > 0))  # at the end of their range, pushing outwards
+        kept = ~((w <= 1.01 * SMALLEST * self.total) & (gradient > 0))  # not those at a bound that push outwards
         u, s, vt = np.linalg.svd(J[:, kept], full_matrices=False)
         good = s > NOTHING * max(s.max(initial=0.0), np.finfo(float).tiny)
         s, v, along = s[good], vt[good].T, (u.T @ self.r)[good]

@@ -1,4 +1,4 @@
-"""Measured data of a motion, and how far a predicted motion is from them."""
+"""Measured data of a motion, and the distance of a predicted motion from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,17 +19,18 @@ from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import is_phase
 
 QUANTITIES = ("q", "v", "a", "tau")
-DISTINCT = 1e-9  # least distance of two moments of data
+DISTINCT = 1e-9  # smallest distance between two moments of the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measured:
-    """Measured data with a ``name`` that says what they are, such as "walk 3 of person 12".
+    """Measured data with a ``name`` that describes them, such as "walk 3 of person 12".
 
-    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; a
-    motion of one phase needs none), equidistant from 0 to 1 by default. ``of`` says of what: "q", "v", "a" or "tau" of
-    the coordinates ``names`` (all by default), in SI units, or a function of a ``motion.Node`` that returns a column (n
-    x 1). Distances are divided by ``scale``, such as a standard deviation: a number, one for each, or {name: number}.
+    ``values`` (K, n) are given at the fractions ``shares`` (K,) of the duration of a ``phase`` (its index or name; not
+    needed for a motion of one phase), by default equidistant from 0 to 1. ``of`` is the measured quantity: "q", "v",
+    "a" or "tau" of the coordinates ``names`` (by default all), in SI units, or a function of a ``motion.Node`` that
+    returns a column (n x 1). Distances are divided by ``scale``, such as a standard deviation: one number, one per
+    quantity, or {name: number}.
     """
 
     name: str
@@ -42,19 +43,20 @@ class Measured:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            allowed = "the name of the data, which the result repeats"
+            allowed = "a name of the data, for the result"
             raise ModelError(argument="name", value=self.name, where="measured data", allowed=allowed)
         if not callable(self.of) and self.of not in QUANTITIES:
             allowed = f"{', '.join(QUANTITIES)}, or a function of a node"
             raise ModelError(argument="of", value=self.of, where=self.name, allowed=allowed)
         values = self.table
         if values.ndim != 2 or not values.size or not np.isfinite(values).all():
-            found = f"values of shape {values.shape}" if np.isfinite(values).all() else "values that are not finite"
-            raise ModelError(found, where=self.name, allowed="finite numbers (moments, quantities)")
+            problem = f"have shape {values.shape}" if np.isfinite(values).all() else "are not finite"
+            allowed = "finite numbers (moments, quantities)"
+            raise ModelError(problem, argument="values", where=self.name, allowed=allowed)
         moments = self.moments
         is_wrong = len(moments) != len(values) or moments.min(initial=0.0) < 0 or moments.max(initial=0.0) > 1
         if is_wrong or (np.diff(moments) < DISTINCT).any():
-            allowed = f"{len(values)} rising fractions from 0 to 1, one for each row of values"
+            allowed = f"{len(values)} increasing fractions from 0 to 1, one per row of values"
             raise ModelError(argument="shares", value=self.shares, where=self.name, allowed=allowed)
 
     @cached_property
@@ -76,14 +78,14 @@ class _Distances(Constraint):
     """The distances from measured data, as rows without bounds."""
 
     data_set: Measured
-    key: str  # of the data of nodes
+    key: str  # of the node data
 
     def moments(self, phase: Any) -> Array:
         """Return the moments of the data."""
         return self.data_set.moments
 
     def data(self, s: Array) -> Mapping[str, Array]:
-        """Return the values at the moments s (K,), which are those of the data."""
+        """Return the values at the moments s (K,), which are the moments of the data."""
         return {self.key: self.data_set.table}
 
     def rows(self, node: Node) -> Rows:
@@ -99,23 +101,23 @@ class _Distances(Constraint):
             quantity, labels = getattr(node, given.of)[kept], [names[k] for k in kept]
         count = given.table.shape[1]
         if quantity.numel() != count or len(labels) != count:
-            found = f"values of {count} quantities"
+            found = f"the values have {count} columns"
             raise ModelError(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
         scale = by_name(given.scale, labels, np.inf, f"{given.name}: scale")
         if not (scale > 0).all():
-            raise ModelError(f"scale is {given.scale!r}", value=given.scale, where=given.name, allowed="above 0")
+            raise ModelError(argument="scale", value=given.scale, where=given.name, allowed="positive numbers")
         free = np.full(count, np.inf)
         return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
 
 
 def _phase_of(data: Measured, problem: ProblemStatement) -> int:
-    """Return the index of the phase that data belong to."""
+    """Return the index of the phase to which data belong."""
     stages = list(enumerate(problem.stages))
     for index, phase in stages:
         if is_phase(data.phase, index, phase) or (data.phase is None and len(stages) == 1):
             return index
     allowed = ", ".join(repr(phase.name or index) for index, phase in stages)
-    raise ModelError(f"data of phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
+    raise ModelError(f"the data belong to phase {data.phase!r}", value=data.phase, where=data.name, allowed=allowed)
 
 
 class Residuals:
@@ -129,13 +131,13 @@ class Residuals:
         )
         allowed = "motion.Measured, motion.Reference, or a list of them"
         if not self.sets:
-            raise ModelError("no data", where=problem.name, allowed=allowed)
+            raise ModelError("there are no data", where=problem.name, allowed=allowed)
         for each in self.sets:
             if not isinstance(each, Measured):
-                raise ModelError(f"data has {each!r}", value=each, where=problem.name, allowed=allowed)
+                raise ModelError(f"the data contain {each!r}", value=each, where=problem.name, allowed=allowed)
             if problem.stages[_phase_of(each, problem)].timing.harmonics:
-                found = "a phase whose clock runs unevenly: moments of the data are fractions of its duration"
-                raise ModelError(found, where=problem.name, fix="give the times of contacts (timing='given')")
+                found = "the data belong to a phase with a clock, but their moments are fractions of its duration"
+                raise ModelError(found, where=problem.name, fix="fix the contact times (timing='given')")
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
         for index, each in enumerate(self.sets):
@@ -166,12 +168,12 @@ class Residuals:
         return found
 
     def root_mean_squares(self, distances: Array) -> tuple[float, ...]:
-        """Return the root mean square distance from each set of data, in its scales."""
+        """Return the root mean square distance from each data set, in its scales."""
         return tuple(float(np.sqrt(np.mean(distances[part] ** 2))) for part in self._parts)
 
     @property
     def spread(self) -> float:
-        """The sum of squares of the data about their means over time, in their scales: what a fit can explain."""
+        """The sum of squares of the data about their means over time, in their scales: the most that a fit explains."""
         total = 0.0
         for each, batch in zip(self.sets, self._batches, strict=True):
             scale = by_name(each.scale, batch.kernels.rows[0].labels, np.inf, each.name)

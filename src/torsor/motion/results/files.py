@@ -1,4 +1,4 @@
-"""Solutions on disk, one or several: what a .npz file holds, the problem included, and how it is read and checked."""
+"""Solutions on disk, one or several: the contents of .npz files, including the problem, and their checks."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=ProblemStatement)
 
-LONGEST, MAX_ITERATIONS = 1000, 10**9  # characters of a status, and iterations
+LONGEST, MAX_ITERATIONS = 1000, 10**9  # largest length of a status, and number of iterations
 SAME = 1e-6  # relative difference within which two objectives are equal
-OUTSIDE = 1e-3  # largest violation of a bound of a variable that a solver leaves
-NAME, WITHOUT = "problem", "without_problem"  # of the header: the name of the problem, and why it is left out
+OUTSIDE = 1e-3  # largest violation of a variable bound that a solver leaves
+NAME, WITHOUT = "problem", "without_problem"  # header keys: the problem name, and the reason why it is not included
 UNITS = {"x": "control points rad, m; durations s; other numbers SI", "seconds": "s", "multipliers": "scaled rows"}
 PROBLEM = {"problem": "problem.toml", "problem_robot": "problem.robot.toml"}
 
@@ -49,7 +49,7 @@ def outcome_arrays(outcome: Outcome) -> dict[str, Any]:
 
 
 def archive(result: Solution) -> Archive:
-    """Return all that a file of a solution holds."""
+    """Return the contents of a solution file."""
     outcome = result.outcome
     arrays = outcome_arrays(outcome) | {
         "figures": [outcome.objective, outcome.iterations, outcome.is_solved, result.tolerance],
@@ -64,7 +64,7 @@ def archive(result: Solution) -> Archive:
 
 
 def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
-    """Return the problem as arrays: as TOML, which people can read, or as JSON; or no array, and the reason."""
+    """Return the problem as arrays, as readable TOML or as JSON; or no arrays and the reason."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             save_problem(problem, Path(folder, PROBLEM["problem"]))
@@ -73,7 +73,7 @@ def _written(problem: ProblemStatement) -> tuple[dict[str, Any], str]:
             pass
     try:
         return {"problem_json": as_bytes(encoded(problem))}, ""
-    except ModelError as error:  # functions of Python: the problem has to be given to ``load``
+    except ModelError as error:  # Python functions: the problem must be passed to ``load``
         return {}, str(error)
 
 
@@ -88,8 +88,8 @@ def _problem(archive: Archive, read_problem: Callable[[Path], P]) -> ProblemStat
     if "problem_json" in found:
         return decoded(as_text(found["problem_json"]))
     if "problem" not in found:
-        why = archive.settings.get(WITHOUT) or "it has functions of Python"
-        raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: give problem=...")
+        why = archive.settings.get(WITHOUT) or "it has Python functions"
+        raise ValueError(f"the file does not contain its problem ({str(why)[:LONGEST]}); fix: pass problem=...")
     with tempfile.TemporaryDirectory() as folder:
         for key, name in PROBLEM.items():
             Path(folder, name).write_bytes(found[key].astype(np.uint8).tobytes())
@@ -105,26 +105,26 @@ def _solution(found: Mapping[str, Any], settings: Mapping[str, Any], problem: Pr
     for name, shape in shapes.items():
         check_array(found[name], shape, name)
     if not np.isfinite(found["x"]).all() or not np.isfinite(found["figures"][1:]).all():
-        raise ValueError("values that are not finite")
+        raise ValueError("the variables or figures are not finite")
     status, solver = str(found["status"]), str(found["solver"])
     if len(status) > LONGEST or not status.isprintable():  # control characters
-        raise ValueError("a status that is too long or not printable")
+        raise ValueError("the status is too long or not printable")
     if solver not in SOLVERS:
-        raise ValueError(f"solver {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
+        raise ValueError(f"the solver is {solver[:50]!r}; allowed: {', '.join(SOLVERS)}")
     objective, iterations, is_solved, tolerance = found["figures"].tolist()
     if is_solved and not np.isfinite(objective):
-        raise ValueError("an optimum that is not finite")
+        raise ValueError("the optimal objective is not finite")
     if not (0 <= iterations <= MAX_ITERATIONS and tolerance > 0):
-        raise ValueError(f"{iterations:g} iterations to a tolerance of {tolerance:g}")
+        raise ValueError(f"the file has {iterations:g} iterations and a tolerance of {tolerance:g}")
     if not (np.isfinite(found["passes"]).all() and (np.abs(found["log"][:, 0]) <= MAX_ITERATIONS).all()):
-        raise ValueError("a log of numbers that are not finite, or too large")
+        raise ValueError("the log has numbers that are not finite or too large")
     log = [Iteration(int(number), *rest) for number, *rest in found["log"].tolist()]
     multipliers = found["multipliers"], found["bound_multipliers"]
     if (np.maximum(program.lower - found["x"], found["x"] - program.upper) > OUTSIDE).any():
-        raise ValueError("variables outside their bounds")
+        raise ValueError("variables are outside their bounds")
     value, rows = program.value(found["x"])
     if is_solved and not abs(value - objective) <= SAME * max(1.0, abs(objective)):
-        raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it is of another problem")
+        raise ValueError(f"its objective is {objective:.9g}, but {value:.9g} in this problem: it belongs to another")
     excess = largest_violation(program, found["x"], rows)
     outcome = Outcome(found["x"], *multipliers, objective, int(iterations), status, bool(is_solved), log, excess)
     passes = tuple(Pass(int(nodes), off, f, int(count)) for nodes, off, f, count in found["passes"].tolist())
@@ -138,14 +138,14 @@ ALIKE = 1e-3  # relative difference of objectives below which their axis is not 
 
 
 def archive_of_several(results: Sequence[Solution], seeds: Sequence[int]) -> Archive:
-    """Return all that a file of results from random starts holds."""
+    """Return the contents of a file of results from random starts."""
     arrays, settings = packed(results)
     units = {"seeds": "1", "0/ and so on": "as in a motion"}
     return Archive("multistart", {"seeds": np.array(seeds, dtype=np.int64)} | arrays, settings, units)
 
 
 def packed(results: Sequence[Solution]) -> tuple[dict[str, Any], Mapping[str, Any]]:
-    """Return the arrays of several results, what they share once, and the settings of the first."""
+    """Return the arrays of several results, with shared ones once, and the settings of the first."""
     arrays: dict[str, Any] = {}
     first = archive(results[0])
     for k, result in enumerate(results):
@@ -163,12 +163,12 @@ def several_of_archive(
     """Return the results in an archive and their seeds."""
     seeds = found.arrays["seeds"]
     if seeds.ndim != 1 or seeds.dtype.kind not in "iu" or not 0 < len(seeds) <= MAX_RESULTS:
-        raise ValueError("seeds are not a row of whole numbers")
+        raise ValueError("seeds must be a vector of integers")
     return unpacked(found, [problem] * len(seeds), read_problem), tuple(map(int, seeds))
 
 
 def unpacked(found: Archive, problems: Sequence[P | None], read_problem: Callable[[Path], P]) -> list[Solution]:
-    """Return the results of ``packed``; ``problems`` has that of each, or None where the file has it."""
+    """Return the results of ``packed``; ``problems`` has the problem of each, or None if the file contains it."""
     solutions = list[Solution]()
     for k, problem in enumerate(problems):
         part = found.part(f"{k}/")
@@ -191,7 +191,7 @@ def columns(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def is_number(value: object) -> bool:
-    """Whether a label is a number."""
+    """Return whether a label is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -212,7 +212,7 @@ def content(results: Sequence[Solution], labels: Sequence[Any], name: str = "see
 
 
 def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | None) -> "Figure":
-    """Return a figure of the objectives, the best first; those that were not solved are hollow."""
+    """Plot the objectives, the best first; hollow markers are not solved."""
     figure = new_figure(8.0, 4.0)
     axes = figure.subplots()
     values = np.array([each.outcome.objective for each in results])
@@ -229,7 +229,7 @@ def plot(results: Sequence[Solution], seeds: Sequence[int], path: str | Path | N
     axes.locator_params("x", integer=True)
     axes.ticklabel_format(axis="y", useOffset=False)
     known = values[np.isfinite(values)]
-    if known.size and np.ptp(known) < ALIKE * np.abs(known).max():  # starts that agree look so
+    if known.size and np.ptp(known) < ALIKE * np.abs(known).max():  # so that starts that agree look alike
         half = ALIKE * float(np.abs(known).max())
         axes.set_ylim(float(known.mean()) - half, float(known.mean()) + half)
     if axes.lines:

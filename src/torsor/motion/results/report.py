@@ -1,4 +1,4 @@
-"""Reports of a solution: tables for the terminal, plain values for JSON, and the figure of its curves."""
+"""Reports of a solution: tables for the terminal, plain values for JSON, and a figure of its curves."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Title of each quantity, and how its unit follows from that of the coordinate, or of its force.
+# Title of each quantity, and its unit, derived from the unit of the coordinate or of its force.
 QUANTITIES = {
     "q": ("Positions", "{}"), "v": ("Velocities", "{}/s"), "a": ("Accelerations", "{}/s²"), "j": ("Jerks", "{}/s³"),
-    "tau": ("Forces", "{}"), "tau_rate": ("Rates of the forces", "{}/s"),
-    "reactions": ("Joint reactions: size of the force", "N"),
+    "tau": ("Forces", "{}"), "tau_rate": ("Force rates", "{}/s"),
+    "reactions": ("Joint reactions: force magnitude", "N"),
 }  # fmt: skip
-MOTION = ("q", "v", "a", "j")  # without the coordinates that are frozen
-CONTACT = ", with the wrenches of contact"
+MOTION = ("q", "v", "a", "j")  # these omit frozen coordinates
+CONTACT = ", with contact wrenches"
 DEFAULT = ("q", "v", "tau", "reactions")
 
 
 def plot(result: Solution, path: str | Path | None, what: str | Sequence[str] | None) -> "Figure":
-    """Return a figure with panels for each quantity over time; values beyond the bounds are shaded."""
+    """Plot each quantity over time in panels and return the figure; values beyond the bounds are shaded."""
     if what is None:
         rates = ("tau_rate",) if any(True for _ in _bounds(result, "tau_rate", result.force_names)) else ()
         what = (*DEFAULT[:-1], *rates, DEFAULT[-1])
@@ -71,7 +71,7 @@ def _quantity(result: Solution, name: str) -> Quantity:
 
 
 def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound]:
-    """Yield the times between which a term bounds this quantity, and its bounds of the curves."""
+    """Yield the times between which a term bounds this quantity, and the bounds of its curves."""
     begun, labels = np.cumsum(result.durations) - result.durations, list(names)
     for batch in result.program.batches:
         T, start = result.durations[batch.phase], begun[batch.phase]
@@ -85,7 +85,7 @@ def _bounds(result: Solution, name: str, names: Sequence[str]) -> Iterator[Bound
                     yield Bound(start + T * float(batch.s[0]), start + T * float(batch.s[-1]), lower, upper)
 
 
-MAX_SENSITIVITIES = 10  # that are shown
+MAX_SENSITIVITIES = 10  # largest number of sensitivities shown
 
 
 def _figures(result: Solution) -> dict[str, str]:
@@ -109,7 +109,7 @@ def _figures(result: Solution) -> dict[str, str]:
 def _constraints(result: Solution) -> Table:
     table = titled_table("Constraints", "name", "rows", "active", "violation", "of its scale", "between nodes")
     table.caption = (
-        "The solver enforces constraints at the nodes. Between the nodes they are checked, on a grid "
+        "The solver enforces constraints at the nodes. Between the nodes they are checked on a grid "
         f"{FINER} times finer; violations above {BETWEEN:g} of the scale make a motion optimal at the nodes only."
     )
     table.caption_justify = "left"
@@ -134,7 +134,7 @@ def _sensitivities(result: Solution) -> Table:
 
 
 def tables(result: Solution) -> Group:
-    """Return the tables of a result."""
+    """Return the report tables of a result."""
     found = [titled_table(f"Motion {escape(result.problem.name)}", "what", "value")]
     for name, value in _figures(result).items():
         found[0].add_row(name, value)
@@ -185,7 +185,7 @@ def plain(result: Solution) -> dict[str, Any]:
 
 
 def summary(result: Solution) -> Summary:
-    """Return the short table of a result: figures, and the constraints."""
+    """Return the short table of a result: figures and constraints."""
     terms = [f"{part.weight:.4g} x {part.title}" for part in result.parts]
     facts = {
         "robot": result.robot.name,

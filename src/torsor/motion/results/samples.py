@@ -30,7 +30,7 @@ class _Sampled(Constraint):
     names: tuple[str, ...]
 
     def parts(self, node: Node) -> list[ca.SX]:
-        """Return each quantity as a column; reactions as six numbers for each joint in turn."""
+        """Return each quantity as a column; reactions are six numbers per joint, joint by joint."""
         return [ca.vec(node.wrenches().T) if name == "reactions" else getattr(node, name) for name in self.names]
 
     def rows(self, node: Node) -> Rows:
@@ -41,7 +41,7 @@ class _Sampled(Constraint):
 
 
 class _Sampler:
-    """Kernels of sampled quantities; constant entries are no rows of the kernels and are filled in here."""
+    """Kernels of sampled quantities; constant entries are not rows of the kernels and are filled in here."""
 
     def __init__(self, problem: ProblemStatement, term: _Sampled):
         self.kernels = problem.kernels_of([term])
@@ -63,7 +63,7 @@ class _Sampler:
         return rows
 
 
-# Forces are always sampled; their rates and the reactions have kernels of their own, made when they are needed.
+# Forces are always sampled; their rates and the reactions have separate kernels, which are compiled when needed.
 _GROUPS: dict[tuple[str, ...], _Sampled] = {names: _Sampled(names=names) for names in (MOVED, RATES, REACTIONS)}
 
 
@@ -102,7 +102,7 @@ class Profiled:
 
     @cached_property
     def tau_rate(self) -> Array:
-        """Rates of the forces, in N m/s and N/s."""
+        """Force rates, in N m/s and N/s."""
         return self.moments.sampled("tau_rate")
 
     @cached_property
@@ -113,7 +113,7 @@ class Profiled:
 
 
 class Course:
-    """The motion of a problem for variables x: polynomials of the profiles between knots, all phases in turn."""
+    """The motion of a problem for variables x: profile polynomials between knots, phase by phase."""
 
     def __init__(self, problem: ProblemStatement, x: Array):
         layout = problem.program.layout
@@ -127,7 +127,7 @@ class Course:
         most = max(each.shape[1] for each in pieces)
         self._pieces = np.concatenate([np.pad(each, ((0, 0), (0, most - each.shape[1]), (0, 0))) for each in pieces])
         self._starts = np.concatenate([T * own for own, T in zip(starts, self.durations, strict=True)])
-        # The piece of a place s of phase p is that of p + s; the end of a phase belongs to its last piece.
+        # The piece at s of phase p is found at p + s; the end of a phase belongs to its last piece.
         places = np.concatenate([k + own for k, own in enumerate(starts)])
         self._places = TimeAxis(places, problem.name, len(places) - 1)
         self._last = np.cumsum([len(own) for own in starts]) - 1
@@ -143,7 +143,7 @@ class Course:
         return Moments(self, times, phase, min(s, 1.0) if isinstance(phase, int) else np.minimum(s, 1.0))
 
     def at_fractions(self, fractions: Sequence[Array]) -> "Moments":
-        """Return the motion at fractions s of each phase, the start of later phases left out."""
+        """Return the motion at fractions s of each phase, without the start of later phases."""
         parts = [each if k == 0 else each[each > 0] for k, each in enumerate(fractions)]
         layouts = zip(self.phases, parts, self._begun[:-1], strict=True)
         times = [begun + phase.times(self.x, part) for phase, part, begun in layouts]
@@ -152,7 +152,7 @@ class Course:
 
     @cached_property
     def _plain(self) -> Array | None:
-        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move."""
+        """The polynomials (S, powers, nv) of the coordinates, if these are profiles or do not move, otherwise None."""
         problem, model = self.problem, self.problem.model
         if model.is_closed or model.path is not None or problem.stages[0].clock:
             return None
@@ -162,10 +162,10 @@ class Course:
         return found
 
     def sampled(self, name: str, phase: Any, s: Any) -> dict[str, Array]:
-        """Return a quantity (..., n) at fractions s (...) of phases (...), and those that come with it."""
+        """Return a quantity (..., n) at fractions s (...) of phases (...), and those sampled together with it."""
         least = min if isinstance(phase, int) else np.minimum
         piece = least(self._places.interval(phase + s), self._last[phase])
-        time = s * self.durations[phase] - self._starts[piece]  # since the piece began
+        time = s * self.durations[phase] - self._starts[piece]  # since the start of the piece
         if name in RATES_OF_POSITIONS and self._plain is not None:
             y = polynomials(self._plain[piece], time, len(RATES_OF_POSITIONS))
             return {each: y[..., k, :] for k, each in enumerate(RATES_OF_POSITIONS)}
@@ -183,7 +183,7 @@ class Course:
 
 
 def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
-    """Return coefficients (S, powers, N) of the profiles of a phase, in s since its start, from places s (S,) on."""
+    """Return profile coefficients (S, powers, N) of a phase, for pieces that start at s (S,), in time since then."""
     points, most = phase.points(x), 1 + max(spline.degree for spline in phase.splines)
     found = np.zeros((len(s), most, len(points)))
     for k, spline in enumerate(phase.splines):
@@ -192,12 +192,12 @@ def _pieces(phase: PhaseLayout, x: Array, s: Array, T: float) -> Array:
 
 
 class Moments(Profiled):
-    """A motion at ``times`` t (...), in s.
+    """A motion sampled at ``times`` t (...), in s.
 
-    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their rates, ``tau`` (..., nv) forces and
-    ``tau_rate`` their rates (with closed loops, of the active coordinates: (..., N)), ``reactions`` (..., L, 6) the
-    moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is the index
-    of the phase and ``s`` (...) the fraction of it that has passed; where two phases meet, ``at`` gives the start of
+    ``q`` (..., nq), ``v``, ``a``, ``j`` (..., nv) are positions and their derivatives, ``tau`` (..., nv) forces and
+    ``tau_rate`` their rates (with closed loops, those of the active coordinates: (..., N)). ``reactions`` (..., L, 6)
+    are the moment and force that each parent exerts on its link, at the link's origin in its axes. ``phase`` (...) is
+    the index of the phase and ``s`` (...) the elapsed fraction of it. Where two phases meet, ``at`` gives the start of
     the later one.
     """
 
@@ -210,11 +210,11 @@ class Moments(Profiled):
 
     @property
     def moments(self) -> "Moments":
-        """The moments themselves."""
+        """The moments themselves, as the mixin requires."""
         return self
 
     def sampled(self, name: str) -> Array:
-        """Return a quantity, sampled together with the others of its kernel when it is first needed."""
+        """Return a quantity; the first access samples it together with the others of its kernel."""
         if name not in self._found:
             self._found |= self._course.sampled(name, self.phase, self.s)
         return self._found[name]

@@ -1,4 +1,4 @@
-"""Bounds of a retimed motion: of the robot by default, each may be given, and none is infinite in silence."""
+"""Bounds of a retimed motion: those of the robot unless given, with an error where a bound is missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ SOURCES = GIVEN, OWN, NONE = "given", "of the robot", "none"
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Lower and upper bounds (2, n) of each kind, infinite where there is none, and where they come from.
+    """Lower and upper bounds (2, n) of each kind, infinite where there is none, and their sources.
 
-    ``reactions`` are (joint, index of its link, "force" or "moment", bound in N or N m).
+    ``reactions`` are tuples (joint, index of its link, "force" or "moment", bound in N or N m).
     """
 
     values: Mapping[str, Array]
@@ -34,7 +34,7 @@ class Bounds:
 
     @classmethod
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
-        """Return the bounds that are given, and those of the robot where None is: velocities and torques."""
+        """Return the given bounds, and for velocities and torques that are None those of the robot."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
         own = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
         for joint in robot.joints:
@@ -52,7 +52,7 @@ class Bounds:
             if np.isinf(values[kind]).all():
                 sources[kind] = NONE
             if kind in RATES and (values[kind][0] != -values[kind][1]).any():
-                raise ModelError(f"lower and upper bounds of {kind} differ", where=where, allowed="one for both")
+                raise ModelError(f"lower and upper bounds of {kind} differ", where=where, allowed="one number for both")
         _check_bounded(names, values, given, where)
         return cls(values, sources, _reactions(robot, reactions, where))
 
@@ -62,18 +62,18 @@ class Bounds:
 
     @cached_property
     def smooth(self) -> bool:
-        """Whether rates of accelerations or torques are bounded, which takes a timing without steps of s''."""
+        """Whether acceleration or torque rates are bounded, which requires a timing without steps of s''."""
         return any(self.has(kind) for kind in RATES)
 
     def text(self, kind: str, k: int) -> str:
-        """Return the bound of coordinate k, for a person."""
+        """Return the bound of coordinate k as text."""
         low, high = self.values[kind][:, k]
         if np.isinf(low) and np.isinf(high):
             return NONE
         return f"{high:g}" if low == -high else f"{low:g} to {high:g}"
 
     def used(self) -> str:
-        """Return which bounds hold, and where they come from, in one line."""
+        """Return the bounds that hold and their sources, in one line."""
         kinds = {source: [one.replace("_", " ") for one in KINDS if self.sources[one] == source] for source in SOURCES}
         kinds[GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
         parts = [f"{', '.join(kinds[source])} {source}" for source in (OWN, GIVEN) if kinds[source]]
@@ -81,9 +81,9 @@ class Bounds:
 
 
 def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
-    """Return lower and upper bounds (2, n) from one number, n of them, {name: number}, or (n, 2).
+    """Return lower and upper bounds (2, n), given one number, n numbers, {name: number}, or (n, 2).
 
-    ``own`` are the bounds of the robot, which hold if none are given, and for names that are not in a table.
+    ``own`` are the robot's bounds, which hold if none are given, and for names that are missing in a table.
     """
     n = len(names)
     value: Any = own if given is None else given
@@ -100,67 +100,67 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
         if given is None:
             found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
-            raise ModelError(found, where=where, fix=f"give `{kind}=`")
-        found = f"{kind} of {names[wrong]!r} is {ends[0, wrong]:g} to {ends[1, wrong]:g}"
-        raise ModelError(found, where=where, allowed="lower bounds below 0 and upper bounds above 0")
+            raise ModelError(found, where=where, fix=f"pass {kind}=")
+        found = f"the {kind} bounds of {names[wrong]!r} are {ends[0, wrong]:g} to {ends[1, wrong]:g}"
+        raise ModelError(found, where=where, allowed="negative lower bounds and positive upper bounds")
     return ends
 
 
 def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Mapping[str, Any], where: str) -> None:
-    """Raise ModelError for a coordinate without a bound that nobody said to be unbounded."""
+    """Raise ModelError if a coordinate has no bound and was not explicitly declared unbounded."""
     finite = {kind: np.isfinite(values[kind]).all(axis=0) for kind in ("velocity", "acceleration", "torque")}
     velocity = given.get("velocity")
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
     for name, is_bounded in zip(names, np.asarray(finite["velocity"]), strict=True):
         if not is_bounded and name not in said:
-            fix = "give `velocity=`"
+            fix = "pass velocity="
             raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
-        fix = "give `acceleration=` or `torque=`"
-        found = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor a bound of acceleration"
+        fix = "pass acceleration= or torque="
+        found = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor an acceleration bound"
         raise ModelError(found, where=where, fix=fix)
 
 
 def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, str, float], ...]:
-    """Return the bounds of reactions from {joint: {"force": N, "moment": N m}}."""
+    """Return the reaction bounds, given {joint: {"force": N, "moment": N m}}."""
     moving = {joint.name: joint.child for joint in robot.joints if joint.child in robot.link_names}
     found = []
     for joint, sizes in table(given, where, "reactions").items():
         if joint not in moving:
-            text = f"no joint {joint!r} of a moving link in reactions"
+            text = f"reactions names {joint!r}, which is not the joint of a moving link"
             raise ModelError(text, value=joint, where=where, allowed=listing(moving, like=str(joint)))
         for kind, size in table(sizes, where, f"reactions of {joint!r}").items():
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
-                raise ModelError(f"{kind!r} in reactions of {joint!r}", where=where, allowed=allowed)
+                raise ModelError(f"the reactions of {joint!r} have a key {kind!r}", where=where, allowed=allowed)
             bound = number(size, where, f"{kind} of {joint!r} in reactions", above=0.0, finite=False)
             if bound < np.inf:
                 found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
     return tuple(found)
 
 
-# What bounds mean along a path: rows low <= a u + b x <= high of u = s'' and x = s'^2 (rates by time).
+# Bounds along a path: rows low <= a u + b x <= high of u = s'' and x = s'^2 (time derivatives).
 #
-# Accelerations are q' u + q'' x, where primes of q are derivatives by s. Forces are those of inverse dynamics, which
-# are linear in the acceleration and quadratic in the velocity: tau = M q' u + (M q'' + C q') x + g (Bobrow, Dubowsky
-# and Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a
-# known x is a part of b and of the bounds.
+# Accelerations are q' u + q'' x, where primes of q denote derivatives by s. Forces come from inverse dynamics, which is
+# linear in the acceleration and quadratic in the velocity: tau = M q' u + (M q'' + C q') x + g (Bobrow, Dubowsky and
+# Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a known
+# x is part of b and of the bounds.
 
-SIDES = 16  # of the polygon within the circle of a reaction's magnitude: at most 1 - cos(pi / 16) = 1.9 % is given away
-WITHIN = float(np.cos(np.pi / SIDES))  # of the circle, that the polygon reaches everywhere
-LARGEST = 1e15  # a bound where there is none
-SLOWEST = 1e-12  # s' of a motion that just begins, where friction has a direction
+SIDES = 16  # of the polygon inscribed in the circle of a reaction's magnitude, which costs 1 - cos(pi / 16) = 1.9 %
+WITHIN = float(np.cos(np.pi / SIDES))  # fraction of the circle that the polygon reaches everywhere
+LARGEST = 1e15  # stands for an infinite bound
+SLOWEST = 1e-12  # s' of a motion that is just starting, for the direction of friction
 TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
 class RowKernel:
-    """The compiled rows of a robot along a path: ``at`` gives (a, b, low, high) and the largest x at places of it.
+    """The compiled rows of a robot along a path; ``at`` returns (a, b, low, high) and the largest x at places of it.
 
-    Rows are those of bounded ``accelerations`` and ``torques`` (indices of coordinates) and ``reactions`` (link and
-    kind); ``names`` are (kind, coordinate or joint) of each.
+    There are rows for bounded ``accelerations`` and ``torques`` (coordinate indices) and ``reactions`` (link and kind).
+    ``names`` has (kind, coordinate or joint) of each row.
     """
 
     robot: Robot
@@ -173,7 +173,7 @@ class RowKernel:
 
     @classmethod
     def of(cls, robot: Robot, bounds: Bounds) -> "RowKernel":
-        """Return the rows of some bounds."""
+        """Return the rows for given bounds."""
         accelerations, torques = (
             tuple(np.flatnonzero(np.isfinite([bounds.values[kind] for kind in kinds]).any(axis=(0, 1))).tolist())
             for kinds in (("acceleration", "jerk"), ("torque", "torque_rate"))
@@ -189,7 +189,7 @@ class RowKernel:
         return cls(robot, accelerations, torques, reactions, tuple(names), limited)
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
-        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), ways (...) from their starts."""
+        """Return rows (..., 4, r) and the largest x (...) in pieces (..., powers, n), at ways (...) from the start."""
         powers = pieces.shape[-2]
         kernel = self._kernels.get(powers)
         if kernel is None:
@@ -197,14 +197,14 @@ class RowKernel:
             shapes = [(powers, self.robot.nv), (), self.numbers.shape], [(4, len(self.names)), ()]
             kernel = self.robot.kernels.kernel(key, lambda: self.trace(powers), lambda _: shapes)
             self._kernels[powers] = kernel
-        # The arrays are those that the kernel takes; only several paths are shared by threads.
+        # The arrays have the form that the kernel takes; only several paths are divided among threads.
         call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
         found: tuple[Array, Array] = call(pieces, way, self.numbers)
         return found
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The kinds of rows, which kernels depend on."""
+        """The kinds of rows, on which kernels depend."""
         return self.accelerations, self.torques, self.reactions
 
     def trace(self, powers: int) -> ca.Function:
@@ -237,10 +237,10 @@ class RowKernel:
         return ca.Function("retiming", [piece, way, numbers], results)
 
     def with_friction(self, rows: Array, d1: Array, x: Array, turning: Flags | None = None) -> Array:
-        """Return rows (..., 4, r) with friction at x (...): its value there, and its slope by x.
+        """Return rows (..., 4, r) with friction at x (...): its value there and its slope by x.
 
-        Dry friction acts against the motion along the path, with q' = d1 (..., n), also where that just begins; of
-        coordinates that turn back (..., n) in both directions.
+        Dry friction opposes the motion along the path, with q' = d1 (..., n), also where that is just starting. For
+        coordinates that reverse (``turning``, (..., n)), it acts in both directions.
         """
         first, coordinates = len(self.accelerations), list(self.torques)
         own = slice(first, first + len(coordinates))
@@ -254,14 +254,14 @@ class RowKernel:
         if turning is not None:
             dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, SLOWEST)))
             back = (2 * dry * turning)[..., coordinates]
-            share = (1 + np.sign(d1[..., coordinates])) / 2  # half where the turn is just here, and the force 0
+            share = (1 + np.sign(d1[..., coordinates])) / 2  # one half where the joint just reverses and the force is 0
             found[..., 2, own] += share * back
             found[..., 3, own] -= (1 - share) * back
         return found
 
     @cached_property
     def has_friction(self) -> bool:
-        """Whether torques are bounded and have a part from friction or dampers."""
+        """Whether torques are bounded and include friction or dampers."""
         return bool(self.torques) and bool(np.any(self.robot.friction_force(np.ones(self.robot.nv))))
 
 
@@ -277,9 +277,9 @@ def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
 
 
 def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
-    """Return rows (SIDES / 2, 4) that keep a u + b x + c (3 x 1) shorter than a bound.
+    """Return rows (SIDES / 2, 4) that keep the norm of a u + b x + c (3 x 1) below a bound.
 
-    In the plane of a and b the vector must be in a disc, whose inscribed polygon has these rows.
+    In the plane of a and b the vector must lie in a disc; the rows describe its inscribed polygon.
     """
     first = a / ca.fmax(ca.norm_2(a), TINY)
     rest = b - ca.dot(b, first) * first

@@ -1,4 +1,4 @@
-"""The result of ``retime``: a motion along a path, with its bounds and what they leave."""
+"""The result of ``retime``: a motion along a path, with its bounds and their use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,29 +36,29 @@ REACTION_UNITS = {"force": "N", "moment": "N m"}
 
 
 def peak(use: Array) -> float:
-    """Return the largest of some uses (I, P) at places with equal distances in each of I intervals.
+    """Return the largest use (I, P) at equidistant places in each of I intervals.
 
-    Between places it is that of the parabolas through three of them.
+    Between places, parabolas through three of them are used.
 
     Example:
         >>> peak(np.array([[-0.5625, 0.9375, 0.4375]]))  # 1 - (x - 1.25)^2 at 0, 1 and 2
         1.0
     """
     left, here, right = use[:, 1:-1] - use[:, :-2], use[:, 1:-1], use[:, 1:-1] - use[:, 2:]
-    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the top is between the three
+    within = (left + right > 0) & (np.abs(left - right) <= 2 * (left + right))  # the vertex lies between the three
     left, here, right = left[within], here[within], right[within]
     tops = here + (left - right) ** 2 / (8 * (left + right))
     return float(max(use.max(), tops.max(initial=-np.inf)))
 
 
-PLACES = np.linspace(0.0, 1.0, 9)  # parts of an interval at which bounds are checked
-ACTIVE = 1 - 1e-6  # of a bound
-DRAWN = 401
-LIMIT = 1e-9  # rad, m beyond a position limit that is rounding
+PLACES = np.linspace(0.0, 1.0, 9)  # interval fractions at which bounds are checked
+ACTIVE = 1 - 1e-6  # use from which a bound is active
+DRAWN = 401  # points of a plotted curve
+LIMIT = 1e-9  # rad, m beyond a position limit that count as rounding
 
 
 class RetimedInstants:
-    """A retimed motion at times (...), from q and its derivatives by s (..., 4, n), and the rates of s (...)."""
+    """A retimed motion at times (...), given q and its derivatives by s (..., 4, n), and the rates of s (...)."""
 
     def __init__(self, robot: Robot, times: Any, on_path: Array, rate: Any, u: Any, jerk: Any):
         self.times, self.q, self._robot, self._on_path = times, on_path[..., 0, :], robot, on_path
@@ -77,13 +77,13 @@ class RetimedInstants:
 
     @cached_property
     def jerk(self) -> Array:
-        """Jerks (..., n), without those of steps of the acceleration."""
+        """Jerks (..., n), not including acceleration steps."""
         (rate, u, jerk), at = self._rates, self._on_path
         return np.asarray(jerk * at[..., 1, :] + 3 * rate * u * at[..., 2, :] + rate**3 * at[..., 3, :])
 
     @cached_property
     def tau(self) -> Array:
-        """Forces (..., n); dry friction acts along the path, also at rest."""
+        """Forces (..., n); dry friction acts along the path, even at rest."""
         tau, still = self._robot.inverse_dynamics(self.q, self.v, self.a), (self.v == 0).all(axis=-1)
         if still.any():
             tau[still] += self._robot.friction_force(SLOWEST * self._on_path[..., 1, :][still])
@@ -94,9 +94,9 @@ class RetimedInstants:
 class Retimed(Result):
     """A motion along a path: ``at`` any time, and ``q``, ``v``, ``a``, ``jerk``, ``tau`` (G + 1, n) at its knots.
 
-    ``times`` (G + 1) are the knots in s, ``duration`` the last of them, ``bounds`` those that hold, with where they
-    come from, ``active`` (G + 1) the bound that each knot is at. Where accelerations step, knots have the values after
-    the step (the last one before it); the bounds hold on both sides.
+    ``times`` (G + 1) are the knots in s and ``duration`` the last of them. ``bounds`` are the bounds that hold, with
+    their sources, and ``active`` (G + 1) the bound that is active at each knot. Where accelerations step, knots have
+    the values after the step (the last knot before it); the bounds hold on both sides.
 
     Example:
         >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -145,12 +145,12 @@ class Retimed(Result):
 
     @property
     def jerk(self) -> Array:
-        """Jerks (G + 1, n) at the knots, without those of steps of the acceleration."""
+        """Jerks (G + 1, n) at the knots, not including acceleration steps."""
         return self._knots.jerk
 
     @property
     def tau(self) -> Array:
-        """Forces (G + 1, n) at the knots, in N m and N; friction at rest is that of the motion that begins or ends."""
+        """Forces (G + 1, n) at the knots, in N m and N; at rest, friction is that of the starting or ending motion."""
         return self._knots.tau
 
     @cached_property
@@ -176,7 +176,7 @@ class Retimed(Result):
         return self._in(*self._axes[0].find(t))
 
     def sample(self, dt: float) -> Trajectory:
-        """Return the motion at steps dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
+        """Return the motion in steps of dt (s), the last one shorter, as a ``Trajectory`` with the forces."""
         times = instants(self.duration, check_rate(1 / positive(dt, self.robot.name, "dt"), self.duration, "sample"))
         at = self.at(times)
         return Trajectory(self.robot, times, at.q, at.v, at.a, at.tau, settings={"method": "retime", **self.settings})
@@ -184,7 +184,7 @@ class Retimed(Result):
     # Bounds
 
     def _uses(self, at: RetimedInstants) -> dict[str, Array]:
-        """Return the use (T,) of each bound at times (T,): the value relative to the bound on its side of 0."""
+        """Return the use (T,) of each bound at times (T,): the value relative to the bound of the same sign."""
         bounds, values = self.bounds, {"velocity": at.v, "acceleration": at.a, "jerk": at.jerk, "torque": at.tau}
         if bounds.has("torque_rate"):
             values["torque_rate"] = self.robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
@@ -201,16 +201,16 @@ class Retimed(Result):
         return found
 
     def _reactions(self, at: RetimedInstants) -> Array:
-        """Return the magnitudes (T, R) of the forces (N) and moments (N m) that are bounded, at times (T,)."""
+        """Return the magnitudes (T, R) of the bounded forces (N) and moments (N m) at times (T,)."""
         wrenches, parts = self.robot.joint_wrenches(at.q, at.v, at.a), {"force": slice(3, 6), "moment": slice(0, 3)}
         own = [wrenches[:, link, parts[kind]] for _, link, kind, _ in self.bounds.reactions]
         return np.asarray(np.linalg.norm(np.stack(own, axis=1), axis=-1))
 
     @cached_property
     def active(self) -> list[str]:
-        """The bound that each knot (G + 1) is at, such as "torque elbow"; "" for a knot that is at none.
+        """The active bound at each knot (G + 1), such as "torque elbow", or "" if there is none.
 
-        Reactions are at their bound where they reach the polygon within it (``bounds.SIDES``).
+        Reactions are active where they reach the polygon inscribed in their bound (``bounds.SIDES``).
         """
         ends = np.stack([self.times[:-1], self.times[1:]], axis=1).ravel()  # of intervals, before and after knots
         found = self._uses(self._in(ends, np.repeat(np.arange(len(self.timing.u)), 2)))
@@ -226,7 +226,7 @@ class Retimed(Result):
 
     @cached_property
     def _within(self) -> dict[str, Array]:
-        """How much of each bound is used at PLACES of each interval between knots and breaks of the path."""
+        """The use of each bound at PLACES of each interval between knots and breaks of the path."""
         timing, path = self.timing, self.path
         ends = np.union1d(timing.s, timing.reached(path.breaks[0]))
         middle, count = (ends[1:] + ends[:-1]) / 2, len(PLACES)
@@ -238,20 +238,20 @@ class Retimed(Result):
 
     @cached_property
     def largest(self) -> dict[str, float]:
-        """The largest use of each bound, at and between knots: 1 at the bound."""
-        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # of forces, where a joint turns back
+        """The largest use of each bound, at and between knots; it is 1 at the bound."""
+        jumps = any(np.any(joint.coulomb) for joint in self.robot.joints)  # forces jump where a joint reverses
         found = self._within.items()
         return {name: float(use.max()) if jumps else peak(use.reshape(-1, len(PLACES))) for name, use in found}
 
     @property
     def excess(self) -> float:
-        """By how much any bound is exceeded between knots, at most, relative to the bound: 0 if none is."""
+        """The largest relative amount by which a bound is exceeded between knots, or 0."""
         return max(0.0, max(self.largest.values(), default=0.0) - 1)
 
     # Files and figures
 
     def report(self) -> str:
-        """Return the facts of the motion as text: duration, bounds and where they come from, and how far they are used.
+        """Return the duration, the bounds with their sources, and their use as text.
 
         Example:
             >>> line = torsor.motion.retime(torsor.library.planar_chain(1), [[0], [1]], velocity=1.0, acceleration=2.0)
@@ -267,29 +267,29 @@ class Retimed(Result):
         return self._summary().text()
 
     def save(self, path: str | Path, rate: float | None = None) -> None:
-        """Write the motion: .npz to read it back, .json for other programs, .csv with time, q, v, a and tau.
+        """Write the motion: .npz to load it again, .json for other programs, .csv with time, q, v, a and tau.
 
-        The table has the knots, or ``rate`` (Hz) rows a second.
+        The table has one row per knot, or ``rate`` (Hz) rows per second.
         """
         path = Path(path)
         if rate is None:
             super().save(path)
             return
         if path.suffix.lower() != ".csv":
-            found, fix = f"a rate, and the suffix {path.suffix!r}", "points for a controller: save_points"
+            found, fix = f"rate is given, but the suffix is {path.suffix!r}", "use save_points for controllers"
             raise ModelError(found, value=path.suffix, where=path.name, allowed=".csv", fix=fix)
         times = instants(self.duration, check_rate(rate, self.duration, path.name))
         write_table(path, self._table(self.at(times)))
 
     def save_points(self, path: str | Path, rate: float = 100.0) -> None:
-        """Write points for a controller, ``rate`` (Hz) a second: a JointTrajectory of ROS as .json or .yaml."""
+        """Write controller points at ``rate`` (Hz) as a ROS JointTrajectory in a .json or .yaml file."""
         times = instants(self.duration, check_rate(rate, self.duration, Path(path).name))
         at = self.at(times)
         write_points(Path(path), self.robot.coordinate_names, times, (at.q, at.v, at.a))
 
     @classmethod
     def load(cls, path: str | Path) -> "Retimed":
-        """Return the motion in a .npz file."""
+        """Load a motion from a .npz file."""
         with reading_archive(Path(path), cls.kind) as found:
             robot, arrays = archived_robot(found), found.arrays
             n, knots, count = robot.nv, len(arrays["times"]), len(arrays["breaks"]) - 1
@@ -310,16 +310,16 @@ class Retimed(Result):
             given = found.settings["reactions"]
             limits = [(str(joint), int(link), str(kind), float(size)) for joint, link, kind, size in given]
             if any(not 0 <= link < len(robot.links) for _, link, _, _ in limits):
-                raise ValueError("a reaction of a link that the robot has not")
+                raise ValueError("a reaction belongs to a link that the robot does not have")
             joint_path = JointPath(arrays["breaks"][None], arrays["pieces"][None])
             timing = Timing(**{name: arrays[name] for name in Timing._fields[:-1]}, stretch=bool(arrays["stretch"]))
             bounds = Bounds({kind: arrays[kind] for kind in KINDS}, sources, tuple(limits))
             return cls(robot, joint_path, timing, bounds, found.settings["settings"])
 
     def plot(self, path: str | Path | None = None) -> "Figure":
-        """Draw positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
+        """Plot positions, velocities, accelerations and forces with their bounds; ``path`` saves the figure.
 
-        Where they are bounded, also jerks, rates of forces and reactions. Needs matplotlib: ``torsor[plot]``.
+        Jerks, force rates and reactions are included if they are bounded. Needs matplotlib: ``torsor[plot]``.
         """
         robot, bounds, times = self.robot, self.bounds, np.linspace(0.0, self.duration, DRAWN)
         at, names, own = self.at(times), robot.coordinate_names, units(robot)[1]
@@ -340,7 +340,7 @@ class Retimed(Result):
             drawn.append(curves("Jerks", "jerk", "/s³", own, at.jerk))
         if bounds.has("torque_rate"):
             rates = robot.force_rate(at.q, at.v, at.a, at.jerk)[1]
-            drawn.append(curves("Rates of forces", "torque_rate", "/s", forces, rates))
+            drawn.append(curves("Force rates", "torque_rate", "/s", forces, rates))
         if bounds.reactions:
             joints = [f"{kind} {joint}" for joint, _, kind, _ in bounds.reactions]
             kinds = [REACTION_UNITS[kind] for _, _, kind, _ in bounds.reactions]

@@ -1,11 +1,11 @@
-"""Timings within bounds of jerk and torque rate: s'' is continuous, and the time is minimised by an interior point.
+"""Timings within jerk and torque-rate bounds: s'' is continuous, and an interior-point method minimises the time.
 
 With w = du/ds, the rate of a row a u + b x + c is sqrt(x) (a w + (a_s + 2 b) u + b_s x + c_s), where the index s is the
-derivative along the path: for a = q', b = q'' it is the jerk, for forces the torque rate. So both are the loads of
-``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the whole path at once.
+derivative along the path. It is the jerk for a = q', b = q'', and the torque rate for forces. So both are the loads
+of ``control/scaling``, whose interior-point method over quadratic splines x(s) is used here for the full path at once.
 
-The splines are those of the progress p of ``timing.stretched``: near rest, where x(s) would be the power 4/3 of s, the
-rate of p is about constant.
+The splines are those of the progress p of ``path.stretched``: near rest, where x(s) would be the power 4/3 of s, the
+rate of p is nearly constant.
 """
 
 import math
@@ -26,17 +26,17 @@ from torsor.control.scaling.window import Kernels, Sampled, Window, kernels, sol
 from torsor.motion.retiming.bounds import LARGEST, SIDES, TINY, Bounds, RowKernel, on_path
 from torsor.motion.retiming.path import BLEND, JointPath, Timing, progress, stretched
 
-# Loads in each piece of a path: what the places of a grid with equal intervals may miss.
+# Loads in each piece of a path, which the places of a grid with equal intervals may miss.
 #
 # Jerks and torque rates jump at the breaks of a spline, and a blended corner may be shorter than an interval.
 
-TIGHTER, TIGHTEST = 1.002, 1.2  # the factor of tighter bounds over the use that broke them, and the largest one
-OF_SPLINES, OF_BLENDS = 9, 25  # places between a break and a knot, at which loads are checked
-REACHED = 0.98  # of the largest x
+TIGHTER, TIGHTEST = 1.002, 1.2  # factor of tighter bounds relative to the use that broke them, and the largest factor
+OF_SPLINES, OF_BLENDS = 9, 25  # places between a break and a knot at which loads are checked
+REACHED = 0.98  # fraction of the largest x that counts as reached
 
 
 def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and parts of the whole progress (P,) between each break of a path and the knots beside it.
+    """Return pieces, places and fractions of the progress (P,) between each break of a path and the adjacent knots.
 
     Knots (G + 1) are progresses in the unit of s.
     """
@@ -52,9 +52,9 @@ def beside_breaks(path: JointPath, knots: Array) -> tuple[Indices, Array, Array]
 
 
 class PathWindow(Window):
-    """A window over a whole path, whose ``uses`` are also those at some ``places`` of it.
+    """A window over a full path, whose ``uses`` include those at some further places.
 
-    ``at`` (P, parts * r + 2) are the coefficients at the ``parts`` (P,) of the whole progress.
+    ``at`` (P, parts * r + 2) are the coefficients at the fractions ``parts`` (P,) of the progress.
     """
 
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, parts: Array, at: Array):
@@ -74,7 +74,7 @@ class PathWindow(Window):
         return found
 
     def tighten(self, uses: Array) -> None:
-        """Make the bounds tighter in intervals where they were broken, and beside them, for the next search.
+        """Tighten the bounds for the next search in intervals where they were broken, and beside them.
 
         The largest x is lowered where the last search reached it.
         """
@@ -88,7 +88,7 @@ class PathWindow(Window):
 
 @cache
 def _use(r: int, parts: int) -> AnyKernel:
-    """Return the largest relative load, rate and speed for r rows; infinite where x < 0."""
+    """Return the largest relative load, rate and speed for r rows; infinite if x < 0."""
     at, ratio = ca.SX.sym("at", parts * r + 2), ca.SX.sym("ratio", r)
     w, u, x = (ca.SX.sym(name) for name in "wux")
     load, rate, *_ = loads(ca.vertsplit(at[:-2], r), ratio, w, u, x)
@@ -97,20 +97,20 @@ def _use(r: int, parts: int) -> AnyKernel:
 
 
 INTERVALS = 200  # of a path, or a multiple of it
-OF_PIECE, FEWEST, MAX_INTERVALS = 24, 12, 6000  # of a spline: intervals of a piece, fewest of one, and of the path
-OF_BLEND, MAX_OF_BLENDS = 8.0, 4000  # of a path with blends: intervals of its shortest piece, and of the path
-PLACES = np.array([0.0, *CHECKED, 1.0])  # of an interval: its ends, and where bounds are checked
-ITERATIONS, SEARCHES = 120, 10  # of a search, and how often one begins with tighter bounds
-GAP = 1e-4  # of the time that may be left to gain
-CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``: after very short steps, away from the bounds
-ALLOWED = 1e-3  # of a bound, that may be exceeded between the places where it is checked
-ENOUGH, PRECISION = 0.999, 1e-3  # of the scale of x, that makes a timing slower until it is within all bounds
-FASTER = 30.0  # the largest x, relative to that of the mean rate
-FIRST = 0.3  # the same for the first guess
-SMOOTH = 30  # parts of the path: the first guess changes smoothly over two of them
-INSIDE = 1e-9  # of half an interval
-BEGIN = 0.7  # the largest use of a bound by the first guess, of what standing still leaves
-STILL, LEAST = 1e-6, 1e-3  # of x of the first guess: where it stands still, and the smallest local one
+OF_PIECE, FEWEST, MAX_INTERVALS = 24, 12, 6000  # for splines: default and fewest intervals per piece, most per path
+OF_BLEND, MAX_OF_BLENDS = 8.0, 4000  # for blends: intervals of the shortest piece, and most intervals per path
+PLACES = np.array([0.0, *CHECKED, 1.0])  # interval fractions: its ends, and where bounds are checked
+ITERATIONS, SEARCHES = 120, 10  # of a search, and largest number of searches with tighter bounds
+GAP = 1e-4  # fraction of the time that may be left to gain
+CENTERING = 0.1, 0.5, 3.0  # as ``window.CENTERING``; after very short steps, away from the bounds
+ALLOWED = 1e-3  # fraction by which a bound may be exceeded between the places where it is checked
+ENOUGH, PRECISION = 0.999, 1e-3  # of the factor of x that slows a timing down until it is within all bounds
+FASTER = 30.0  # largest x relative to that of the mean rate
+FIRST = 0.3  # the same for the initial guess
+SMOOTH = 30  # parts of the path; the initial guess changes smoothly over two of them
+INSIDE = 1e-9  # fraction of half an interval
+BEGIN = 0.7  # largest use of a bound by the initial guess, relative to what standing still leaves
+STILL, LEAST = 1e-6, 1e-3  # factors of x of the initial guess: that of standing still, and the smallest local one
 
 
 @dataclass
@@ -126,9 +126,9 @@ class _Sampled:
 
 
 def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float, count: int, where: str) -> Timing:
-    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with a continuous s''.
+    """Return the fastest timing of one path from rest to rest, in ``count`` intervals, with continuous s''.
 
-    ``least`` is a duration (s) that it cannot be shorter than, which scales the search.
+    ``least`` is a lower bound of the duration (s), which scales the search.
     """
     _check_friction(rows, bounds, where)
     s = np.linspace(path.breaks[0, 0], path.breaks[0, -1], count + 1)
@@ -145,7 +145,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
     window = PathWindow(compiled, samples, _ratios(rows, bounds), count, part, beside)
     _finish(window.fill(0, count, "free", "free"))
     if not _begin(window, mean, fastest):
-        fix = "wider bounds, so that the robot can stand still everywhere"
+        fix = "use wider bounds, so that the robot can stand still everywhere"
         raise ModelError("no timing within the bounds was found", where=where, fix=fix)
     best = window.points.copy()
     shortest = _timing(s, best).duration
@@ -166,7 +166,7 @@ def smooth_timing(rows: RowKernel, bounds: Bounds, path: JointPath, least: float
 
 
 def _begin(window: Window, mean: float, fastest: Array) -> bool:
-    """Take a first guess that is away from the bounds, but not far; return whether there is one."""
+    """Take an initial guess away from the bounds, but not far; return whether there is one."""
     window.begin(np.full(window.count + 2, FIRST * mean))
     moving = _finish(window.uses())
     window.take(STILL * window.points)
@@ -178,7 +178,7 @@ def _begin(window: Window, mean: float, fastest: Array) -> bool:
 
 
 def _envelope(limits: Array) -> Array:
-    """Return a smooth curve (G + 2) below limits (G): a first guess that is slow only where it must be."""
+    """Return a smooth curve (G + 2) below limits (G): an initial guess that is slow only where it must be."""
     width = max(1, len(limits) // SMOOTH)
     near = np.lib.stride_tricks.sliding_window_view(np.pad(limits, (2 * width, 2 * width + 2), "edge"), 2 * width + 1)
     even = np.ones(width + 1) / (width + 1)
@@ -187,9 +187,9 @@ def _envelope(limits: Array) -> Array:
 
 
 def _slower(window: Window) -> float:
-    """Scale x by the largest factor up to 1 that is within the bounds, and return it.
+    """Scale x by the largest factor up to 1 that keeps the bounds, and return it.
 
-    Some factor is: slower motions need smaller forces and rates, where the robot can stand still.
+    Such a factor exists where the robot can stand still, because slower motions need smaller forces and rates.
     """
     low, high, points = 0.0, 2.0, window.points.copy()
     while high - low > PRECISION:
@@ -206,15 +206,15 @@ def _slower(window: Window) -> float:
 
 
 def intervals_of(path: JointPath, where: str) -> int:
-    """Return the number of intervals for paths, by default: so many in the pieces of a spline, and in each blend."""
+    """Return the default number of intervals for paths, from the number of spline pieces or the shortest blend."""
     if path.pieces.shape[2] != BLEND:
         pieces = int(path.pieces.shape[1])
         return min(max(MAX_INTERVALS, FEWEST * pieces), INTERVALS * math.ceil(OF_PIECE * pieces / INTERVALS))
     lengths = np.diff(path.breaks)
     shortest = float((lengths.min(axis=1) / lengths.sum(axis=1)).min())
     if shortest * MAX_OF_BLENDS < 1:
-        found = f"a corner or line that is {shortest:.2g} of the path, with bounds of jerk or torque rate"
-        allowed, fix = f"{1 / MAX_OF_BLENDS:g} or more", "a larger tolerance, or waypoints that are not so near"
+        found = f"a corner or line is {shortest:.2g} of the path, too short for jerk or torque-rate bounds"
+        allowed, fix = f"{1 / MAX_OF_BLENDS:g} or more", "use a larger tolerance, or waypoints farther apart"
         raise ModelError(found, where=where, allowed=allowed, fix=fix)
     return min(MAX_OF_BLENDS, INTERVALS * math.ceil(OF_BLEND / shortest / INTERVALS))
 
@@ -226,7 +226,7 @@ def _timing(s: Array, points: Array) -> Timing:
 
 
 def _finish(work: Iterator[None] | Generator[None, None, Any]) -> Any:
-    """Do all pieces of a work, and return its result."""
+    """Run all pieces of work and return the result."""
     while True:
         try:
             next(work)
@@ -240,7 +240,7 @@ def _kernels(r: int, parts: int) -> Kernels:
 
 
 def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
-    """Return half of the range of each row over the bound of its rate, 0 where that is infinite."""
+    """Return half the range of each row divided by the bound of its rate, 0 if that is infinite."""
     found = []
     kinds = ("acceleration", "jerk", rows.accelerations), ("torque", "torque_rate", rows.torques)
     for kind, rate, own in kinds:
@@ -250,9 +250,9 @@ def _ratios(rows: RowKernel, bounds: Bounds) -> Array:
 
 
 def _largest(most: Array) -> Array:
-    """Return bounds (G,) of control points of x from those of x at places (G, P) of the intervals.
+    """Return bounds (G,) of control points of x, given bounds of x at places (G, P) of the intervals.
 
-    Where the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
+    If the bound has the second derivative f'', the spline is f'' h^2 / 8 above the control point in the middle.
     """
     first, middle, last = most[:, 0], most[:, most.shape[1] // 2], most[:, -1]
     found: Array = np.maximum(middle - np.maximum((first + last) / 2 - middle, 0.0), most.min(axis=1))
@@ -260,9 +260,9 @@ def _largest(most: Array) -> Array:
 
 
 def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
-    """Return pieces, places and parts of the whole for progresses p (G, P) in the unit of s."""
+    """Return pieces, places and fractions for progresses p (G, P) in the unit of s."""
     first, length = path.breaks[0, 0], path.breaks[0, -1] - path.breaks[0, 0]
-    inside = p + INSIDE * (p[:, p.shape[1] // 2, None] - p)  # at the end of an interval, the piece is that before it
+    inside = p + INSIDE * (p[:, p.shape[1] // 2, None] - p)  # so that the end of an interval is in the piece before it
     part = (inside - first) / length
     s = first + length * stretched(part)[0]
     return path.piece_of(s), s, part
@@ -271,7 +271,7 @@ def _inside(path: JointPath, p: Array) -> tuple[Indices, Array, Array]:
 def _coefficients(rows: RowKernel, path: JointPath, piece: Indices, s: Array, part: Array) -> Array:
     """Return coefficients and their slopes relative to bounds, and the largest x, at places of a path.
 
-    These are places s (...) in pieces (...), at a ``part`` (...) of the whole progress.
+    The places s (...) are in pieces (...), at a fraction ``part`` (...) of the progress.
     """
     length = path.breaks[0, -1] - path.breaks[0, 0]
     shape = np.stack([each / length**k for k, each in enumerate(stretched(part)[1:])], axis=-1)
@@ -314,14 +314,14 @@ def _trace(rows: RowKernel, powers: int) -> ca.Function:
 
 
 def _check_friction(rows: RowKernel, bounds: Bounds, where: str) -> None:
-    """Raise ModelError for friction whose torque rate is not finite, or that is neither dry nor viscous."""
+    """Raise ModelError if friction has an infinite torque rate, or is neither dry nor viscous."""
     if not rows.has_friction:
         return
     robot = rows.robot
     smooth = [joint.name for joint in robot.joints if joint.smooth]
     dry = [joint.name for joint in robot.joints if np.any(joint.coulomb)]
     if smooth or (dry and bounds.has("torque_rate")):
-        found = f"friction of {(smooth or dry)[0]!r} with bounds of jerk or torque rate"
-        allowed = "viscous friction; dry friction without a bound of torque rate"
-        fix = "robot.without_friction(), with its friction subtracted from the torque bounds"
+        found = f"jerk and torque-rate bounds do not support the friction of {(smooth or dry)[0]!r}"
+        allowed = "viscous friction, or dry friction without a torque-rate bound"
+        fix = "use robot.without_friction() and subtract the friction from the torque bounds"
         raise ModelError(found, where=where, allowed=allowed, fix=fix)

@@ -1,4 +1,4 @@
-"""Studies in TOML files: a problem, its cases as a grid, a list or random samples, and where results go.
+"""Studies in TOML files: a problem, its cases as a grid, a list or random samples, and the output file.
 
 See docs/plan/sweep.md.
 """
@@ -29,7 +29,7 @@ AXIS = ("from", "to", "count")
 
 @dataclass(frozen=True)
 class Study:
-    """A study of a file: what ``torsor.sweep`` is called with. ``run`` does it."""
+    """A study from a file: the arguments of ``torsor.sweep``. ``run`` computes it."""
 
     problem: str | Path
     cases: Cases
@@ -49,7 +49,7 @@ class Study:
 
 
 def load_study(path: str | Path) -> Study:
-    r"""Return the study of a TOML file.
+    r"""Load a study from a TOML file.
 
     Example:
         >>> import tempfile
@@ -78,8 +78,8 @@ class _Reader:
         data = {key: fitted(value, TYPES[key], f"{self.source}: {key}") for key, value in data.items()}
         ways = [key for key in WAYS if key in data]
         if len(ways) != 1:
-            found = " and ".join(ways) if ways else "no cases"
-            raise error(self.source, found, f"one of {', '.join(WAYS)}", "add [grid]" if not ways else "leave one")
+            found = f"{' and '.join(ways)} are all given" if ways else "there are no cases"
+            raise error(self.source, found, f"one of {', '.join(WAYS)}", "add [grid]" if not ways else "keep one")
         solver = data.get("solver", {})
         check_keys(solver, SETTINGS, f"{self.source}: solver")
         options: Table = {"keep": data.get("keep", []), "fixed": data.get("fixed"), "units": data.get("units")}
@@ -92,12 +92,12 @@ class _Reader:
         name = data["problem"]
         file = self.path.parent / name
         if name not in NAMED_PROBLEMS and not file.is_file():
-            allowed = f"a .toml file, from the folder of this one, or one of {', '.join(NAMED_PROBLEMS)}"
-            raise error(f"{self.source}: problem", f"no such problem: {short(name)}", allowed)
+            allowed = f"a .toml file relative to this one, or one of {', '.join(NAMED_PROBLEMS)}"
+            raise error(f"{self.source}: problem", f"there is no problem {short(name)}", allowed)
         problem = name if name in NAMED_PROBLEMS else file
         return Study(problem, cases, output, data.get("workers"), data.get("cluster"), options)
 
-    # The three ways to write cases
+    # The three ways to specify cases
 
     def _grid(self, given: Any) -> Cases:
         where = f"{self.source}: grid"
@@ -115,7 +115,7 @@ class _Reader:
         for key in ("from", "to"):
             if type(axis[key]) not in (int, float):
                 raise error(where, f"{key} is {short(axis[key])}", "a number")
-        # Rounded as a person would write them: 1.6, not 1.6000000000000001.
+        # Rounded to what a person would write: 1.6, not 1.6000000000000001.
         return [float(f"{each:.12g}") for each in np.linspace(axis["from"], axis["to"], count)]
 
     def _random(self, given: Any) -> Cases:
@@ -126,12 +126,12 @@ class _Reader:
 
     def _cases(self, given: Any) -> Cases:
         if type(given) is not list or not given or not all(type(each) is dict for each in given):
-            raise error(self.source, f"cases is {short(given)}", "tables", "write [[cases]]")
+            raise error(self.source, f"cases is {short(given)}", "an array of tables", "write [[cases]]")
         found = [self._leaves(each, f"{self.source}: case {number}") for number, each in enumerate(given)]
         return Cases(len(found), lambda: iter(found))
 
     def _leaves(self, given: Any, where: str) -> Table:
-        """Return the entries of tables within tables, under their names with dots, as TOML writes them."""
+        """Return the entries of nested tables under dotted names, as in TOML."""
         found: Table = {}
         for key, value in fitted(given, dict, where).items():
             if type(value) is dict and set(value) != set(AXIS):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The figure of a study: each result over each parameter that varies (matplotlib, the extra ``plot``).
 
 MAX_ROWS, MAX_COLUMNS = 8, 4
-MANY = 200  # cases from which on points are small and see-through
+MANY = 200  # number of cases from which points are small and transparent
 
 
 def _finite(values: NDArray[Any]) -> NDArray[Any]:
@@ -39,16 +39,16 @@ _EMPTY: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
 
 
 class Results:
-    """The table of a study, read from its file when it is asked for.
+    """The table of a study, which is read from its file on access.
 
-    ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN where a case failed), of truth
-    values or of text; equal arrays of all cases are stacked. ``units`` has the units by name. ``status`` says whether
-    the study is complete.
+    ``results["T"]`` is a column in the order of the cases: an array of numbers (NaN for failed cases), booleans or
+    text. Arrays of equal shape are stacked. ``units`` has the units by name. ``status`` tells whether the study
+    is complete.
 
     Example:
         >>> cases = torsor.motion.sweeps.grid(a=[1, 2], b=[10, 20])
-        >>> found = torsor.sweep(lambda a, b: {"sum": a + b}, cases, workers=0)
-        >>> found["sum"].tolist(), found.done, found.failed, found.status
+        >>> results = torsor.sweep(lambda a, b: {"sum": a + b}, cases, workers=0)
+        >>> results["sum"].tolist(), results.done, results.failed, results.status
         ([11.0, 21.0, 12.0, 22.0], 4, 0, 'complete')
     """
 
@@ -80,18 +80,18 @@ class Results:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units by name, of the columns that have one."""
+        """Units of the columns that have one, by name."""
         return {name: each.unit for name, each in self.columns.items() if each.unit}
 
     @property
     def done(self) -> int:
-        """The number of cases that are done."""
+        """The number of completed cases."""
         with self._open() as store:
             return store.counts()["done"]
 
     @property
     def failed(self) -> int:
-        """The number of cases that failed."""
+        """The number of failed cases."""
         with self._open() as store:
             return store.counts()["failed"]
 
@@ -107,14 +107,14 @@ class Results:
         return self.table([name])[name]
 
     def rows(self, names: list[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the cases one by one as {column: value}, None where there is no value; memory stays small."""
+        """Yield the cases one by one as {column: value}, with None for missing values; memory use stays small."""
         chosen = self._chosen(names)
         with self._open() as store:
             for row in store.read(chosen):
                 yield dict(zip(chosen, row, strict=True))
 
     def table(self, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
-        """Return some columns, all by default, each with one entry for a case."""
+        """Return some columns, by default all, each with one entry per case."""
         chosen, columns = self._chosen(names), self.columns
         with self._open() as store:
             rows = list(store.read(chosen))
@@ -122,7 +122,7 @@ class Results:
         return {name: _array(values, columns[name].kind) for name, values in found.items()}
 
     def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
-        """Return a structured array (cases,) with a field for each column."""
+        """Return a structured array (cases,) with one field per column."""
         columns = self.table(names)
         fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
         found = np.empty(len(self), dtype=fields)
@@ -131,14 +131,14 @@ class Results:
         return found
 
     def errors(self) -> dict[int, str]:
-        """Return the errors of failed cases by their numbers."""
+        """Return the errors of failed cases by case number."""
         with self._open() as store:
             return {int(number): error for number, error in store.read(["case", "error"]) if error}
 
     def to_csv(self, path: str | Path) -> None:
-        """Write all numbers, truth values and texts as a .csv file, with units in the header: "T (s)".
+        """Write all numbers, booleans and texts as a .csv file, with units in the header, such as "T (s)".
 
-        Arrays are left out: one table cannot hold them.
+        Arrays are omitted, because one table cannot hold them.
         """
         columns = {name: each for name, each in self.columns.items() if not each.kind.startswith("array")}
         header = [f"{name} ({each.unit})" if each.unit else name for name, each in columns.items()]
@@ -154,9 +154,9 @@ class Results:
         results: Sequence[str] | None = None,
         parameters: Sequence[str] | None = None,
     ) -> "Figure":
-        """Return a figure with a row for each result and a column for each parameter that varies, a point for a case.
+        """Plot one row per result and one column per varying parameter, with one point per case; return the figure.
 
-        By default the first eight results and four parameters that are numbers are drawn; ``path`` saves the figure.
+        By default the first eight numeric results and four numeric parameters are drawn; ``path`` saves the figure.
         """
         columns = self.columns
         numbers = [name for name, each in columns.items() if each.kind == "number"]
@@ -166,10 +166,10 @@ class Results:
         found = [name for name in of_role["result"] if _finite(table[name]).size]
         across = varied[:MAX_COLUMNS] if parameters is None else list(parameters)
         up = found[:MAX_ROWS] if results is None else list(results)
-        for names, what in ((across, "a parameter that varies"), (up, "a result that is a number")):
+        for names, what in ((across, "varying parameter"), (up, "numeric result")):
             wrong = [name for name in names if name not in numbers]
             if wrong or not names:
-                text = f"column {wrong[0]!r} has no numbers" if wrong else f"there is not {what}"
+                text = f"column {wrong[0]!r} has no numbers" if wrong else f"there is no {what}"
                 raise ModelError(text, where="results", allowed=", ".join(numbers) or "columns of numbers")
         figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
         grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
@@ -184,7 +184,7 @@ class Results:
         return saved(figure, path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return figures, columns and rows as plain values, as for JSON; None where there is no finite number."""
+        """Return figures, columns and rows as plain values for JSON, with None for missing or infinite numbers."""
         counts = {"status": self.status, "done": self.done, "failed": self.failed}
         columns = [vars(each) for each in self.columns.values()]
         return {**counts, "columns": columns, "rows": [plain(row) for row in self.rows()]}
@@ -199,9 +199,9 @@ class Results:
 
 
 def read(path: str | Path) -> Results:
-    """Return the results in a file of ``torsor.sweep``, also while a study writes to it."""
+    """Open the results file of a ``torsor.sweep``, even while a study is writing to it."""
     results = Results(Path(path))
-    results._chosen(None)  # errors of the file come here
+    results._chosen(None)  # raises if the file is invalid
     return results
 
 
@@ -213,7 +213,7 @@ def _array(values: list[Any], kind: str) -> NDArray[Any]:
     if len(shapes) == 1:
         missing = np.full(shapes.pop(), np.nan)
         return np.array([missing if each is None else each for each in values])
-    found = np.empty(len(values), dtype=object)  # arrays of several shapes
+    found = np.empty(len(values), dtype=object)  # arrays of different shapes
     for index, each in enumerate(values):
         found[index] = each
     return found

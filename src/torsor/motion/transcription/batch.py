@@ -1,11 +1,11 @@
-"""All nodes of a kind at once: the kernels of a node evaluated as one batch, with derivatives by the variables.
+"""All nodes of a kind at once: node kernels evaluated as one batch, with derivatives by the variables.
 
-Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so that
+Profiles and their time derivatives at a node are w_d = T^-d B_d c, with few control points c each, so
 
     dw_d/dc = T^-d B_d      dw_d/dT = -d/T w_d      d2w_d/dc dT = -d/T T^-d B_d      d2w_d/dT2 = d (d + 1)/T^2 w_d
 
-give derivatives by control points and by the duration (Barman 2020, eq. 4.15, which leaves T out). The kernels
-contain the factors of T and give derivatives by B_d c; ``chain_rule`` does the rest.
+give derivatives by control points and by the duration (Barman 2020, eq. 4.15, which omits T). The kernels contain the
+factors of T and give derivatives by B_d c; ``ChainRule`` does the rest.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from torsor.motion.transcription.node_kernels import NodeHessian, NodeJacobian, 
 from torsor.motion.transcription.splines import Spline
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-# The chain rule from derivatives at nodes to derivatives by control points, with constant matrices.
+# The chain rule from node derivatives to derivatives by control points, with constant matrices.
 #
 # At node k, profile i has the derivatives B_dk c_i by s of order d = 0, 1, ..., which depend on few control points c_i.
 # Derivatives J_kd by these become J_kd B_dk by control points. Nodes between the same knots have the same control
-# points, so that only the sum over such nodes of second derivatives matters, and
+# points, so only the sum of second derivatives over such nodes matters, and
 #
 #     sum_kde H_kde B_dk^T B_ek
 #
@@ -49,7 +49,7 @@ class ScatterSum(NamedTuple):
 
     @classmethod
     def of(cls, *places: list[Indices]) -> "ScatterSum":
-        """Return the scatter-add of entries with one place or several each, -1 for none."""
+        """Return the scatter-add of entries with one or several places each, -1 for none."""
         parts = [np.concatenate([np.zeros(0, dtype=int), *each]) for each in places]
         taken = [np.flatnonzero(each >= 0) for each in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
@@ -72,7 +72,7 @@ class ChainRule:
 
     @cached_property
     def groups(self) -> list[SplineGroup]:
-        """The profiles, grouped by their splines."""
+        """The profiles, grouped by spline."""
         found: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
         for i, spline in enumerate(self.phase_layout.splines):
             found.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
@@ -85,13 +85,13 @@ class ChainRule:
 
     @cached_property
     def spans(self) -> list[slice]:
-        """Slices of successive nodes that have the same control points in all profiles."""
+        """Slices of successive nodes with the same control points in all profiles."""
         firsts = np.stack([group.first for group in self.groups])
         edges = [0, *(1 + np.flatnonzero((np.diff(firsts, axis=1) != 0).any(axis=0))).tolist(), len(self.s)]
         return [slice(begin, end) for begin, end in pairwise(edges) if begin < end]
 
     def columns(self, group: SplineGroup, node: int) -> Indices:
-        """Return the indices in x of the control points (profiles of the group, P) at a node; -1 for known ones."""
+        """Return the indices in x of the control points (profiles of the group, P) at a node, -1 for known ones."""
         first, P = group.first[node], group.B.shape[2]
         return np.asarray(self.phase_layout.columns[group.profiles, first : first + P])
 
@@ -108,9 +108,9 @@ class ChainRule:
         return found
 
     def sums(self, values: Array, count: int) -> Array:
-        """Return gradients (count, n) of functions, summed over nodes, from derivatives (K, orders N count)."""
+        """Return gradients (count, n) of functions, summed over nodes, given derivatives (K, orders N count)."""
         by_order = values.reshape(len(self.s), self.orders, -1, count)
-        found = np.zeros((count, self.size + 1))  # known points add to the last column
+        found = np.zeros((count, self.size + 1))  # known points are collected in the last column
         for group in self.groups:
             own = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
             total = group.wide.T @ own.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
@@ -119,9 +119,9 @@ class ChainRule:
         return found[:, :-1]
 
     def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
-        """Return J^T W J (n, n) of m functions, from derivatives (K, orders m N + m specials).
+        """Return J^T W J (n, n) of m functions, given derivatives (K, orders m N + m specials).
 
-        ``weights`` (K,) are those of the nodes, ``specials`` the indices of T and the numbers in x (-1: known).
+        ``weights`` (K,) belong to the nodes; ``specials`` are the indices of T and the numbers in x (-1: known).
         """
         found, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
         m = values.shape[1] // (self.orders * count + len(specials))
@@ -133,7 +133,7 @@ class ChainRule:
             parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
             for group in self.groups:
                 own = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
-                # points (nodes, P, functions profiles): one product a node
+                # points (nodes, P, functions profiles): one product per node
                 points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ own.reshape(size, self.orders, -1)
                 points = points.reshape(size, -1, m, len(group.profiles)).transpose(0, 2, 1, 3)
                 parts.append(points.reshape(size * m, -1))
@@ -158,14 +158,14 @@ class ChainRule:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """First derivatives by control points, of pairs of a row and a profile that are the same at every node."""
+    """First derivatives by control points, for pairs of a row and a profile that are the same at every node."""
 
     chain: ChainRule
     profiles: Indices
 
     @cached_property
     def _parts(self) -> list[tuple[SplineGroup, Indices, Indices]]:
-        """For each group its pairs, and the indices in x of their control points (K, pairs, P)."""
+        """The pairs of each group, and the indices in x of their control points (K, pairs, P)."""
         found = []
         for group in self.chain.groups:
             index = np.flatnonzero(np.isin(self.profiles, group.profiles))
@@ -176,7 +176,7 @@ class Pairs:
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices, Indices]:
-        """Nodes, pairs and columns of the entries; the column is -1 where a control point is known."""
+        """Nodes, pairs and columns of the entries; the column is -1 if a control point is known."""
         found = []
         for _, index, columns in self._parts:
             nodes, pairs, _ = np.indices(columns.shape)
@@ -185,7 +185,7 @@ class Pairs:
         return nodes, pairs, columns
 
     def entries(self, values: Array) -> list[Array]:
-        """Return the entries, from derivatives (K, orders pairs)."""
+        """Return the entries, given derivatives (K, orders pairs)."""
         by_order, found = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
             own = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
@@ -226,7 +226,7 @@ class Blocks:
 
     @cached_property
     def places(self) -> ScatterSum:
-        """The places in (n, n) of entries (groups, spans, blocks, P P); those off the diagonal have two."""
+        """The places in (n, n) of entries (groups, spans, blocks, P P); off-diagonal entries have two."""
         n, once, twice = self.chain.size, list[Indices](), list[Indices]()
         for group, other, index in self._group_pairs:
             alike = (self.i[index] == self.j[index])[:, None, None]
@@ -239,7 +239,7 @@ class Blocks:
         return ScatterSum.of(once, twice)
 
     def total(self, values: Array) -> Array:
-        """Return the matrix (n, n) from second derivatives (K, orders of i, orders of j, blocks)."""
+        """Return the matrix (n, n), given second derivatives (K, orders of i, orders of j, blocks)."""
         flat, n = values.reshape(len(self.chain.s) * self.chain.orders**2, -1), self.chain.size
         parts = [np.zeros(0)]
         for own, blocks, product in self._products:
@@ -249,7 +249,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Nodes at increasing ``s`` (K,) of one phase, with the weights (K,) of the integral.
+    """Nodes at increasing ``s`` (K,) of one phase, with integration weights (K,).
 
     ``kernels`` are those of the terms. Rows are ordered by node: row k m + r is row r of node k.
     """
@@ -259,7 +259,7 @@ class Batch:
     phase: int
     s: Array
     weights: Array
-    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last ones that closed.
+    # The last profiles (K, N) and positions (K, nq) of closed loops, and the last positions that closed.
     _before: list[Array] = field(default_factory=list, init=False)
     # The last x and its inputs (values and derivatives are evaluated at the same x in turn), and their Jacobian.
     _last: list[Any] = field(default_factory=lambda: [None, {}], init=False)
@@ -293,7 +293,7 @@ class Batch:
         return self.kernels.hessian(self._specials[0] >= 0)
 
     def _inputs(self, x: Array) -> dict[str, Array]:
-        """Return the inputs of kernels: T, the profiles with their time derivatives (orders, K, N), and the others."""
+        """Return the kernel inputs: T, the profiles with their time derivatives (orders, K, N), and the others."""
         T, w = self._chain.phase_layout.seconds(x), self._chain.rates(x)
         for d in range(1, len(w)):
             w[d] /= T**d
@@ -308,14 +308,14 @@ class Batch:
         return self.kernels.data(self.s)
 
     def _closed_positions(self, y: Array) -> Array:
-        """Return positions (K, nq) of closed loops, near the last ones; NaN where the loops cannot be closed."""
+        """Return positions (K, nq) of closed loops near the last ones, or NaN if the loops cannot be closed."""
         before = self._before
         if before and np.array_equal(before[0], y):
             return before[1]
         guess = before[2] if before else None
         Q = self.kernels.node.model.positions(y, guess)
         good = np.asarray(np.isfinite(Q).all(axis=1))
-        if good.all() or guess is not None:  # a failure keeps the assembly mode
+        if good.all() or guess is not None:  # the assembly mode is kept after a failure
             before[:] = [y.copy(), Q, Q if guess is None else np.where(good[:, None], Q, guess)]
         return Q
 
@@ -342,7 +342,7 @@ class Batch:
     def structure(self) -> tuple[Indices, Indices]:
         """Rows and columns of the entries of ``jacobian``: by control points, then T, then the numbers.
 
-        The column is -1 where a control point or T is known.
+        The column is -1 if a control point or T is known.
         """
         jacobian, at = self._node_jacobian, np.arange(len(self.s)) * self.kernels.m
         nodes, pairs, columns = self._pairs.structure
@@ -352,7 +352,7 @@ class Batch:
         return rows, np.concatenate([columns, np.full(timed.size, self._specials[0]), places.ravel()])
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
-        """Return the entries of the rows' Jacobian (see ``structure``), and the gradient (n,) of the integral."""
+        """Return the entries of the row Jacobian (see ``structure``), and the gradient (n,) of the integral."""
         inputs = self._at(x)
         if self._last_jacobian[0] is not inputs:
             found = self._node_jacobian.call(**inputs)

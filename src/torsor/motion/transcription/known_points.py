@@ -1,4 +1,4 @@
-"""Control points that are known from given states at ends of phases, or bounded by terms; the equations that remain."""
+"""Control points that given end states determine or that terms bound, and the remaining equations."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -21,9 +21,9 @@ Known = dict[tuple[int, int], float]  # (profile, control point)
 class KnownPoints:
     """The conditions at the ends of all phases, solved for control points where possible.
 
-    ``extras`` are profiles that terms add, after those that move the robot, with their first and last values;
-    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has for each phase the control
-    points that are not variables, and ``equations`` the conditions that remain.
+    ``extras`` are profiles that terms add after those that move the robot, with their first and last values.
+    ``extra_phases`` are the indices of the phases in which each is used. ``known`` has, for each phase, the control
+    points that are not variables, and ``equations`` the remaining conditions.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class KnownPoints:
                 for one in each.equations(names, len(phases)):
                     added = [part for part in one.parts if part.profile >= names.moving]
                     if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
-                        self.equations.append(one)  # its profiles are used in the phases that it is about
-        # First and last values of extra profiles are known, and all points where they are not used.
+                        self.equations.append(one)  # its profiles are used in the phases that it refers to
+        # The first and last values of extra profiles are known, and all points of phases that do not use them.
         first = names.moving
         for k, (ends, used) in enumerate(zip(extras.values(), extra_phases, strict=True)):
             for index, known in enumerate(self.known):
@@ -61,7 +61,7 @@ class KnownPoints:
                     self.known[phase][first + k, point] = given
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
-        """Return {time: position} of each profile as far as it is given; phase k lasts from ends[k] to ends[k + 1]."""
+        """Return the given {time: position} of each profile; phase k lasts from ends[k] to ends[k + 1]."""
         found: list[dict[float, float]] = [{} for _ in self._names]
         for each in self._states:
             time = float(ends[each.index(len(self._phases)) + (each.s == 1)])
@@ -78,14 +78,14 @@ class KnownPoints:
         return [[(phase.own or {}).get(name, phase.spline) for name in self._names] for phase in self._phases]
 
     def _solve(self, state: EndState, index: int) -> set[tuple[int, int]]:
-        """Add to ``known`` the control points that a state at an end determines; return its solved (profile, order).
+        """Add the control points that an end state determines to ``known``; return its solved (profile, order).
 
-        Rates other than zero are per second: they determine control points only if the duration is known.
+        Nonzero rates are per second, so they determine control points only if the duration is known.
         """
         values, solved, known = state.values(self._names), set[tuple[int, int]](), self.known[index]
         if self._phases[index].clock and any(order and value for (_, order), value in values.items()):
-            fix = "give rates of 0, or leave the clock out"
-            raise ModelError("a rate other than 0 at an end of a phase with a clock", where=state.title, fix=fix)
+            fix = "give rates of 0, or omit the clock"
+            raise ModelError("a phase with a clock must have zero rates at its ends", where=state.title, fix=fix)
         least, most = self._phases[index].bounds
         for profile, spline in enumerate(self._splines[index]):
             at = range(spline.count) if state.s == 0 else range(spline.count - 1, -1, -1)
@@ -105,7 +105,7 @@ def bound_control_points(
 ) -> None:
     """Tighten ``lower`` and ``upper`` (n,) of the control points that shape a profile while a term holds.
 
-    A spline stays within the convex hull of its control points, so that bounds of these hold everywhere.
+    A spline stays within the convex hull of its control points, so bounds on these hold everywhere.
     """
     bounds, (begin, end) = term.point_bounds(model), term.during
     where = f"{where}: {term.title}"
@@ -125,5 +125,5 @@ def bound_control_points(
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
             if (lower[free] > upper[free]).any():
-                found = f"no control points of {name} are within {least} to {most} and within another term's bounds"
+                found = f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
                 raise ModelError(found, where=where)

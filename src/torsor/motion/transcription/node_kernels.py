@@ -1,4 +1,4 @@
-"""The compiled kernels of a node: values, Jacobian and Hessian of all terms that are evaluated at the same moments."""
+"""The compiled kernels of a node: values, Jacobian and Hessian of all terms evaluated at the same moments."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
@@ -20,11 +20,11 @@ from torsor.robot.kernels import Kernels
 from torsor.robot.robot import Robot
 from torsor.robot.target import Target
 
-Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, weights of the integral, `together`
+Key = tuple[int, tuple[float, ...], tuple[float, ...], str]  # phase, moments, integration weights, `together`
 
 
 def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) -> dict[Key, list[Term]]:
-    """Return groups of terms by phase, moments, weights of the integral, and ``together``."""
+    """Return terms grouped by phase, moments, integration weights and ``together``."""
     found: dict[Key, list[Term]] = {}
     for index, phase in enumerate(phases):
         for term in terms:
@@ -49,7 +49,7 @@ def grouped(phases: Sequence[Phase], terms: Sequence[Term], model: MotionModel) 
 
 
 def moments_of(term: Term, phase: Phase, model: MotionModel) -> tuple[Array, Array]:
-    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum; 0 for constraints."""
+    """Return the moments (K,) of a term, and the weights (K,) of its integral or sum, 0 for constraints."""
     if isinstance(term, Cost) and not term.is_sum:
         return phase.integral(*term.during, term.fewest(model))
     moments = term.moments(phase)
@@ -70,7 +70,7 @@ class NodeJacobian(NamedTuple):
     numbers. ``pairs`` (2, pairs) are rows with the profiles on which they depend, ``timed`` the rows that depend on T,
     ``entries`` (2, entries) rows with the numbers on which they depend. The kernel returns "rows" (orders x pairs),
     "timed", "shared", and "cost" (orders x N, T, numbers), the dense gradient of the integrand. Derivatives by T are
-    left out where T is given.
+    omitted if T is given.
     """
 
     pairs: Indices
@@ -80,7 +80,7 @@ class NodeJacobian(NamedTuple):
 
 
 class NodeHessian(NamedTuple):
-    """Second derivatives of a node, by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
+    """Second derivatives of a node by the variables of ``NodeJacobian``; T (unless given) and numbers are specials.
 
     ``blocks`` (2, blocks) are the pairs of profiles i >= j with nonzero second derivatives. The kernel returns "blocks"
     (orders of i x orders of j x blocks), "mixed" (orders x N x specials) by a profile and a special, and "corner"
@@ -93,7 +93,7 @@ class NodeHessian(NamedTuple):
 
 
 def _moving(term: Constraint, bound: Rows) -> Rows:
-    """Return the rows that are not constant; raise ModelError for a constant row outside of its bounds."""
+    """Return the rows that are not constant; raise ModelError if a constant row is outside its bounds."""
     still = np.array([bound.expression[k].is_constant() for k in range(bound.expression.numel())], dtype=bool)
     for k in np.flatnonzero(still).tolist():
         value, least, most = float(bound.expression[k]), float(bound.lower[k]), float(bound.upper[k])
@@ -106,10 +106,10 @@ def _moving(term: Constraint, bound: Rows) -> Rows:
 
 
 class NodeKernels:
-    """Terms at one kind of node: their rows (m), and their integrand.
+    """Terms at one kind of node: their rows (m) and their integrand.
 
     Inputs are the profiles and their time derivatives up to the highest order that occurs (``orders`` of them), T, the
-    shared numbers, s, and with closed loops the positions Q; u has the first ``orders`` x N, then T, then the numbers.
+    shared numbers, s, and with closed loops the positions Q. u has the first ``orders`` x N, then T, then the numbers.
     """
 
     def __init__(self, node: Node, constraints: Sequence[Constraint], costs: Sequence[Cost]):
@@ -118,7 +118,7 @@ class NodeKernels:
         expression = ca.vertcat(ca.SX(0, 1), *(each.expression for each in self.rows))
         parts, squares = list[ca.SX](), list[ca.SX]()
         for each in costs:
-            # An integrand is multiplied by dt/ds; a constant one by the mean, T.
+            # An integrand is multiplied by dt/ds, a constant one by the mean, T.
             is_uneven = node.clock.harmonics and not each.is_even
             weight = (1 if each.is_sum else node.T * node.clock_rate if is_uneven else node.T) * each.weight
             column = each.squares(node)
@@ -155,7 +155,7 @@ class NodeKernels:
         return Kernels(Target(), self._identity)
 
     def _identity(self) -> str:
-        """Return a hash of everything that the kernels depend on; it needs no tracing of the robot."""
+        """Return a hash of everything on which the kernels depend, without tracing the robot."""
         node = self.node
         inputs = [*node.y, node.T, node.s, node.numbers, node.held_numbers, *self._data.values(), *node.quantities]
         inputs += [] if node.Q is None else [node.Q]
@@ -166,7 +166,7 @@ class NodeKernels:
         return fingerprint(node.robot, free, terms, self.orders, source_hash("motion/transcription"))
 
     def _kernel(self, name: str, more: Sequence[str], make: Callable[[], Made]) -> tuple[list[Indices], Call]:
-        """Return the sparsity patterns and the kernel of outputs by name, made once."""
+        """Return the sparsity patterns and the kernel of named outputs, created once."""
         if name in self._calls:
             return self._calls[name]
         made = cache(make)
@@ -199,13 +199,13 @@ class NodeKernels:
         return {"multipliers": ca.SX.sym("multipliers", self.m), "weight": ca.SX.sym("weight")}
 
     def _u(self, matrix: ca.SX) -> ca.SX:
-        """Return the columns by u, without those of orders that do not occur."""
+        """Return the columns by u, without those of unused orders."""
         kept = [*range(self.profiles), *range(ORDERS * self.count, self.node.u.numel())]
         return matrix[:, kept]
 
     @cached_property
     def value(self) -> Call:
-        """The "rows" (m,), and the integrand, "cost" (1,)."""
+        """The "rows" (m,) and the integrand, "cost" (1,)."""
 
         def make() -> Made:
             return {"rows": self.node.value(self._rows), "cost": self.node.value(self._cost)}, []
@@ -213,10 +213,10 @@ class NodeKernels:
         return self._kernel("value", (), make)[1]
 
     def _cheaper(self, made: Callable[[bool], list[ca.SX]], expression: ca.SX) -> list[ca.SX]:
-        """Return derivatives by recursions, or by CasADi's own rules, whichever takes fewer operations.
+        """Return derivatives by recursions or by CasADi's rules, whichever needs fewer operations.
 
-        Recursions take fewer where forces of many coordinates are bounded, CasADi's reverse mode for a cost alone, and
-        its forward mode where few profiles move the robot, as along a path.
+        Recursions need fewer if forces of many coordinates are bounded, CasADi's reverse mode for a single cost, and
+        its forward mode if few profiles move the robot, as along a path.
         """
         if not self.node.quantities_in(expression):
             return made(False)
@@ -233,7 +233,7 @@ class NodeKernels:
         return rows, cost
 
     def jacobian(self, by_T: bool) -> NodeJacobian:
-        """Return derivatives by (B c, T, numbers); T is left out where it is given."""
+        """Return derivatives by (B c, T, numbers); T is omitted if it is given."""
         name = "jacobian" if by_T else "jacobian_given_T"
         (pairs, timed, entries), call = self._kernel(name, (), lambda: self._make_jacobian(by_T))
         return NodeJacobian(pairs, timed, entries, call)
@@ -258,13 +258,13 @@ class NodeKernels:
 
     @cached_property
     def _rates(self) -> ca.SX:
-        """Derivative by T of profiles, their time derivatives, T and the numbers, at constant control points."""
+        """Derivative of profiles, their time derivatives, T and the numbers by T, at constant control points."""
         y, T = self.node.y, self.node.T
         parts = [-d / T * y[d] for d in range(self.orders)]
         return ca.vertcat(*parts, 1, ca.SX(self.size - self.profiles - 1, 1))
 
     def _unscaled(self, column: ca.SX) -> ca.SX:
-        """Return derivatives by B c, order by order, from those by time derivatives of profiles."""
+        """Return derivatives by B c, order by order, given those by time derivatives of profiles."""
         N, T = self.count, self.node.T
         return ca.vertcat(*(column[d * N : (d + 1) * N] / T**d for d in range(self.orders)))
 
@@ -293,7 +293,7 @@ class NodeKernels:
         lower, jacobian = self._hessian_parts
         N, D, y, T, U = self.count, self.orders, self.node.y, self.node.T, self.profiles
         i, j = _triplet(lower)
-        own = i < U  # then j < U too
+        own = i < U  # and therefore j < U
         touched = np.zeros((N, N), dtype=bool)
         touched[i[own] % N, j[own] % N] = touched[j[own] % N, i[own] % N] = True
         jacobians = ca.sparsify(self._u(self.node.derivatives(self._squares)))
@@ -335,16 +335,16 @@ class NodeKernels:
                     except (TypeError, ValueError):
                         values = np.array(np.nan)
                     if values.shape != shape:
-                        text = f"shape {values.shape}" if values.ndim else f"{given!r}"
-                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row for each moment"
+                        text = f"the data have shape {values.shape}" if values.ndim else f"the data are {given!r}"
+                        where, allowed = f"{term.title}: data {name!r}", f"numbers {shape}, one row per moment"
                         raise ModelError(text, where=where, allowed=allowed)
                     if not np.array_equal(found.setdefault(name, values), values, equal_nan=True):
-                        what, fix = f"data {name!r} differ from those of another term", "give them another name"
+                        what, fix = f"data {name!r} differ from those of another term", "rename them"
                         raise ModelError(what, value=name, where=term.title, fix=fix)
         missing = next((name for name in self._data if name not in found), None)
         if missing is not None:
             titles = ", ".join(each.title for each in (*self.constraints, *self.costs))
-            what, fix = f"node.data needs {missing!r}, which no term gives", "give it in Term.data"
+            what, fix = f"node.data needs {missing!r}, which no term provides", "return it from Term.data"
             raise ModelError(what, value=missing, where=titles, fix=fix)
         return np.hstack([np.zeros((len(s), 0)), *(found[name] for name in self._data)])
 

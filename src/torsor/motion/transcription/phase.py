@@ -13,16 +13,16 @@ from torsor.base.checks import finite_vector, instance_of, is_whole, one_of, who
 from torsor.base.errors import ModelError
 from torsor.motion.transcription.splines import Spline
 
-# A free clock: how far the time of a phase has run when a fraction s of its spline has passed.
+# A free clock: the elapsed time of a phase as a function of the elapsed fraction s of its spline.
 #
-# Splines, nodes and events of contact lie at fixed s. With a clock, the time that belongs to s is
+# Splines, nodes and contact events are at fixed s. With a clock, the time at s is
 #
 #     t = T h(s)      h = s + sum_k (a_k sin 2 pi k s + b_k (1 - cos 2 pi k s)) / (2 pi k)
 #
-# with variables a_k, b_k, so that the durations between the events are results of the optimisation. The rate dh/ds and
-# its derivative are the same at both ends: states that are equal there by s are equal by t.
+# with variables a_k, b_k, so the durations between the events are results of the optimisation. The rate dh/ds and its
+# derivative are the same at both ends, so states that are equal there by s are equal by t.
 
-SLOWEST = 0.25  # least rate dh/ds: time runs forward
+SLOWEST = 0.25  # smallest rate dh/ds, so that time runs forward
 LARGEST = 0.7  # bound of each variable
 
 
@@ -38,7 +38,7 @@ class Clock:
         return tuple(f"clock {part} {k + 1}" for k in range(self.harmonics) for part in ("cos", "sin"))
 
     def _basis(self, s: Any, order: int, pi: Any) -> list[Any]:
-        """Return the derivative of an order of the functions of s that the variables multiply in h."""
+        """Return the derivative, of a given order, of the functions of s that the variables multiply in h."""
         found = list[Any]()
         for k in range(1, self.harmonics + 1):
             w = 2 * math.pi * k
@@ -57,14 +57,14 @@ class Clock:
         return first + sum((values[k] * b for k, b in enumerate(self._basis(s, order, ca))), start=ca.SX(0))
 
     def numeric(self, s: Array, values: Array, order: int = 0) -> Array:
-        """Return h (order 0) or its derivative by s (K,), for values of the variables."""
+        """Return h (order 0) or its derivative by s (K,), for given values of the variables."""
         s = np.asarray(s, dtype=float)
         first = [s, np.ones_like(s), np.zeros_like(s), np.zeros_like(s)][order]
         basis = self._basis(s, order, np)
         return np.asarray(first + sum((float(v) * b for v, b in zip(values, basis, strict=True)), start=0.0))
 
     def place(self, fraction: Array, values: Array) -> Array:
-        """Return the s (K,) at which fractions of the duration have passed: the inverse of h, by Newton's method."""
+        """Return the s (K,) at which fractions of the duration have elapsed: the inverse of h, by Newton's method."""
         wanted = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
         s = np.interp(wanted, self.numeric(grid, values), grid)
@@ -76,27 +76,27 @@ class Clock:
 EVEN = Clock()
 
 
-POINTS = 12  # control points by default
-MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase: more would not fit into memory
+POINTS = 12  # default number of control points
+MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit into memory
 MAX_HARMONICS = 6  # of a clock
-APART = 100.0  # ratio of the bounds of a duration above which the initial guess is their geometric mean
-FEWEST = 20  # Gauss points of an integral: with fewer, solvers find motions that are fast between them
+APART = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
+FEWEST = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
 
 
 @dataclass(frozen=True, eq=False)
 class Phase:
-    """A part of a motion with profiles of its own.
+    """A part of a motion with its own profiles.
 
     ``duration`` (s) is a number, or bounds (least, most) within which it is a variable. ``points`` is the number of
-    control points of each profile and ``degree`` that of the splines; ``knots`` between 0 and 1 may be given in place
-    of ``points``, for knots that are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other
-    splines. ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default
-    ten per control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have
-    2 degree - 2 Gauss points between knots, and 20 or more in all (12 for each control point of a path that is
-    followed, 8 for each row of a reference), or the nodes with ``quadrature="trapezoid"``.
+    control points of each profile and ``degree`` the spline degree. ``knots`` between 0 and 1 may be given instead of
+    ``points`` if they are not equidistant. ``own`` has {coordinate: Spline} for coordinates with other splines.
+    ``nodes`` is the number of equidistant moments from start to end at which terms are evaluated (by default ten per
+    control point), or these moments themselves, as fractions of the phase from 0 to 1. Integrals have 2 degree - 2
+    Gauss points between knots, and at least 20 in total (12 per control point of a path that is followed, 8 per row of
+    a reference), or the nodes with ``quadrature="trapezoid"``.
 
-    With a ``clock`` of 1 to 6 harmonics, two variables each say at which time every s is reached: what holds at given
-    s, such as contacts, then happens at free times (``Clock``). It needs a motion of one phase.
+    With a ``clock`` of 1 to 6 harmonics, with two variables each, the time at which each s is reached is free. Terms at
+    given s, such as contacts, then occur at free times (``Clock``). A clock needs a motion of one phase.
 
     Example:
         >>> Phase((0.1, 2.0), points=12).nodes.size
@@ -117,20 +117,20 @@ class Phase:
         where = f"phase {self.name!r}" if self.name else "phase"
         bounds = finite_vector(self.duration)
         if bounds is None or bounds.size not in (1, 2) or not (0 < bounds[0] <= bounds[-1] < np.inf):
-            allowed = "seconds above 0, or (least, most) of them"
+            allowed = "a positive number of seconds, or bounds (least, most)"
             raise ModelError(argument="duration", value=self.duration, where=where, allowed=allowed)
         instance_of(self.name, str, where, "name", allowed="a string")
         one_of(self.quadrature, ("gauss", "trapezoid"), where, "quadrature")
         whole_number(self.clock, where, "clock", least=0, most=MAX_HARMONICS)
-        # More control points or nodes than fit into memory are refused before any of them is made.
+        # More control points or nodes than fit into memory are rejected before any are created.
         counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if is_whole(count) else f"{np.size(count)} {name}"
-                raise ModelError(found, where=where, allowed=f"{most} or less", fix=f"give fewer {name}")
+                found = f"{name} is {count}" if is_whole(count) else f"there are {np.size(count)} {name}"
+                raise ModelError(found, where=where, allowed=f"{most} or fewer", fix=f"use fewer {name}")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
-            found = f"{self.points!r} points, and knots of {self.spline.count}"
-            raise ModelError(found, value=self.points, where=where, fix="leave points out")
+            found = f"points is {self.points!r}, but the knots belong to {self.spline.count} points"
+            raise ModelError(found, value=self.points, where=where, fix="omit points")
         own = {} if self.own is None else self.own
         if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
             raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
@@ -138,7 +138,7 @@ class Phase:
         nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if is_whole(given) else finite_vector(given)
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
-            allowed = "2 or more, or fractions of the phase from 0 to 1"
+            allowed = "at least 2, or fractions of the phase from 0 to 1"
             raise ModelError(f"are {self.nodes!r}", value=self.nodes, argument="nodes", where=where, allowed=allowed)
         nodes.setflags(write=False)
         object.__setattr__(self, "nodes", nodes)
@@ -148,24 +148,24 @@ class Phase:
     def spline(self) -> Spline:
         """The spline of profiles that are not in ``own``."""
         if self.knots is not None:
-            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it makes an array of them
+            return Spline(self.degree, self.knots)  # type: ignore[arg-type]  # it converts them to an array
         return Spline.uniform(self.points, self.degree)
 
     @property
     def timing(self) -> Clock:
-        """The clock: the time that belongs to each s."""
+        """The clock: the time at each s."""
         return Clock(self.clock)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Least and most of the duration (s)."""
+        """The shortest and the longest duration (s)."""
         return self.duration if isinstance(self.duration, tuple) else (self.duration, self.duration)
 
     @property
     def first_duration(self) -> float:
-        """The duration (s) of the initial guess: the mean of the bounds, the geometric one where they are far apart.
+        """The duration (s) of the initial guess: the mean of the bounds, or the geometric mean if they are far apart.
 
-        From the mean of 1e-9 and 1e9 s, solvers descend to motions that turn around many times.
+        From the mean of 1e-9 and 1e9 s, solvers would descend to motions that reverse many times.
         """
         least, most = self.bounds
         return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
@@ -173,7 +173,7 @@ class Phase:
     def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
         """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
 
-        There are ``fewest`` Gauss points or more.
+        There are at least ``fewest`` Gauss points.
         """
         if self.quadrature == "trapezoid":
             moments = np.unique(np.hstack([first, self.nodes[(self.nodes > first) & (self.nodes < last)], last]))
@@ -189,6 +189,6 @@ class Phase:
 
 
 def is_phase(wanted: object, index: int, phase: Phase) -> bool:
-    """Whether ``wanted`` is the index or the name of a phase."""
+    """Return whether ``wanted`` is the index or the name of a phase."""
     is_name = isinstance(wanted, str) and wanted != "" and wanted == phase.name
     return is_name or (is_whole(wanted) and wanted == index)

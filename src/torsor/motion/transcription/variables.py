@@ -1,7 +1,7 @@
 """The layout of the variables x of a motion problem: control points, durations and shared numbers.
 
-Known quantities are not variables: the first control points where the start is given and at rest, the last ones
-likewise, and given durations.
+Known quantities are not variables: the first control points if the start is given and at rest, the last ones likewise,
+and given durations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ from torsor.motion.transcription.splines import Spline
 class PhaseLayout:
     """The layout of a phase: the spline of each profile, and the indices of its control points in x (-1: known).
 
-    ``columns`` and the ``known`` values are (N, largest count of control points); ``duration`` is the index of T or -1,
-    and ``ticks`` are the indices of the variables of the clock.
+    ``columns`` and the ``known`` values are (N, largest number of control points); ``duration`` is the index of T or
+    -1, and ``ticks`` are the indices of the clock variables.
     """
 
     phase: Phase
@@ -32,7 +32,7 @@ class PhaseLayout:
     ticks: tuple[int, ...] = ()
 
     def points(self, x: Array) -> Array:
-        """Return the control points (N, most)."""
+        """Return the control points (N, largest number)."""
         padded = np.append(x, 0.0)  # so that the index -1 exists even without variables
         return np.where(self.columns >= 0, padded[self.columns], self.known)
 
@@ -50,7 +50,7 @@ class PhaseLayout:
         return self._timed(found, x, s) if self.ticks else found
 
     def _timed(self, y: Array, x: Array, s: Array) -> Array:
-        """Return derivatives by time (orders, K, N), from those by s T."""
+        """Return time derivatives (orders, K, N), given those by s T."""
         h1, h2, h3 = (self.phase.timing.numeric(s, x[list(self.ticks)], order)[:, None] for order in (1, 2, 3))
         T, found = self.seconds(x), y.copy()
         h2, h3 = h2 / T, h3 / T**2
@@ -74,7 +74,7 @@ class PhaseLayout:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their count."""
+    """All variables: those of the phases, then the shared ``numbers`` by name; ``size`` is their number."""
 
     phases: tuple[PhaseLayout, ...]
     numbers: Mapping[str, int] = field(default_factory=dict)
@@ -109,13 +109,13 @@ class Layout:
         return cls(tuple(timed), shared, size + len(numbers))
 
 
-# Rows that are linear in control points: states at ends, continuity of phases, periodicity, symmetry.
+# Rows that are linear in control points: end states, continuity of phases, periodicity, symmetry.
 #
 # Each row is a sum of parts T^-d (A x + b), one for each phase and order d of derivatives that occurs in it.
 
 
 class Part(NamedTuple):
-    """``coefficient`` times the derivative of that ``order`` of a profile (by its index) at s of a phase."""
+    """``coefficient`` times the derivative of a given ``order`` of a profile (by index) at s of a phase."""
 
     phase: int
     s: float
@@ -132,8 +132,8 @@ class Equation(NamedTuple):
     parts: tuple[Part, ...]
     lower: float
     upper: float
-    pace: float = 0.0  # times the duration of the first phase, or
-    paced_by: str = ""  # times it and the shared number of this name
+    pace: float = 0.0  # factor of the duration of the first phase
+    paced_by: str = ""  # name of a shared number that multiplies the pace
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class Linear:
     def _parts(self) -> dict[tuple[int, int], tuple[Array, Array]]:
         """The matrix A (m, n) and the column b (m,) for each (phase, order).
 
-        T^-d (A x + b) = 0 does not depend on T: there T is the mean of its bounds, so that the Jacobian is constant.
+        T^-d (A x + b) = 0 does not depend on T, so T is the mean of its bounds there and the Jacobian is constant.
         """
         found: dict[tuple[int, int], tuple[Array, Array]] = {}
         for row, equation in enumerate(self.equations):
@@ -185,7 +185,7 @@ class Linear:
 
     @cached_property
     def _paces(self) -> list[tuple[int, int, float]]:
-        """The parts that are proportional to the duration: row, index of a shared number (-1: none), and factor."""
+        """The parts proportional to the duration: row, index of a shared number (-1: none), and factor."""
         columns = {"": -1, **self.layout.numbers}
         return [(row, columns[each.paced_by], each.pace) for row, each in enumerate(self.equations) if each.pace]
 
