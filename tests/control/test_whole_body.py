@@ -317,7 +317,7 @@ def test_torque_and_joint_limits_hold() -> None:
         (lambda robot, q: WholeBody(robot, [Posture(q)], passive=["wheel"]), "wheel"),
         (lambda robot, q: WholeBody(robot.with_contacts(["fl_foot"], q), [Posture(q)]), "trees"),
         (lambda robot, q: WholeBody(torsor.library.elastic_arm(), [Posture()]), "elastic"),
-        (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18)), "no target of task 'Posture'"),
+        (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18)), "task 'Posture' has no target"),
         (lambda robot, q: WholeBody(robot, [Posture()]).solve(q, np.zeros(18), targets=[q]), "targets"),
         (lambda robot, q: WholeBody(robot, [Posture(q)]).solve(q, np.zeros(18), targets={"hand": q}), "targets"),
         (lambda robot, q: WholeBody(robot, [Posture(q)]).solve(0 * q, np.zeros(18)), "q"),

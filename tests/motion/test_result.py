@@ -218,7 +218,7 @@ def test_a_result_of_another_problem_is_refused(tmp_path: Path) -> None:
     arms[1] = arms[1].with_payload(arms[1].link_names[-1], 1.0, [0.5, 0.0, 0.0])
     mine, other = (motion.MotionProblem(arm, phase, motion.Effort(), ends) for arm in arms)
     mine.solve().save(tmp_path / "mine.npz")
-    with refused(what="in this problem: it is of another problem"):
+    with refused(what="in this problem: it belongs to another"):
         motion.MotionResult.load(tmp_path / "mine.npz", problem=other)
 
 
@@ -389,7 +389,7 @@ class Logarithm(Constraint):
 
 def test_a_start_without_numbers_names_the_row() -> None:
     problem = replace(fastest(), constraints=[*ENDS, Logarithm(least=0.7, name="odd")])
-    with refused(where="fastest: odd: log", what="not a number at the start (s = 0 of phase 0)"):
+    with refused(where="fastest: odd: log", what="the row is not a number at the start (s = 0 of phase 0)"):
         problem.solve()
     kept = replace(fastest(), constraints=[*ENDS, Logarithm(least=-1.0), motion.Torques(upper=10.0)]).solve()
     assert pytest.approx(found().T, rel=1e-4) == kept.T

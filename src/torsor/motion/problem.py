@@ -118,7 +118,7 @@ class MotionProblem(ProblemStatement):
             worst = max(result.constraints.values(), key=lambda group: group.fine)
             found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
             what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
-            fix = "solve with refine=True"
+            fix = "solve with `refine=True`"
             if result.passes:
                 fix = "give the phases more points or a higher degree; "
                 fix += "give motors of elastic joints a degree two lower (Phase.own)"

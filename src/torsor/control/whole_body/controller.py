@@ -215,7 +215,7 @@ class WholeBody:
 def _check_once(names: Sequence[str], what: str, where: str) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="set name='...' for one of them")
+        raise ModelError(f"two {what} are named {twice[0]!r}", where=where, fix="set `name='...'` for one of them")
 
 
 def _passive(robot: Robot, names: Sequence[str] | None, where: str) -> tuple[int, ...]:

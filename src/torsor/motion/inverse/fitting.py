@@ -216,7 +216,7 @@ def _first_optima(
     if not found and perf_counter() > optima.until:
         raise ModelError("the time limit was reached before the first optimum", where=where, fix="increase seconds")
     if not found:
-        fix = "solve the problem first and pass the result as start=..., or give other weights"
+        fix = "solve the problem first and pass the result as `start=...`, or give other weights"
         raise ModelError("no optimum was found for the initial weights", where=where, fix=fix)
     return sorted(found, key=lambda each: float(np.sum(residuals.value(each.optimum.x) ** 2)))
 

@@ -100,7 +100,7 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
         if given is None:
             found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
-            raise ModelError(found, where=where, fix=f"pass {kind}=")
+            raise ModelError(found, where=where, fix=f"pass `{kind}=`")
         found = f"the {kind} bounds of {names[wrong]!r} are {ends[0, wrong]:g} to {ends[1, wrong]:g}"
         raise ModelError(found, where=where, allowed="negative lower bounds and positive upper bounds")
     return ends
@@ -113,12 +113,12 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
     said = velocity if isinstance(velocity, Mapping) else () if velocity is None else names
     for name, is_bounded in zip(names, np.asarray(finite["velocity"]), strict=True):
         if not is_bounded and name not in said:
-            fix = "pass velocity="
+            fix = "pass `velocity=`"
             raise ModelError(f"coordinate {name!r} has no velocity limit", value=name, where=where, fix=fix)
     driven = finite["acceleration"] | finite["torque"]
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
-        fix = "pass acceleration= or torque="
+        fix = "pass `acceleration=` or `torque=`"
         found = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor an acceleration bound"
         raise ModelError(found, where=where, fix=fix)
 

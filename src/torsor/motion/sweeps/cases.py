@@ -60,7 +60,7 @@ def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any
     given = table(values, "grid", "values") | more
     axes = {name: rows(each, "grid", str(name), "a list of values") for name, each in given.items()}
     if not axes or not all(axes.values()):
-        raise ModelError("there are no values", where="grid", fix="pass lists, such as height=[1.6, 1.8]")
+        raise ModelError("there are no values", where="grid", fix="pass lists, such as `height=[1.6, 1.8]`")
     count = math.prod(map(len, axes.values()))
     return Cases(count, lambda: (dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())))
 
@@ -81,7 +81,7 @@ def samples(
     whole_number(seed, "samples", "seed", least=0)
     given = table(ranges, "samples", "ranges") | more
     if not given:
-        raise ModelError("there are no ranges", where="samples", fix="pass them, such as height=(1.5, 1.9)")
+        raise ModelError("there are no ranges", where="samples", fix="pass them, such as `height=(1.5, 1.9)`")
     ends = {name: interval(each, "samples", str(name)) for name, each in given.items()}
 
     def make() -> Iterator[dict[str, Any]]:

@@ -57,7 +57,7 @@ class Parcel(NamedTuple):
             content = dumps(subject)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             found = f"{subject.name} cannot be sent to another process: {error}"
-            fix = "define the function in a module, install cloudpickle, or compute in this process (workers=0)"
+            fix = "define the function in a module, install cloudpickle, or compute in this process (`workers=0`)"
             raise ModelError(found, where="sweep", fix=fix) from None
         return cls(hashlib.blake2b(content, digest_size=8).hexdigest(), content)
 
@@ -397,7 +397,7 @@ class Pool:
         except BrokenExecutor:
             raise
         except RuntimeError as error:  # it was shut down
-            fix = "pass an open executor; finished cases are stored, and resume=True continues"
+            fix = "pass an open executor; finished cases are stored, and `resume=True` continues"
             raise ModelError(f"the executor does not accept cases: {error}", where="sweep", fix=fix) from None
 
     def _made(self) -> Executor:
@@ -428,7 +428,7 @@ class Pool:
         if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST:
             client = getattr(self.executor, "_client", None)
             if client is not None and client.status != "running":
-                fix = "start the scheduler and continue with resume=True; finished cases are stored"
+                fix = "start the scheduler and continue with `resume=True`; finished cases are stored"
                 raise ModelError("the cluster can no longer be reached", where="sweep", fix=fix) from None
             return True
         return False
@@ -438,7 +438,7 @@ class Pool:
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
             found = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"
-            fix = "pass a function that returns an executor, or workers=N; continue the study with resume=True"
+            fix = "pass a function that returns an executor, or `workers=N`; continue the study with `resume=True`"
             raise ModelError(found, where="sweep", fix=fix)
         self.executor.shutdown(wait=False, cancel_futures=True)
         self.executor = self._made()

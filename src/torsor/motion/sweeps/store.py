@@ -121,7 +121,7 @@ class Writing:
             self._lock.touch()
         except OSError as error:
             found = f"it cannot be written ({error.strerror})"
-            raise ModelError(found, where=str(path), fix="choose another location") from None
+            raise ModelError(found, where=str(path), fix="choose another place") from None
         before = self._lock.stat()
         self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
@@ -221,7 +221,7 @@ class SqliteStore(Store):
                     text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
                     self._file.execute(text, [_sqlite_value(each) for each in values.values()])
         except (sqlite3.Error, OverflowError) as error:
-            fix = "free disk space or write elsewhere; resume=True continues"
+            fix = "free disk space or write elsewhere; `resume=True` continues"
             found = f"the results cannot be written: {error}"
             raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
 
@@ -488,7 +488,7 @@ def new_store(path: Path | None, subject: str, units: Mapping[str, str], resume:
     kind = _kind(path)
     check_name(path)
     if path.exists() and not resume:
-        fix = "pass resume=True to continue it, or choose another file"
+        fix = "use `resume=True` to continue it, or choose another file"
         raise ModelError("the file already has results", where=str(path), fix=fix)
     if not path.parent.is_dir():
         raise ModelError("its folder does not exist", where=str(path), fix="create the folder first")

@@ -59,13 +59,13 @@ class Effort(Cost):
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
                 text, fix = (
                     f"is {scale!r}, but kind='normalised' uses the robot's limits",
-                    "omit scale, or use kind='squared'",
+                    "omit scale, or use `kind='squared'`",
                 )
                 raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have a limit of 0
             if not np.isfinite(scale).any():
-                fix = "give the robot effort limits, or use kind='squared' with a scale"
+                fix = "give the robot effort limits, or use `kind='squared'` with a scale"
                 raise ModelError("no force has a limit", where=f"{node.robot.name}: {self.title}", fix=fix)
         x = _divide_by_scales(tau, scale, names, self.title)
         if self.kind == "absolute":
