@@ -72,7 +72,7 @@ def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys:
 def test_a_search_that_is_stopped_by_a_limit_is_told_by_its_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 600.0)  # however long compiling takes
     assert main(["predict", "swing", "--iterations", "6"]) == 4
     shown = capsys.readouterr()
     assert "warning: reach: the motion is not optimal" in shown.err and "stopped at the iteration limit" in shown.err

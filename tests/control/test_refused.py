@@ -34,7 +34,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: control.computed_torque(TWO, [0.0, np.nan], bandwidth=1.0), "a constant law"),
     (lambda: control.computed_torque(TWO, lambda t: [t], bandwidth=1.0), "returns a 1 x 1 matrix"),
     (lambda: control.computed_torque(TWO, lambda t: "north", bandwidth=1.0), "returns 'north'"),
-    (lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0), "symbols stranger in addition to time"),
+    (
+        lambda: control.computed_torque(TWO, lambda t: [t, STRANGER], bandwidth=1.0),
+        "symbols stranger in addition to time",
+    ),
     (lambda: control.computed_torque(ARM, [0.0] * 3, bandwidth=1.0), "elastic joints 'joint3'"),
     (lambda: control.computed_torque(FLOATING, [0.0] * 8, bandwidth=1.0), "gravity_pd"),
     (lambda: control.gravity_pd(TWO, HERE, 0.0, 1.0), "kp"),
@@ -45,7 +48,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "does not support the flexible links 'beam'",
     ),
     (lambda: control.gravity_compensation(BENT), "gravity_compensation does not support the flexible links"),
-    (lambda: control.computed_torque(BENT, [0.0] * 3, bandwidth=1.0), "computed_torque does not support the flexible links"),
+    (
+        lambda: control.computed_torque(BENT, [0.0] * 3, bandwidth=1.0),
+        "computed_torque does not support the flexible links",
+    ),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0), "K_D_motor or Lambda_motor is missing"),
     (lambda: control.mixed(ARM, [0.0] * 4, 1.0, 1.0, 1.0, 1.0), "a constant law"),
     (lambda: control.mixed(ARM, [0.0] * 3, 1.0, 1.0, [1.0, 1.0], 1.0), "K_D_motor"),
@@ -59,7 +65,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: control.feedback_linearization(TWO, HERE, 10.0), "control.computed_torque if no joint is elastic"),
     (lambda: control.feedback_linearization(ELASTIC, HERE, 10.0), "rotors of 'joint2' are carried about their axes"),
-    (lambda: control.feedback_linearization(ELASTIC.without_motor("joint2"), HERE, -3.0), "coordinates 'joint2' are rigid"),
+    (
+        lambda: control.feedback_linearization(ELASTIC.without_motor("joint2"), HERE, -3.0),
+        "coordinates 'joint2' are rigid",
+    ),
     (lambda: control.operational_space(TWO, "hand", [0, 0, 0], bandwidth=1.0), "hand"),
     (lambda: control.operational_space(TWO, "link2", bandwidth=1.0), "neither position nor pose"),
     (

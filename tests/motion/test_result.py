@@ -318,14 +318,14 @@ def test_every_solver_gives_the_same_motion(solver: str) -> None:
 
 
 def test_a_limit_on_time_gives_the_best_motion_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 600.0)  # however long compiling takes
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 600.0)  # however long compiling takes
     r = fastest().solve(seconds=1e-9)
     assert not r.is_solved and "time limit" in r.status and r.iterations < found().iterations
 
 
 def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, pause = fastest(), threading.Event()
-    monkeypatch.setattr("torsor.motion.solve.GRACE", 0.0)
+    monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 0.0)
     monkeypatch.setattr("torsor.motion.solve.check_start", lambda *_: pause.wait(60))  # nobody sets it
     for check in (True, False):
         with refused(

@@ -179,7 +179,10 @@ def _problem(**options):
             lambda: _problem(constraints=[Start(q=[2.0, 0.0]), Positions(upper=1.0, hull=True)]),
         ),
         ("progress", lambda: _problem(path=_line(), constraints=[End(q=1.5)])),
-        ("hull is not supported along a path", lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)])),
+        (
+            "hull is not supported along a path",
+            lambda: _problem(path=_line(), constraints=[Positions(upper=1.0, hull=True)]),
+        ),
         (
             "the profile 'joint1' has the name of a coordinate",
             lambda: _problem(constraints=[Follow(frame="link2", curve=np.eye(6)[:, :3], progress="joint1")]),
@@ -200,7 +203,10 @@ def _problem(**options):
         ("lower <= upper", lambda: _problem(robot=HEAVY, numbers={MASS: Number(1.0, 3.0, 2.0)})),
         ("a finite start", lambda: _problem(robot=HEAVY, numbers={MASS: Number(np.nan)})),
         ("assembly", lambda: _problem(robot=torsor.library.four_bar(), assembly=[0.0, "a", 1.0])),
-        ("on the control points of joint1 contradict", lambda: _problem(constraints=[_hull(1.0, 2.0), _hull(-2.0, 0.0)])),
+        (
+            "on the control points of joint1 contradict",
+            lambda: _problem(constraints=[_hull(1.0, 2.0), _hull(-2.0, 0.0)]),
+        ),
         ("order", lambda: _problem(phases=[Phase(1.0)] * 2, constraints=[Linked(order=-1)])),
         ("a number, or 2 of them", lambda: _problem(constraints=[End(q=[0.0, 0.0, 0.0])])),
     ],

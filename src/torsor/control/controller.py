@@ -44,13 +44,13 @@ class Reference:
         values = [self.function(time)]
         for _ in range(order):
             values.append(ca.jtimes(values[-1], time, ca.SX(1)))
-        found = ca.Function("rates", [time], values)(t)
-        return [found] if order == 0 else list(found)
+        result = ca.Function("rates", [time], values)(t)
+        return [result] if order == 0 else list(result)
 
     @cached_property
     def _kernel(self) -> AnyKernel:
         t = ca.SX.sym("t")
-        return compile(ca.Function("reference", [t], [ca.densify(each) for each in self.rates(t, 2)]))
+        return compile(ca.Function("reference", [t], [ca.densify(rate) for rate in self.rates(t, 2)]))
 
     def __call__(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Return (values, rates, second rates) at times t (...): for positions q_d, v_d, a_d, each (..., n)."""
@@ -89,17 +89,17 @@ def law_function(law: Law, shape: tuple[int, ...], where: str) -> ca.Function:
     except ModelError:
         raise
     except Exception as error:
-        found = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
-        raise ModelError(found, where=where, fix="use CasADi functions, and casadi.if_else instead of if") from error
+        message = f"the law cannot be evaluated on symbols ({type(error).__name__}: {error})"
+        raise ModelError(message, where=where, fix="use CasADi functions, and casadi.if_else instead of if") from error
     if columns == 1 and value.shape == (1, rows):
         value = value.T
     if value.shape != (rows, columns):
-        found = f"the law returns a {value.shape[0]} x {value.shape[1]} matrix"
-        raise ModelError(found, where=where, allowed=f"{rows} x {columns}")
-    foreign = [str(each) for each in ca.symvar(value) if not ca.is_equal(each, t)]
+        message = f"the law returns a {value.shape[0]} x {value.shape[1]} matrix"
+        raise ModelError(message, where=where, allowed=f"{rows} x {columns}")
+    foreign = [str(symbol) for symbol in ca.symvar(value) if not ca.is_equal(symbol, t)]
     if foreign:
-        found = f"the law depends on the symbols {', '.join(foreign[:5])} in addition to time"
-        raise ModelError(found, where=where, allowed="expressions of its argument t")
+        message = f"the law depends on the symbols {', '.join(foreign[:5])} in addition to time"
+        raise ModelError(message, where=where, allowed="expressions of its argument t")
     return ca.Function("law", [t], [ca.densify(value)])
 
 
@@ -107,12 +107,12 @@ def _as_sx(value: Any, where: str) -> ca.SX:
     """Return the result of a law as SX; rows of a matrix may be lists."""
     try:
         if isinstance(value, Sequence | np.ndarray):
-            rows = [ca.horzcat(*each) if isinstance(each, Sequence | np.ndarray) else each for each in value]
+            rows = [ca.horzcat(*row) if isinstance(row, Sequence | np.ndarray) else row for row in value]
             return ca.SX(ca.vertcat(*rows))
         return ca.SX(value)
     except (NotImplementedError, RuntimeError, TypeError, ValueError):
-        found = f"the law returns {reprlib.repr(value)}"
-        raise ModelError(found, where=where, allowed="numbers and expressions of time") from None
+        message = f"the law returns {reprlib.repr(value)}"
+        raise ModelError(message, where=where, allowed="numbers and expressions of time") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,18 +163,18 @@ class Controller:
         """
         robot, where = self.robot, f"{self.robot.name}: saturated"
         if limit is None:
-            most = np.asarray(robot.effort_limit, dtype=float)
-            if np.isinf(most[most > 0]).all():  # elastic joints, which only springs drive, have 0
+            force_limit = np.asarray(robot.effort_limit, dtype=float)
+            if np.isinf(force_limit[force_limit > 0]).all():  # elastic joints, which only springs drive, have 0
                 raise ModelError("the robot has no effort limits", where=where, fix="give limit=")
         else:
-            most = real_array(limit, where, "limit")
-            most = np.full(robot.nv, most) if most.ndim == 0 else most
-            if most.shape != (robot.nv,) or not (most > 0).all():
+            force_limit = real_array(limit, where, "limit")
+            force_limit = np.full(robot.nv, force_limit) if force_limit.ndim == 0 else force_limit
+            if force_limit.shape != (robot.nv,) or not (force_limit > 0).all():
                 allowed = f"one positive number, or {robot.nv} of them"
                 raise ModelError(argument="limit", value=limit, where=where, allowed=allowed)
 
         def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
-            return saturated_force(self.function(t, q, v), most)
+            return saturated_force(self.function(t, q, v), force_limit)
 
         return traced(self.function.name(), robot, law, self.reference)
 
@@ -237,5 +237,7 @@ def pd_gains(n: int, where: str, kp: Maybe, kd: Maybe, bandwidth: Maybe, damping
     if bandwidth is None and kp is not None and kd is not None:
         return positive_vector(kp, n, where, "kp"), positive_vector(kd, n, where, "kd")
     names = {"kp": kp, "kd": kd, "bandwidth": bandwidth}
-    given = ", ".join(name for name, value in names.items() if value is not None) or "none"
-    raise ModelError(f"the given gains are: {given}", where=where, allowed="kp and kd, or bandwidth (with damping)")
+    given_names = ", ".join(name for name, value in names.items() if value is not None) or "none"
+    raise ModelError(
+        f"the given gains are: {given_names}", where=where, allowed="kp and kd, or bandwidth (with damping)"
+    )

@@ -26,9 +26,9 @@ def check_tree(robot: object, name: str, *, flexible: bool = False) -> None:
         raise ModelError(f"{name} does not support robots with loops", where=robot.name, allowed="trees", fix=fix)
     bent = [joint.name for joint in robot.joints if joint.flexible is not None and not isinstance(joint.flexible, Cam)]
     if bent and not flexible:
-        found = f"{name} does not support the flexible links {', '.join(map(repr, bent[:5]))}: modes have no drive"
+        message = f"{name} does not support the flexible links {', '.join(map(repr, bent[:5]))}: modes have no drive"
         fix = "pass simulate a controller function (t, q, v) that returns 0 for the modes"
-        raise ModelError(found, where=robot.name, allowed="rigid links", fix=fix)
+        raise ModelError(message, where=robot.name, allowed="rigid links", fix=fix)
 
 
 def check_vector_space(robot: Robot, name: str) -> None:
@@ -36,17 +36,17 @@ def check_vector_space(robot: Robot, name: str) -> None:
     check_tree(robot, name)
     if robot.nq != robot.nv:
         odd = [joint.name for joint in robot.joints if joint.nq != joint.nv]
-        found = f"{name} does not support the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
+        message = f"{name} does not support the joints {', '.join(map(repr, odd[:5]))}, whose positions are quaternions"
         fix = "fix a floating base (robot.fix), or use gravity_pd or MomentumObserver"
-        raise ModelError(found, where=robot.name, allowed="robots with nq = nv", fix=fix)
+        raise ModelError(message, where=robot.name, allowed="robots with nq = nv", fix=fix)
 
 
 def check_quaternions(robot: Robot, q: Array, where: str, what: str) -> None:
     """Raise ModelError if positions q (nq) contain a quaternion of length 0."""
     for joint, slices in zip(robot.joints, robot.coordinates, strict=True):
         if joint.nq > joint.nv and not q[slices.q][-4:].any():
-            found = f"has a quaternion of length 0 at {joint.name!r}"
-            raise ModelError(found, value=joint.name, argument=what, where=where, fix="start from robot.neutral()")
+            message = f"has a quaternion of length 0 at {joint.name!r}"
+            raise ModelError(message, value=joint.name, argument=what, where=where, fix="start from robot.neutral()")
 
 
 def check_rigid(robot: Robot, name: str, fix: str) -> None:
@@ -77,21 +77,21 @@ class Drives:
         check_vector_space(robot, name)
         stiffness = []
         for joint in robot.elastic:
-            found, motor = "", joint.motor
+            message, motor = "", joint.motor
             assert motor is not None
             if isinstance(motor.stiffness, str):
-                found = f"the stiffness of {joint.name!r} is the expression {motor.stiffness!r}"
+                message = f"the stiffness of {joint.name!r} is the expression {motor.stiffness!r}"
             elif motor.damping and not damped:
-                found = f"the spring of {joint.name!r} has damping {motor.damping}"
-            if found:
+                message = f"the spring of {joint.name!r} has damping {motor.damping}"
+            if message:
                 allowed = "springs with a constant stiffness" + ("" if damped else " and no damping")
                 fix = f"replace the motor: with_motor({joint.name!r}, ..., stiffness=K)"
-                raise ModelError(found, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
+                raise ModelError(message, where=f"{robot.name}: {name}", allowed=allowed, fix=fix)
             stiffness.append(float(motor.stiffness))  # type: ignore[arg-type]
         places = {joint.name: slices.v.start for joint, slices in zip(robot.joints, robot.coordinates, strict=True)}
-        own, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
+        elastic, rigid = [places[joint.name] for joint in robot.elastic], robot.nv - len(robot.elastic)
         ratios, offsets = (ca.DM([getattr(joint, k) for joint in robot.elastic]) for k in ("ratio", "offset"))
-        return cls(robot, rigid, own, ca.DM(stiffness), ratios, offsets)
+        return cls(robot, rigid, elastic, ca.DM(stiffness), ratios, offsets)
 
     @property
     def driven(self) -> list[int]:

@@ -45,14 +45,14 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
     where = f"{robot.name}: feedback_linearization"
     stiff = [name for k, name in enumerate(robot.coordinate_names[: drives.n]) if k not in drives.elastic]
     if stiff:
-        found = f"the coordinates {', '.join(map(repr, stiff[:5]))} are rigid"
+        message = f"the coordinates {', '.join(map(repr, stiff[:5]))} are rigid"
         fix = "use control.mixed, or control.computed_torque if no joint is elastic"
-        raise ModelError(found, where=where, allowed="elastic joints only", fix=fix)
+        raise ModelError(message, where=where, allowed="elastic joints only", fix=fix)
     coupled = drives.coupled(range(drives.n))
     if coupled:
-        found = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by moving links"
+        message = f"the rotors of {', '.join(map(repr, coupled[:5]))} are carried about their axes by moving links"
         fix = "put the motors on the base, or use control.mixed"
-        raise ModelError(found, where=where, allowed="no inertia between joints and motors", fix=fix)
+        raise ModelError(message, where=where, allowed="no inertia between joints and motors", fix=fix)
     desired = make_reference(robot, reference)
     gains = np.poly(-positive_vector(poles, 4, where, "poles"))[:0:-1]  # of e, e', e'', e'''
 
@@ -68,7 +68,7 @@ def feedback_linearization(robot: Robot, reference: Law | Reference, poles: Arra
         jerk = ca.jtimes(a, state, flow)
         drift = ca.jtimes(jerk, state, flow)  # q'''' for theta'' = 0
         rates = desired.rates(t, 4)
-        u = rates[4] + sum(k * (r - own) for k, r, own in zip(gains, rates, (q, v, a, jerk), strict=False))
+        u = rates[4] + sum(k * (r - value) for k, r, value in zip(gains, rates, (q, v, a, jerk), strict=False))
         M, _, B = drives.mass(q)
         # M q'''' = M drift + ratio K theta''
         motor_a = drives.of_elastic(M @ (u - drift)) / (ratio * drives.K)
@@ -149,7 +149,7 @@ def mixed(
         state, flow = ca.vertcat(t, q, v, theta), ca.vertcat(1, v, a, w)
         theta_d_rate = ca.jtimes(theta_d, state, flow)
         theta_d_rate2 = ca.jtimes(theta_d_rate, state, flow)
-        sigma_joint, sigma_rate = (drives.ratio * drives.of_elastic(each) for each in (sigma, a_r - a))
+        sigma_joint, sigma_rate = (drives.ratio * drives.of_elastic(values) for values in (sigma, a_r - a))
         sigma_m = theta_d_rate + rate_motor * e + sigma_joint - w
         a_m_r = theta_d_rate2 + rate_motor * (theta_d_rate - w) + sigma_rate
         _, S, B = drives.mass(q)
@@ -230,7 +230,7 @@ def elastic_feed_forward(robot: Robot, reference: Law | Reference, passes: int =
     residual = ca.norm_inf(left) if drives.elastic else ca.SX(0)
     for k in drives.elastic:
         tau[k] = 0
-    outputs = ca.cse([ca.densify(each) for each in (q, v, a, tau, residual)])
+    outputs = ca.cse([ca.densify(output) for output in (q, v, a, tau, residual)])
     return ca.Function("feed_forward", [t], outputs, ["t"], ["q", "v", "a", "tau", "residual"])
 
 
@@ -259,11 +259,11 @@ def elastic_tracking(
     P, D = positive_vector(kp, drives.n, where, "kp"), positive_vector(kd, drives.n, where, "kd")
     desired = make_reference(robot, reference)
     forward = elastic_feed_forward(robot, desired, passes)
-    own = drives.driven
+    driven = drives.driven
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d, v_d, _, tau, _ = forward(t)
-        tau[own] = tau[own] + P * (q_d[own] - q[own]) + D * (v_d[own] - v[own])
+        tau[driven] = tau[driven] + P * (q_d[driven] - q[driven]) + D * (v_d[driven] - v[driven])
         return tau
 
     return traced("elastic_tracking", robot, law, desired)

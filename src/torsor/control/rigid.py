@@ -41,7 +41,7 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
     drives = Drives.of(robot, "gravity_pd", damped=True)
     desired = make_reference(robot, reference)
     P, D = positive_vector(kp, drives.n, robot.name, "kp"), positive_vector(kd, drives.n, robot.name, "kd")
-    own = drives.driven
+    driven = drives.driven
 
     def law(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
         q_d = desired.rates(t, 0)[0]
@@ -53,7 +53,7 @@ def gravity_pd(robot: Robot, reference: Law | Reference, kp: ArrayLike, kd: Arra
         hold[drives.elastic] = force
         rate = ca.jtimes(target, t, ca.SX(1))
         tau = ca.SX.zeros(robot.nv, 1)
-        tau[own] = P * (target - q[own]) + D * (rate - v[own]) + hold
+        tau[driven] = P * (target - q[driven]) + D * (rate - v[driven]) + hold
         return tau
 
     return traced("gravity_pd", robot, law, desired)
@@ -86,8 +86,8 @@ def _with_quaternions(robot: Robot, law: Law | Reference, kp: ArrayLike, kd: Arr
     P, D = positive_vector(kp, robot.nv, robot.name, "kp"), positive_vector(kd, robot.nv, robot.name, "kd")
     t = ca.SX.sym("t")
     if ca.depends_on(desired.function(t), t):
-        found = "the reference of a robot with quaternions must be constant"
-        raise ModelError(found, where=robot.name, allowed="constant positions (nq)")
+        message = "the reference of a robot with quaternions must be constant"
+        raise ModelError(message, where=robot.name, allowed="constant positions (nq)")
     check_quaternions(robot, desired.function(0).full().ravel(), robot.name, "the reference")
 
     def law_of(t: ca.SX, q: ca.SX, v: ca.SX) -> ca.SX:
@@ -138,8 +138,8 @@ def operational_space(
     check_rigid(robot, "operational_space", "use control.mixed with a joint reference")
     robot.place(frame)
     if (position is None) == (pose is None):
-        found = "neither position nor pose is given" if position is None else "both position and pose are given"
-        raise ModelError(found, where=where, allowed="exactly one of them")
+        message = "neither position nor pose is given" if position is None else "both position and pose are given"
+        raise ModelError(message, where=where, allowed="exactly one of them")
     size = 3 if pose is None else 6
     if pose is None:
         desired = Reference(law_function(position, (3,), f"{where}: position"))  # type: ignore[arg-type]
@@ -159,16 +159,16 @@ def operational_space(
         rates = desired.rates(t, 2)
         if pose is None:
             x_d, v_d, a_d = rates
-            wanted = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
+            desired_acceleration = a_d + D * (v_d - V) + P * (x_d - T[:3, 3])
         else:
-            x_d, v_d, a_d = (each[:3, 3] for each in rates)
-            turn = _turn(T[:3, :3], V[:3], [each[:3, :3] for each in rates], P[:3], D[:3])
-            wanted = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
+            x_d, v_d, a_d = (rate[:3, 3] for rate in rates)
+            turn = _turn(T[:3, :3], V[:3], [rate[:3, :3] for rate in rates], P[:3], D[:3])
+            desired_acceleration = ca.vertcat(turn, a_d + D[3:] * (v_d - V[3:]) + P[3:] * (x_d - T[:3, 3]))
         inverse = _solve(robot.function("mass_matrix")(q), J.T)  # M^-1 J^T
         mobility = J @ inverse  # the inverse of L, the inertia of the task
         free = -brake * (v - inverse @ _solve(mobility, J @ v))
         # The task force also cancels the effect of the damping on the task.
-        force = _solve(mobility, wanted - drift - inverse.T @ free)
+        force = _solve(mobility, desired_acceleration - drift - inverse.T @ free)
         return ca.SX(J.T @ force + free + robot.function("bias_force")(q, v))
 
     return traced("operational_space", robot, law, desired)
@@ -176,17 +176,17 @@ def operational_space(
 
 def _turn(R: ca.SX, w: ca.SX, desired: list[ca.SX], kp: Array, kd: Array) -> ca.SX:
     """Return the angular acceleration (3) for which the error e of R_d R^T obeys e'' + kd e' + kp e = 0."""
-    own, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
-    wanted = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
-    E = wanted[0] @ own.T
+    rotation, rate = ca.SX.sym("R", 3, 3), ca.SX.sym("w", 3)
+    desired_rotations = [ca.SX.sym(name, 3, 3) for name in ("R_d", "R_d1", "R_d2")]
+    E = desired_rotations[0] @ rotation.T
     e = 2 * ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / (1 + ca.trace(E))
-    moving = ca.vertcat(ca.vec(own), ca.vec(wanted[0]), ca.vec(wanted[1]))
-    flow = ca.vertcat(ca.vec(skew(rate) @ own), ca.vec(wanted[1]), ca.vec(wanted[2]))
+    moving = ca.vertcat(ca.vec(rotation), ca.vec(desired_rotations[0]), ca.vec(desired_rotations[1]))
+    flow = ca.vertcat(ca.vec(skew(rate) @ rotation), ca.vec(desired_rotations[1]), ca.vec(desired_rotations[2]))
     e_rate = ca.jtimes(e, moving, flow)
     # e'' = A w' + b
     A, b = ca.jacobian(e_rate, rate), ca.jtimes(e_rate, moving, flow)
-    asked = ca.inv(A) @ (-e_rate * kd - e * kp - b)
-    return ca.SX(ca.Function("turn", [own, rate, *wanted], [asked])(R, w, *desired))
+    acceleration = ca.inv(A) @ (-e_rate * kd - e * kp - b)
+    return ca.SX(ca.Function("turn", [rotation, rate, *desired_rotations], [acceleration])(R, w, *desired))
 
 
 def _solve(matrix: ca.SX, b: ca.SX) -> ca.SX:

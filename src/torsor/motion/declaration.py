@@ -58,10 +58,12 @@ class NamedProblem:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = self.defaults or defaults_of(self.function)
-        own = {each.name: given.get(each.name) for each in self.arguments}
-        parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own[name]) for name in own]
-        object.__setattr__(self, "defaults", own)
+        defaults = self.defaults or defaults_of(self.function)
+        own_defaults = {argument.name: defaults.get(argument.name) for argument in self.arguments}
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=own_defaults[name]) for name in own_defaults
+        ]
+        object.__setattr__(self, "defaults", own_defaults)
         object.__setattr__(self, "__signature__", inspect.Signature(parameters))
         register("problem", self.name, self)
 
@@ -78,23 +80,23 @@ class NamedProblem:
     @property
     def units(self) -> dict[str, str]:
         """Units of arguments and figures by name, for those that have a unit."""
-        return {each.name: each.unit for each in self.arguments if each.unit} | dict(self.figures)
+        return {argument.name: argument.unit for argument in self.arguments if argument.unit} | dict(self.figures)
 
 
 def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the default values of a function by argument name."""
-    found = inspect.signature(function).parameters.values()
-    return {each.name: each.default for each in found if each.default is not each.empty}
+    result = inspect.signature(function).parameters.values()
+    return {parameter.name: parameter.default for parameter in result if parameter.default is not parameter.empty}
 
 
 class _NamedProblems(Mapping[str, NamedProblem]):
     """All registered problems by name; the package of a problem is imported when the problem is first used."""
 
     def __getitem__(self, name: str) -> NamedProblem:
-        found: NamedProblem | None = registered("problem", name)
-        if found is None:
+        result: NamedProblem | None = registered("problem", name)
+        if result is None:
             raise KeyError(name)
-        return found
+        return result
 
     def __contains__(self, name: object) -> bool:
         return name in names("problem")

@@ -13,8 +13,8 @@ from torsor.motion.terms.ends import EndState
 from torsor.motion.transcription.program import Program
 from torsor.optimisation import Outcome, row_violations
 
-NAMED = 3  # largest number of violated rows that a message names
-TAKES_PART = 1e-3  # smallest multiplier of a row that takes part in a conflict (1: the row is violated)
+MAX_ROWS_NAMED = 3  # largest number of violated rows that a message names
+MIN_CONFLICT_MULTIPLIER = 1e-3  # smallest multiplier of a row that takes part in a conflict (1: the row is violated)
 
 
 def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Array, tolerance: float) -> MotionError:
@@ -30,19 +30,19 @@ def diagnose_conflict(problem: ProblemStatement, nearest: Outcome, relaxed: Arra
     for k in map(int, np.argsort(-few)):
         title = program.rows[k].title
         if few[k] > tolerance and title not in missed:
-            own = np.array([row.title == title for row in program.rows])
-            worst = int(np.argmax(np.where(own, outside, -1.0)))
+            is_same = np.array([row.title == title for row in program.rows])
+            worst = int(np.argmax(np.where(is_same, outside, -1.0)))
             amount = f" ({_violation_text(program, relaxed, worst)})" if outside[worst] > tolerance else ""
             missed[title] = title + amount
     against = dict[str, str]()
-    for each in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
-        if each.title not in missed and abs(each.sensitivity) > TAKES_PART:
-            of_variable = f"{each.title} of {each.label} ({each.side} {each.bound:.6g})"
-            against.setdefault(each.title, of_variable if each.time is None else each.title)
+    for active_row in active_rows(program, nearest.x, nearest.multipliers, nearest.bound_multipliers):
+        if active_row.title not in missed and abs(active_row.sensitivity) > MIN_CONFLICT_MULTIPLIER:
+            of_variable = f"{active_row.title} of {active_row.label} ({active_row.side} {active_row.bound:.6g})"
+            against.setdefault(active_row.title, of_variable if active_row.time is None else active_row.title)
     what = f"no motion near the start satisfies {', '.join(missed.values())}"
     what += f" together with {', '.join(against.values())}" if against else ""
-    given = _given_conditions(problem)
-    what += f" (given: {', '.join(given)})" if given else ""
+    conditions = _given_conditions(problem)
+    what += f" (given: {', '.join(conditions)})" if conditions else ""
     largest = float(outside.max(initial=0.0))
     what += f"; all bounds would have to be relaxed by at least {largest:.3g} of their scales"
     fix = "widen one of these bounds, or give another initial guess (start=, multistart)"
@@ -63,7 +63,7 @@ def diagnose_group(
     outside = np.where(soft, row_violations(program, x), 0.0)
     for k in map(int, np.argsort(-outside)):
         row = program.rows[k]
-        if outside[k] > tolerance and len(named) < NAMED:
+        if outside[k] > tolerance and len(named) < MAX_ROWS_NAMED:
             named.setdefault((row.title, row.label), f"{row.title} ({_violation_text(program, x, k)})")
     largest = float(outside.max(initial=0.0))
     rest = f"even without {', '.join(without)}" if without else "while all other constraints hold"
@@ -86,11 +86,11 @@ def constant_violation(problem: ProblemStatement, tolerance: float) -> MotionErr
     if not outside.max(initial=0.0) > tolerance:
         return None
     worst = int(np.argmax(outside))
-    title, given = program.rows[worst].title, _given_conditions(problem)
+    title, conditions = program.rows[worst].title, _given_conditions(problem)
     what = f"{title} cannot be satisfied: {_violation_text(program, x, worst)} for every motion"
-    what += f" (given: {', '.join(given)})"
+    what += f" (given: {', '.join(conditions)})"
     error = MotionError(what, where=problem.name, fix="change the bound or the given values")
-    return error.but(conflict=(title, *given), violation=float(outside[worst]))
+    return error.but(conflict=(title, *conditions), violation=float(outside[worst]))
 
 
 def _violation_text(program: Program, x: Array, k: int) -> str:
@@ -104,6 +104,6 @@ def _violation_text(program: Program, x: Array, k: int) -> str:
 
 def _given_conditions(problem: ProblemStatement) -> list[str]:
     """Return the conditions that are neither rows nor variables: given end states and durations."""
-    ends = [each.title for each in problem.conditions if isinstance(each, EndState)]
+    ends = [condition.title for condition in problem.conditions if isinstance(condition, EndState)]
     fixed = [(k, phase.bounds) for k, phase in enumerate(problem.stages) if phase.bounds[0] == phase.bounds[1]]
     return [*dict.fromkeys(ends), *(f"{T:.6g} s of phase {k}" for k, (T, _) in fixed)]

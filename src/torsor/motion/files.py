@@ -32,13 +32,13 @@ P = TypeVar("P", bound=ProblemStatement)
 
 VERSION = 1
 MAX_COUNTS = {"points": 1000, "knots": 1000, "nodes": 100_000, "at": 100_000}  # more would take hours
-TOP = (
+TOP_KEYS = (
     "torsor", "name", "units", "robot", "free", "numbers", "assembly", "relaxation_order", "frozen", "path", "solver"
 )  # fmt: skip
-PLAIN = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
-ARRAYS = ("phases", "objectives", "constraints")
+PLAIN_KEYS = {"name": str, "frozen": dict[str, float], "assembly": list[float], "relaxation_order": list[list[str]]}
+ARRAY_KEYS = ("phases", "objectives", "constraints")
 SETTINGS = {"name": "solver"} | {key: key for key in DEFAULTS if key not in ("solver", "progress")}
-TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
+SETTING_TYPES = {key: get_type_hints(SolveSettings)[field] for key, field in SETTINGS.items()}
 
 
 def read_problem(path: Path, make: Callable[..., P]) -> P:
@@ -54,7 +54,7 @@ class _Reader:
 
     def read(self, data: Table, make: Callable[..., P]) -> P:
         check_version(data, VERSION, self.source)
-        check_keys(data, (*TOP, *ARRAYS), self.source, required=("robot", "phases", "objectives"))
+        check_keys(data, (*TOP_KEYS, *ARRAY_KEYS), self.source, required=("robot", "phases", "objectives"))
         units = data.get("units", {})
         if units not in ({}, {"angle": "rad"}):
             fix = "convert degrees to radians; the robot file itself may be in degrees"
@@ -66,15 +66,15 @@ class _Reader:
         conditions = [made(known, table, where) for table, where in self._tables(data, "constraints")]
         if not phases or not costs:
             raise error(self.source, f"there are no {'objectives' if phases else 'phases'}", fix="add at least one")
-        given: Table = {"name": self.path.stem}
-        given |= {key: self._value(data, key, hint, None) for key, hint in PLAIN.items() if key in data}
+        options: Table = {"name": self.path.stem}
+        options |= {key: self._value(data, key, hint, None) for key, hint in PLAIN_KEYS.items() if key in data}
         if "path" in data:
-            given["path"] = self._joint_path(data["path"])
+            options["path"] = self._joint_path(data["path"])
         numbers = self._value(data, "numbers", dict[str, dict[str, float]], {}).items()
-        given["numbers"] = {name: filled(Number, each, f"{self.source}: numbers.{name}") for name, each in numbers}
-        given["settings"] = self._settings(data.get("solver", {}))
+        options["numbers"] = {name: filled(Number, entry, f"{self.source}: numbers.{name}") for name, entry in numbers}
+        options["settings"] = self._settings(data.get("solver", {}))
         try:
-            problem = make(robot, phases, costs, conditions, **given)
+            problem = make(robot, phases, costs, conditions, **options)
             _ = problem.program  # so that errors of terms that do not fit the robot name the file
         except ModelError as wrong:
             raise wrong.inside(self.source) from None
@@ -85,10 +85,10 @@ class _Reader:
 
     def _tables(self, data: Table, key: str) -> Iterator[tuple[Table, str]]:
         """Yield the tables of an array, each with its place for messages: its number and, if any, its name."""
-        given = data.get(key, [])
-        if type(given) is not list or not all(type(each) is dict for each in given):
-            raise error(self.source, f"{key} is {short(given)}", "an array of tables", f"write [[{key}]]")
-        for number, table in enumerate(given, start=1):
+        tables = data.get(key, [])
+        if type(tables) is not list or not all(type(table) is dict for table in tables):
+            raise error(self.source, f"{key} is {short(tables)}", "an array of tables", f"write [[{key}]]")
+        for number, table in enumerate(tables, start=1):
             name = table.get("name")
             where = f"{self.source}: {key.removesuffix('s')} {number}"
             _check_size(table, where)
@@ -96,8 +96,10 @@ class _Reader:
 
     def _robot(self, data: Table) -> Robot | Parametric[Robot]:
         name = self._value(data, "robot", str, "")
-        makers = {each: signature(getattr(library, each)).parameters.values() for each in library.__all__}
-        ready = [each for each, given in makers.items() if all(one.default is not one.empty for one in given)]
+        makers = {name: signature(getattr(library, name)).parameters.values() for name in library.__all__}
+        ready = [
+            maker for maker, parameters in makers.items() if all(one.default is not one.empty for one in parameters)
+        ]
         if name in ready:
             loaded = getattr(library, name)()
         else:
@@ -121,12 +123,12 @@ class _Reader:
             raise error(f"{self.source}: free", str(wrong)) from None
 
     def _phase(self, table: Table, where: str) -> Phase:
-        own = table.get("own", {})
-        if type(own) is not dict or not all(type(each) is dict for each in own.values()):
-            raise error(where, f"own is {short(own)}", "a table of tables: own.NAME.points = 8")
-        splines = {name: self._spline(each, f"{where}: own.{name}") for name, each in own.items()}
-        rest = {key: value for key, value in table.items() if key != "own"}
-        return filled(Phase, rest, where, keys={KEY: FORM}, own=splines or None)
+        own_splines = table.get("own", {})
+        if type(own_splines) is not dict or not all(type(entry) is dict for entry in own_splines.values()):
+            raise error(where, f"own is {short(own_splines)}", "a table of tables: own.NAME.points = 8")
+        splines = {name: self._spline(entry, f"{where}: own.{name}") for name, entry in own_splines.items()}
+        other_fields = {key: value for key, value in table.items() if key != "own"}
+        return filled(Phase, other_fields, where, keys={KEY: FORM}, own=splines or None)
 
     def _spline(self, table: Table, where: str) -> Spline:
         check_keys(table, ("knots", "degree") if "knots" in table else ("points", "degree"), where)
@@ -163,9 +165,9 @@ class _Reader:
     def _settings(self, table: Any) -> Table:
         where = f"{self.source}: solver"
         check_keys(fitted(table, dict, where), SETTINGS, where)
-        found = {SETTINGS[key]: fitted(value, TYPES[key], f"{where}: {key}") for key, value in table.items()}
-        SolveSettings.of(where, **found)  # raises if the values are invalid
-        return found
+        result = {SETTINGS[key]: fitted(value, SETTING_TYPES[key], f"{where}: {key}") for key, value in table.items()}
+        SolveSettings.of(where, **result)  # raises if the values are invalid
+        return result
 
 
 def _check_size(table: Table, where: str) -> None:
@@ -212,10 +214,10 @@ def _content(problem: ProblemStatement, robot: str) -> str:
         elif len(nodes) != len(replace(phase, nodes=None).nodes):
             table["nodes"] = len(nodes)
         if phase.own:
-            table["own"] = {name: _plain(each, name) for name, each in phase.own.items()}
+            table["own"] = {name: _plain(spline, name) for name, spline in phase.own.items()}
         blocks.append(_block("[[phases]]", table))
-    blocks += [_block("[[objectives]]", _term(each, problem.name)) for each in problem.costs]
-    blocks += [_block("[[constraints]]", _term(each, problem.name)) for each in problem.constraints]
+    blocks += [_block("[[objectives]]", _term(cost, problem.name)) for cost in problem.costs]
+    blocks += [_block("[[constraints]]", _term(constraint, problem.name)) for constraint in problem.constraints]
     return "\n".join(blocks)
 
 
@@ -232,23 +234,23 @@ def _term(term: Cost | Constraint | Ends, where: str) -> Table:
     kind = kind_of(type(term))
     where = f"{where}: {term.title}"
     if term_registry(Cost, Constraint, Ends).get(kind) is not type(term):
-        found = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
-        raise error(where, found, "terms of torsor.motion", "keep this problem in Python")
+        message = f"{type(term).__name__} of {type(term).__module__} cannot be written to a file"
+        raise error(where, message, "terms of torsor.motion", "keep this problem in Python")
     return {KEY: kind} | _entries(term, where)
 
 
 def _entries(made: Any, where: str, skipped: tuple[str, ...] = ()) -> Table:
     """Return the fields of a dataclass that differ from their defaults."""
-    found: Table = {}
-    for each in fields(made):
-        value = getattr(made, each.name)
-        is_default = type(value) is type(each.default) and bool(np.all(value == each.default))
-        if each.name in skipped or value is None or is_default:
+    result: Table = {}
+    for entry in fields(made):
+        value = getattr(made, entry.name)
+        is_default = type(value) is type(entry.default) and bool(np.all(value == entry.default))
+        if entry.name in skipped or value is None or is_default:
             continue
-        plain = _plain(value, f"{where}: {each.name}")
+        plain = _plain(value, f"{where}: {entry.name}")
         if plain != {}:
-            found[FORM if each.name == KEY else each.name] = plain
-    return found
+            result[FORM if entry.name == KEY else entry.name] = plain
+    return result
 
 
 def _plain(value: Any, where: str) -> Any:
@@ -260,9 +262,9 @@ def _plain(value: Any, where: str) -> Any:
     if isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(each, where) for key, each in value.items()}
+        return {str(key): _plain(entry, where) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each, where) for each in value]
+        return [_plain(entry, where) for entry in value]
     if isinstance(value, Spline):
         return {"degree": value.degree, "knots": value.inner.tolist()}
     if isinstance(value, JointPath):

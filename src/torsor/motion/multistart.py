@@ -29,7 +29,7 @@ from torsor.optimisation import Outcome
 
 S = TypeVar("S", bound=Solution)
 
-SAME = 1e-4  # relative difference within which two objectives belong to the same optimum
+SAME_OPTIMUM_TOLERANCE = 1e-4  # relative difference within which two objectives belong to the same optimum
 START_METHOD = "fork" if sys.platform.startswith("linux") else "spawn"
 
 
@@ -61,7 +61,10 @@ class Multistart(Generic[S]):
     def reached(self) -> int:
         """The number of solved results with the best objective."""
         least = self.best.objective
-        return sum(each.is_solved and each.objective <= least + SAME * abs(least) for each in self.results)
+        return sum(
+            result.is_solved and result.objective <= least + SAME_OPTIMUM_TOLERANCE * abs(least)
+            for result in self.results
+        )
 
     def __repr__(self) -> str:
         return f"<Multistart: {self.reached} of {len(self)} reached the best objective, {self.best.objective:.6g}>"
@@ -107,29 +110,29 @@ def solve_from_starts(
         except (pickle.PicklingError, AttributeError, TypeError):
             workers = 1
     _work.append(work)
-    found = list[_Found]()
+    solved = list[_Found]()
     try:
-        for each in _solve_here(len(starts)) if workers == 1 else _solve_in_processes(work, workers, settings):
-            found.append(each)
+        for one_solution in _solve_here(len(starts)) if workers == 1 else _solve_in_processes(work, workers, settings):
+            solved.append(one_solution)
     except KeyboardInterrupt:
-        if not found:
+        if not solved:
             raise
     finally:
         _work.pop()
-    found.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
+    solved.sort(key=lambda each: (not each.solution.is_solved, each.solution.outcome.objective, each.start))
     solutions, nodes = list[Solution](), [len(phase.nodes) for phase in problem.stages]
-    for _, solution, phases in found:
+    for _, solution, phases in solved:
         is_same = [len(phase.nodes) for phase in phases] == nodes  # refinement added none
         solutions.append(replace(solution, problem=problem if is_same else problem.with_phases(*phases)))
-    return Multistart(tuple(solutions), tuple(seeds[each.start] for each in found))
+    return Multistart(tuple(solutions), tuple(seeds[solution.start] for solution in solved))
 
 
 def _solve_here(count: int) -> Iterator[_Found]:
     """Yield the solution of each start; after Ctrl-C, the interrupted one is the last."""
     for start in range(count):
-        found = _solve_one(start)
-        yield found
-        if found.solution.status.startswith(CTRL_C):
+        solved = _solve_one(start)
+        yield solved
+        if solved.solution.status.startswith(CTRL_C):
             return
 
 
@@ -143,8 +146,8 @@ def _solve_in_processes(work: _Work, workers: int, settings: SolveSettings) -> I
             context.Pool(workers, _begin, (begin,)) as pool,
             Bar(count, settings.progress, "solving from starts") as bar,
         ):
-            for done, each in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
-                yield each
+            for done, solution in enumerate(pool.imap_unordered(_solve_one, range(count)), start=1):
+                yield solution
                 bar.at(done)
 
 
@@ -163,8 +166,8 @@ def _solve_one(start: int) -> _Found:
         state = solve(problem, x, settings)
         if state.result is None:  # out of time before the search began
             raise ModelError(str(state.diagnosis or "no result"))
-        found = state.result
+        result = state.result
     except ModelError as error:  # this start has no finite values, for example if loops cannot be closed
         none = np.zeros(problem.program.m), np.zeros(problem.program.n)
-        found = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
-    return _Found(start, replace(found, problem=None), found.problem.stages)  # type: ignore[arg-type]
+        result = Solution(problem, Outcome(x, *none, np.inf, 0, str(error), False), settings.solver)
+    return _Found(start, replace(result, problem=None), result.problem.stages)  # type: ignore[arg-type]

@@ -104,9 +104,9 @@ class MotionProblem(ProblemStatement):
             >>> again.iterations <= first.iterations, again.status
             (True, 'optimal')
         """
-        given = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
-        given |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
-        settings = self._settings(given | {"tie_break": tie_break})
+        arguments = {"solver": solver, "tolerance": tolerance, "iterations": iterations, "seconds": seconds}
+        arguments |= {"refine": refine, "progress": progress, "check": check, "feasible_first": feasible_first}
+        settings = self._settings(arguments | {"tie_break": tie_break})
         state = solve(self, start, settings)
         result = None
         if state.result is not None:
@@ -116,8 +116,8 @@ class MotionProblem(ProblemStatement):
         assert result is not None
         if result.is_only_at_nodes:
             worst = max(result.constraints.values(), key=lambda group: group.fine)
-            found = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
-            what = f"between the nodes, {found}: the motion is {result.status.partition(';')[0]}"
+            message = f"{worst.title} is violated by {worst.fine:.3g} of its scale (allowed: {BETWEEN:g})"
+            what = f"between the nodes, {message}: the motion is {result.status.partition(';')[0]}"
             fix = "solve with `refine=True`"
             if result.passes:
                 fix = "give the phases more points or a higher degree; "
@@ -154,16 +154,16 @@ class MotionProblem(ProblemStatement):
         same results for any number of workers. Ctrl-C ends the searches, and the results so far are returned. On
         systems that spawn processes (macOS, Windows), call it from a script under ``if __name__ == "__main__"``.
         """
-        given = self._settings(settings)
+        solve_settings = self._settings(settings)
         if starts is None:
             whole_number(count, self.name, "count")
             seeds = range(whole_number(seed, self.name, "seed", least=0), seed + count)
-            x = [self.random_start(each, spread) for each in seeds]
+            x = [self.random_start(seed, spread) for seed in seeds]
         else:
-            x = [read_start(self, each) for each in starts]
+            x = [read_start(self, start) for start in starts]
             seeds = range(len(x))
-        found = solve_from_starts(self, x, seeds, workers, given)
-        return MotionMultistart(tuple(map(MotionResult.of, found)), found.seeds)
+        result = solve_from_starts(self, x, seeds, workers, solve_settings)
+        return MotionMultistart(tuple(map(MotionResult.of, result)), result.seeds)
 
     def save(self, path: str | Path) -> None:
         """Write the problem as TOML, and its robot to a file beside it (``NAME.robot.toml``)."""
@@ -206,7 +206,7 @@ class MotionResult(Result, Solution):
     @classmethod
     def of(cls, solution: Solution) -> "MotionResult":
         """Return a solution of a ``MotionProblem`` as its result object."""
-        return cls(**{each.name: getattr(solution, each.name) for each in fields(solution)})
+        return cls(**{field.name: getattr(solution, field.name) for field in fields(solution)})
 
     def report(self, width: int = 110) -> str:
         """Return text tables of the motion: figures, objective terms and constraints."""
@@ -226,8 +226,8 @@ class MotionResult(Result, Solution):
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionResult":
         """Load a result from a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            return cls.of(files.of_archive(found, problem, load_problem))
+        with reading_archive(Path(path), cls.kind) as archive:
+            return cls.of(files.of_archive(archive, problem, load_problem))
 
     def to_csv(self, path: str | Path) -> None:
         """Write times, positions, velocities, accelerations and forces as a .csv file, like ``Trajectory.save``.
@@ -280,8 +280,8 @@ class MotionMultistart(Result, Multistart[MotionResult]):
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "MotionMultistart":
         """Load results from a .npz file; ``problem`` is needed if the file does not include it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            solutions, seeds = files.several_of_archive(found, problem, load_problem)
+        with reading_archive(Path(path), cls.kind) as archive:
+            solutions, seeds = files.several_of_archive(archive, problem, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), seeds)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -313,9 +313,9 @@ def timeline_of_term(term: Any, result: MotionResult) -> Timeline | None:
 @timeline_of.register
 def _(result: MotionResult) -> Timeline:
     for term in result.problem.terms:
-        found = timeline_of_term(term, result)
-        if found is not None:
-            return found
+        timeline = timeline_of_term(term, result)
+        if timeline is not None:
+            return timeline
     states = (result.times, result.q, result.v, result.a)
     return Timeline(result.robot, result.robot.name, *states, result.tau, result.force_names)
 

@@ -62,7 +62,7 @@ def slide_link(u: float = 0.01, points: int = 12, variant: str = "printed") -> M
         "without-offset": ([0.1, 0.6 - 2 * quarter], [quarter, -3 * quarter]),
     }[variant]
     limits: list[Any] = [Start(q=start, v=0.0), End(q=end, v=0.0), Torques(upper=10.0)]
-    costs = [each for each in (Time(weight=1 - u), Effort(weight=u)) if each.weight]
+    costs = [term for term in (Time(weight=1 - u), Effort(weight=u)) if term.weight]
     return MotionProblem(library.slide_link(), Phase((0.1, 2.0), points=points), costs, limits, name="slide-link")
 
 
@@ -99,7 +99,7 @@ def elastic_arm(
     positive(torque, "elastic-arm", "torque")
     names = ("joint1", "joint2", "joint3")
     still: dict[str, Any] = {"v": 0.0, "a": 0.0}
-    places = [dict(zip(names, map(float, each), strict=True)) for each in (start, end)]
+    places = [dict(zip(names, map(float, positions), strict=True)) for positions in (start, end)]
     ends = Start(q=places[0], **still), End(q=places[1], **still)
     drives = Torques(upper={"joint1": torque, "joint2": torque, "joint3/motor": torque})
     shape = Spline.uniform(points, 7)
@@ -178,8 +178,8 @@ def _from_rest_to_rest(
     if np.isfinite(robot.velocity_limit).any():
         limits.append(Velocities())
     if torque_rates is not None:
-        given = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
-        if not (real_array(given, name, "torque_rates") > 0).all():
+        rate_bounds = list(torque_rates.values()) if isinstance(torque_rates, Mapping) else torque_rates
+        if not (real_array(rate_bounds, name, "torque_rates") > 0).all():
             raise ModelError(argument="torque_rates", value=torque_rates, where=name, allowed="positive numbers")
         limits.append(TorqueRates(upper=torque_rates))
     if clear[1]:
@@ -223,8 +223,8 @@ _FORCE = Argument("force", float, "bound on all forces", "N m", "N m")
 _RATE = Argument("rate", float, "bound on all force rates", "N m/s", "N m/s")
 _TORQUE = Argument("torque", float, "bound on the motor torques", "N m", "N m")
 PROBLEMS: dict[str, NamedProblem] = {
-    each.name: each
-    for each in (
+    problem.name: problem
+    for problem in (
         NamedProblem("two-link-time", two_link_time, (POINTS, _NODES)),
         NamedProblem("slide-link", slide_link, (POINTS, _VARIANT, _U)),
         NamedProblem("stanford-rates", stanford_rates, (POINTS, _FORCE, _RATE)),

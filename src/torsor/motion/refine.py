@@ -17,8 +17,10 @@ from torsor.motion.transcription.phase import Phase
 from torsor.motion.transcription.splines import Spline
 
 MAX_ROUNDS = 8
-MAX_NODES, MAX_POINTS = 10, 4  # largest numbers of nodes and control points, relative to the original problem
-SLOW, SLOWS = 0.9, 3  # factor of the violation below which a round counts as progress, and rounds without progress
+# Largest numbers of nodes and control points, relative to the original problem.
+MAX_NODE_FACTOR, MAX_POINT_FACTOR = 10, 4
+# Factor of the violation below which a round counts as progress, and rounds without progress.
+PROGRESS_FACTOR, MAX_SLOW_ROUNDS = 0.9, 3
 
 SolveAgain = Callable[[ProblemStatement, Solution, int], Solution]
 
@@ -31,7 +33,7 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
     """
     program, outside = result.fine
     equal = program.row_lower == program.row_upper
-    found: list[set[float]] = [set() for _ in result.problem.stages]
+    places: list[set[float]] = [set() for _ in result.problem.stages]
     unequal = [False for _ in result.problem.stages]
     first = 0
     for batch in program.batches:
@@ -39,14 +41,14 @@ def missing_nodes(result: Solution, tolerance: float) -> tuple[list[Array], list
         shape = len(batch.s), batch.kernels.m
         first += batch.m
         unequal[batch.phase] |= bool((outside[rows][equal[rows]] > tolerance).any())
-        own = np.where(equal[rows], 0.0, outside[rows]).reshape(shape)
+        violations = np.where(equal[rows], 0.0, outside[rows]).reshape(shape)
         nodes = result.problem.stages[batch.phase].nodes
         starts = np.searchsorted(batch.s, nodes)
         for begin, end in pairwise(np.unique([0, *starts, len(batch.s)])):
-            within = own[begin:end]
+            within = violations[begin:end]
             for row in np.flatnonzero(within.max(axis=0, initial=0.0) > tolerance):
-                found[batch.phase].add(float(batch.s[begin + int(np.argmax(within[:, row]))]))
-    return [np.array(sorted(each)) for each in found], unequal
+                places[batch.phase].add(float(batch.s[begin + int(np.argmax(within[:, row]))]))
+    return [np.array(sorted(s)) for s in places], unequal
 
 
 def refined(result: Solution, tolerance: float, iterations: int, solve_again: SolveAgain) -> Solution:
@@ -63,16 +65,16 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
         missing, unequal = missing_nodes(result, tolerance)
         if not any(map(len, missing)) and not any(unequal):
             break
-        left = iterations - sum(each.iterations for each in passes[1:])
-        finer = [_finer(*each) for each in zip(result.problem.stages, missing, unequal, strict=True)]
+        left = iterations - sum(refinement.iterations for refinement in passes[1:])
+        finer = [_finer(*arguments) for arguments in zip(result.problem.stages, missing, unequal, strict=True)]
         problem = result.problem.with_phases(*finer)
         size = _size(problem)
-        is_large = size[0] > MAX_NODES * nodes or size[1] > MAX_POINTS * points
+        is_large = size[0] > MAX_NODE_FACTOR * nodes or size[1] > MAX_POINT_FACTOR * points
         limits = {
             result.status: result.is_stopped,
             f"after {MAX_ROUNDS} rounds": len(passes) > MAX_ROUNDS,
             "at the iteration limit": left < 1,
-            f"no progress in {SLOWS} rounds": slow >= SLOWS,
+            f"no progress in {MAX_SLOW_ROUNDS} rounds": slow >= MAX_SLOW_ROUNDS,
             f"{size[0]} nodes and {size[1]} control points would follow {nodes} and {points}": is_large,
         }
         why = next((text for text, is_reached in limits.items() if is_reached), "")
@@ -85,7 +87,7 @@ def refined(result: Solution, tolerance: float, iterations: int, solve_again: So
             why = better.status
             break
         result = better
-        slow = 0 if result.max_violation_fine < SLOW * least else slow + 1
+        slow = 0 if result.max_violation_fine < PROGRESS_FACTOR * least else slow + 1
         least = min(least, result.max_violation_fine)
     outcome = result.outcome
     if why:
@@ -111,9 +113,9 @@ def _finer(phase: Phase, missing: Array, with_points: bool) -> Phase:
     if not with_points:
         return replace(phase, nodes=nodes)
     spline = _halved(phase.spline)
-    own = None if phase.own is None else {name: _halved(each) for name, each in phase.own.items()}
+    own_splines = None if phase.own is None else {name: _halved(spline) for name, spline in phase.own.items()}
     nodes = np.union1d(nodes, (phase.nodes[:-1] + phase.nodes[1:]) / 2)
-    return replace(phase, points=spline.count, knots=spline.inner.tolist(), own=own, nodes=nodes)
+    return replace(phase, points=spline.count, knots=spline.inner.tolist(), own=own_splines, nodes=nodes)
 
 
 def _halved(spline: Spline) -> Spline:

@@ -56,7 +56,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     def __repr__(self) -> str:
         if not self.results:
             return "<MotionSequence: no results>"
-        solved = sum(each.is_solved for each in self.results)
+        solved = sum(result.is_solved for result in self.results)
         ends = f"{self.parameter} {self.values[0]} to {self.values[-1]}"
         return f"<MotionSequence {self.results[0].problem.name!r}: {solved} of {len(self)} solved, {ends}>"
 
@@ -68,12 +68,12 @@ class MotionSequence(Result, Sequence[MotionResult]):
 
         It is one problem, or the function of a value that was passed to ``motion.continuation``.
         """
-        with reading_archive(Path(path), cls.kind) as found:
-            values, parameter = found.settings["values"], found.settings["parameter"]
+        with reading_archive(Path(path), cls.kind) as archive:
+            values, parameter = archive.settings["values"], archive.settings["parameter"]
             if not isinstance(values, list) or not 0 < len(values) <= MAX_RESULTS or parameter not in (VALUE, WEIGHT):
                 raise ValueError("its header does not have a list of values")
-            problems = [problem(each) if callable(problem) else problem for each in values]
-            solutions = files.unpacked(found, problems, load_problem)
+            problems = [problem(value) if callable(problem) else problem for value in values]
+            solutions = files.unpacked(archive, problems, load_problem)
             return cls(tuple(map(MotionResult.of, solutions)), tuple(values), parameter)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
@@ -86,11 +86,11 @@ class MotionSequence(Result, Sequence[MotionResult]):
         is_line = all(map(files.is_number, self.values))
         x = list(self.values) if is_line else list(range(len(self)))
         curves = [
-            (self.parameter, x, [each.outcome.objective for each in self.results], "objective", not is_line),
-            (self.parameter, x, [each.T for each in self.results], "duration (s)", not is_line),
+            (self.parameter, x, [result.outcome.objective for result in self.results], "objective", not is_line),
+            (self.parameter, x, [result.T for result in self.results], "duration (s)", not is_line),
         ]
         if is_front:
-            one, other = ([each.parts[k].value for each in self.results] for k in (0, 1))
+            one, other = ([result.parts[k].value for result in self.results] for k in (0, 1))
             curves[0] = (first.parts[0].title, one, other, first.parts[1].title, True)
         for axes, (across, right, up, what, is_labelled) in zip(figure.subplots(1, 2), curves, strict=True):
             axes.plot(right, up, "o-", color="C0")
@@ -129,7 +129,7 @@ class MotionSequence(Result, Sequence[MotionResult]):
     @property
     def _labels(self) -> list[Any]:
         """The values as numbers and text."""
-        return [each if files.is_number(each) else str(each) for each in plain(self.values)]
+        return [value if files.is_number(value) else str(value) for value in plain(self.values)]
 
 
 register_result("sequence", MotionSequence, "a sequence of motions")
@@ -153,10 +153,10 @@ def continuation(
         >>> [round(result.T, 4) for result in motion.continuation(reach, [10.0, 12.0, 15.0])]
         [0.4212, 0.3845, 0.3439]
     """
-    given, found = tuple(values), list[MotionResult]()
-    for value in given:
-        found.append(make_problem(value).solve(start=found[-1] if found else start, **settings))
-    return MotionSequence(tuple(found), given)
+    all_values, results = tuple(values), list[MotionResult]()
+    for value in all_values:
+        results.append(make_problem(value).solve(start=results[-1] if results else start, **settings))
+    return MotionSequence(tuple(results), all_values)
 
 
 def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) -> MotionSequence:
@@ -177,8 +177,8 @@ def pareto(problem: MotionProblem, weights: Sequence[float], **settings: Any) ->
     """
     if len(problem.costs) != 2:
         raise ModelError(f"the objective has {len(problem.costs)} terms", where=problem.name, allowed="two terms")
-    for each in weights:
-        number(each, problem.name, "a weight", least=0.0, most=1.0)
+    for weight in weights:
+        number(weight, problem.name, "a weight", least=0.0, most=1.0)
     first, second = problem.costs
 
     def weighted(u: float) -> MotionProblem:

@@ -25,7 +25,7 @@ from torsor.base.errors import ModelError, MotionError
 from torsor.base.interrupts import OutOfTimeError, Stoppable
 from torsor.motion.diagnosis import constant_violation, diagnose_conflict, diagnose_group
 from torsor.motion.refine import refined
-from torsor.motion.results.solution import HELD, Solution
+from torsor.motion.results.solution import MIN_TOLERANCE, Solution
 from torsor.motion.starts import check_start, is_same_program, read_start
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.terms.limits import Torques
@@ -45,17 +45,19 @@ from torsor.optimisation import (
 
 # The tie-break of minimum-time motions: if one joint limits the time, the others may move in many equally fast ways,
 # and they chatter between their limits. A second problem chooses one of these motions. It has the same constraints,
-# durations at most LONGER than the shortest ones, and the integral of squared forces relative to their bounds.
+# durations at most MAX_LENGTHENING longer than the shortest ones, and the integral of squared forces relative to their
+# bounds.
 
-LONGER = 1e-4  # fraction of its shortest duration by which a phase may be longer, which leaves room within the bounds
+# Fraction of its shortest duration by which a phase may be longer, which leaves room within the bounds.
+MAX_LENGTHENING = 1e-4
 
 
 def check_tie_break(problem: ProblemStatement) -> None:
     """Raise ModelError if the objective is not the time, or if no duration is free."""
-    if not all(isinstance(each, Time) for each in problem.costs):
-        found = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
+    if not all(isinstance(cost, Time) for cost in problem.costs):
+        message = f"does not apply to the objective {', '.join(each.title for each in problem.costs)}"
         allowed = "only the objective Time"
-        raise ModelError(found, argument="tie_break", where=problem.name, allowed=allowed, fix="omit it")
+        raise ModelError(message, argument="tie_break", where=problem.name, allowed=allowed, fix="omit it")
     if all(phase.bounds[0] == phase.bounds[1] for phase in problem.stages):
         fix = "omit it, or give a duration as bounds (least, most)"
         raise ModelError("does not apply to fixed durations", argument="tie_break", where=problem.name, fix=fix)
@@ -69,21 +71,21 @@ def least_effort_problem(found: Solution) -> ProblemStatement:
     problem, phases = found.problem, []
     for phase, T in zip(found.problem.stages, found.durations, strict=True):
         least, most = phase.bounds
-        bounds = (least, max(least, min(most, float(T) * (1 + LONGER))))
+        bounds = (least, max(least, min(most, float(T) * (1 + MAX_LENGTHENING))))
         phases.append(phase if least == most else replace(phase, duration=bounds))
     # The scale of a force is its largest bound in the problem, otherwise that of the robot, otherwise 1.
     robot, names = problem.model.robot, problem.node.force_names
     scales = robot.effort_limit[[robot.coordinate_names.index(name) for name in names]]
     for term in problem.conditions:
         if type(term) is Torques and (term.lower is not None or term.upper is not None):
-            own = np.abs(term.bounds_of(robot, names)).max(axis=0)
-            scales = np.where(np.isfinite(own), own, scales)
+            bound = np.abs(term.bounds_of(robot, names)).max(axis=0)
+            scales = np.where(np.isfinite(bound), bound, scales)
     scales = np.where((scales > 0) & np.isfinite(scales), scales, 1.0)
     return replace(problem, objective=Effort(scale=scales.tolist(), name="tie-break"), phases=phases, settings={})
 
 
-LARGEST = float(np.finfo(float).max)  # larger integers are not floats
-REFINED = 1e-4  # default scaled violation at which refinement ends
+LARGEST_FLOAT = float(np.finfo(float).max)  # larger integers are not floats
+DEFAULT_REFINEMENT = 1e-4  # default scaled violation at which refinement ends
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class SolveSettings:
             if values[key] is not None:  # the default of ``progress``
                 flag(values[key], where, key)
         refine = values["refine"]
-        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST):
+        if not isinstance(refine, bool) and not (isinstance(refine, (int, float)) and 0 < refine <= LARGEST_FLOAT):
             allowed = "True, False, or a positive tolerance of the scaled rows"
             raise ModelError(argument="refine", value=refine, where=where, allowed=allowed)
         return cls(**values)
@@ -124,10 +126,10 @@ class SolveSettings:
 DEFAULTS: dict[str, Any] = asdict(SolveSettings())
 
 
-LOOSE = 1e-2  # tolerance of the problem with smoother costs
-RELAXING = 200  # largest number of iterations that relax one group of constraints
+LOOSE_TOLERANCE = 1e-2  # tolerance of the problem with smoother costs
+MAX_RELAXING_ITERATIONS = 200  # largest number of iterations that relax one group of constraints
 CTRL_C = "stopped by Ctrl-C"
-GRACE = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
+GRACE_SECONDS = 1.0  # s after ``seconds`` in which functions may still be loaded or compiled, so that there is a result
 ONLY_AT_NODES = "at the nodes only"  # appended to the status of motions that violate rows between the nodes
 
 
@@ -153,12 +155,12 @@ class SolveState:
     @property
     def tolerance(self) -> float:
         """The scaled violation that counts as feasible."""
-        return max(10 * self.settings.tolerance, HELD)
+        return max(10 * self.settings.tolerance, MIN_TOLERANCE)
 
     @property
     def setup_seconds_left(self) -> float:
         """The time (s) left for compilation: a second more, because there is no result without it."""
-        return self.began + self.settings.seconds + GRACE - perf_counter()
+        return self.began + self.settings.seconds + GRACE_SECONDS - perf_counter()
 
     @property
     def is_open(self) -> bool:
@@ -211,9 +213,9 @@ def solve(problem: ProblemStatement, start: Any, settings: SolveSettings) -> Sol
                 state = strategy(state)
         except OutOfTimeError:  # during compilation
             if state.result is None:
-                found = f"the limit of {settings.seconds:g} s was reached during compilation, before the search began"
+                message = f"the limit of {settings.seconds:g} s was reached during compilation, before the search began"
                 fix = "increase seconds; compiled functions are cached, so the next attempt is faster"
-                return replace(state, diagnosis=MotionError(found, where=problem.name, fix=fix))
+                return replace(state, diagnosis=MotionError(message, where=problem.name, fix=fix))
             status = f"{state.result.status}; the time limit was reached while the next step was compiled"
             outcome = replace(state.result.outcome, status=status)
             return mark_between_nodes(replace(state, result=replace(state.result, outcome=outcome)))
@@ -252,16 +254,18 @@ def solve_smoother_first(state: SolveState) -> SolveState:
 
     With kinked costs, such as positive and negative work, the solver would take short steps from kink to kink.
     """
-    costs = [each.smoother() for each in state.problem.costs]
+    costs = [cost.smoother() for cost in state.problem.costs]
     is_same = all(one is other for one, other in zip(costs, state.problem.costs, strict=True))
     if state.diagnosis is not None or state.warm is not None or is_same:
         return state
-    problem, given = replace(state.problem, objective=costs), state.settings
-    loose = replace(given, tolerance=max(LOOSE, given.tolerance), iterations=max(1, given.iterations // 2))
-    found = _solve_from(replace(state, problem=problem, settings=loose), state.x)
-    warm = found.outcome if found.is_solved and found.is_feasible else None
-    left = replace(given, iterations=max(1, given.iterations - found.iterations))
-    return replace(state, settings=left, x=found.x, result=_of_problem(state, found), warm=warm)
+    problem, settings = replace(state.problem, objective=costs), state.settings
+    loose = replace(
+        settings, tolerance=max(LOOSE_TOLERANCE, settings.tolerance), iterations=max(1, settings.iterations // 2)
+    )
+    result = _solve_from(replace(state, problem=problem, settings=loose), state.x)
+    warm = result.outcome if result.is_solved and result.is_feasible else None
+    left = replace(settings, iterations=max(1, settings.iterations - result.iterations))
+    return replace(state, settings=left, x=result.x, result=_of_problem(state, result), warm=warm)
 
 
 def solve_from_start(state: SolveState) -> SolveState:
@@ -320,10 +324,10 @@ def diagnose(state: SolveState) -> SolveState:
 
 def refine_nodes(state: SolveState) -> SolveState:
     """Add nodes where bounds are violated on a finer grid, if requested, and solve again."""
-    wanted = state.settings.refine
-    if wanted is False or state.result is None or not state.result.is_feasible:
+    setting = state.settings.refine
+    if setting is False or state.result is None or not state.result.is_feasible:
         return state
-    tolerance = REFINED if wanted is True else float(wanted)
+    tolerance = DEFAULT_REFINEMENT if setting is True else float(setting)
 
     def solve_again(problem: ProblemStatement, before: Solution, iterations: int) -> Solution:
         settings, begun = replace(state.settings, iterations=iterations), perf_counter()
@@ -340,16 +344,16 @@ def break_ties(state: SolveState) -> SolveState:
         return state
     problem = least_effort_problem(fastest)
     x = np.clip(fastest.x, problem.program.lower, problem.program.upper)
-    found = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
-    outcome, count = fastest.outcome, fastest.outcome.iterations + found.outcome.iterations
-    status = f"{outcome.status}; the tie-break ended: {found.status}"
-    if not found.is_feasible:
+    smoothest = _solve_from(replace(state, problem=problem, result=None), x, since=perf_counter())
+    outcome, count = fastest.outcome, fastest.outcome.iterations + smoothest.outcome.iterations
+    status = f"{outcome.status}; the tie-break ended: {smoothest.status}"
+    if not smoothest.is_feasible:
         return replace(state, result=replace(fastest, outcome=replace(outcome, status=status)))
-    status = outcome.status if found.is_solved else status
-    objective = float(fastest.program.value(found.x)[0])
-    log = [*outcome.log, *found.outcome.log]
-    outcome = replace(outcome, x=found.x, objective=objective, iterations=count, status=status, log=log)
-    setup, seconds = fastest.setup_seconds + found.setup_seconds, fastest.solve_seconds + found.solve_seconds
+    status = outcome.status if smoothest.is_solved else status
+    objective = float(fastest.program.value(smoothest.x)[0])
+    log = [*outcome.log, *smoothest.outcome.log]
+    outcome = replace(outcome, x=smoothest.x, objective=objective, iterations=count, status=status, log=log)
+    setup, seconds = fastest.setup_seconds + smoothest.setup_seconds, fastest.solve_seconds + smoothest.solve_seconds
     return replace(state, result=replace(fastest, outcome=outcome, setup_seconds=setup, solve_seconds=seconds))
 
 
@@ -406,10 +410,12 @@ def _solve_from(
     is_first = state.result is None or state.result.problem is not problem
     setup = perf_counter() - since if is_first or state.result is None else state.result.setup_seconds
     with Watch(settings.progress, problem.name) as watch:
-        given = replace(state.optimiser_settings(), watch=watch)
+        solver_settings = replace(state.optimiser_settings(), watch=watch)
         if warm is not None:
-            given = replace(given, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
-        outcome = SOLVERS[settings.solver](program, x, given)
+            solver_settings = replace(
+                solver_settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers
+            )
+        outcome = SOLVERS[settings.solver](program, x, solver_settings)
     if watch.interrupted and not outcome.is_solved:
         outcome = replace(outcome, status=CTRL_C)
     return Solution(problem, outcome, settings.solver, settings.tolerance, setup, perf_counter() - since - setup)
@@ -418,9 +424,9 @@ def _solve_from(
 def _of_problem(state: SolveState, found: Solution) -> Solution:
     """Return a solution with the problem's own objective and the iterations of the searches before it."""
     searches = [found.outcome] if state.result is None else [state.result.outcome, found.outcome]
-    log = [line for each in searches for line in each.log]
+    log = [line for search in searches for line in search.log]
     objective = float(state.problem.program.value(found.x)[0])
-    count = sum(each.iterations for each in searches)
+    count = sum(search.iterations for search in searches)
     outcome = replace(found.outcome, objective=objective, iterations=count, log=log)
     return replace(found, problem=state.problem, outcome=outcome)
 
@@ -434,7 +440,7 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
     problem, program, order = state.problem, state.problem.program, state.problem.relaxation_order
     without = [name for group in order[:index] for name in group]
     soft, left_out = (np.array([row.title in names for row in program.rows]) for names in (order[index], without))
-    iterations = min(state.settings.iterations, RELAXING)
+    iterations = min(state.settings.iterations, MAX_RELAXING_ITERATIONS)
     with Watch(state.settings.progress, f"{problem.name}: relaxing {', '.join(order[index])}") as watch:
 
         def settings() -> Settings:
@@ -460,7 +466,10 @@ def _relax_group(state: SolveState, index: int) -> SolveState:
 def _is_nearer(state: SolveState, x: Array, y: Array, soft: Flags, kept: Flags) -> bool:
     """Return whether hard rows are violated less at x than at y, or equally with smaller violations of soft rows."""
     (hard, gives), (other_hard, other_gives) = (
-        (max(float(each[kept & ~soft].max(initial=0.0)), state.tolerance), float(each[soft].max(initial=0.0)))
-        for each in (row_violations(state.problem.program, at) for at in (x, y))
+        (
+            max(float(violations[kept & ~soft].max(initial=0.0)), state.tolerance),
+            float(violations[soft].max(initial=0.0)),
+        )
+        for violations in (row_violations(state.problem.program, at) for at in (x, y))
     )
     return hard < other_hard or (hard == other_hard and gives < other_gives)

@@ -11,7 +11,7 @@ from torsor.motion.results.solution import Solution
 from torsor.motion.statement import ProblemStatement
 from torsor.motion.transcription.variables import Layout, PhaseLayout
 
-SAMPLES = 8  # samples per control point to which a profile is fitted
+SAMPLES_PER_POINT = 8  # samples per control point to which a profile is fitted
 DURATION_SPREAD = 0.3  # standard deviation of the logarithm of a random duration
 
 
@@ -28,15 +28,15 @@ def read_start(problem: ProblemStatement, start: Any) -> Array:
         x = from_result(problem, start)
     else:
         numbers = real_numbers(start)
-        given = np.zeros(0) if numbers is None else numbers.astype(float)
-        is_x, is_profiles = given.shape == (program.n,), given.ndim == 2 and given.shape[1:] == (len(names),)
-        if not (is_x or (is_profiles and len(given) > 1)) or not np.isfinite(given).all():
+        values = np.zeros(0) if numbers is None else numbers.astype(float)
+        is_x, is_profiles = values.shape == (program.n,), values.ndim == 2 and values.shape[1:] == (len(names),)
+        if not (is_x or (is_profiles and len(values) > 1)) or not np.isfinite(values).all():
             allowed = f"a MotionResult, profiles (K, {len(names)}) of {', '.join(names)}, or variables ({program.n},)"
-            found = f"start has shape {given.shape}" if given.size else f"start is a {type(start).__name__}"
-            if given.size and not np.isfinite(given).all():
-                found = "start has values that are not finite"
-            raise ModelError(found, where=problem.name, allowed=allowed)
-        x = given if is_x else from_profiles(problem, given)
+            message = f"start has shape {values.shape}" if values.size else f"start is a {type(start).__name__}"
+            if values.size and not np.isfinite(values).all():
+                message = "start has values that are not finite"
+            raise ModelError(message, where=problem.name, allowed=allowed)
+        x = values if is_x else from_profiles(problem, values)
     return np.clip(x, program.lower, program.upper)
 
 
@@ -65,9 +65,9 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
     names, old = problem.model.names, result.problem.model.names
     common = [name for name in names if name in old]
     if not common:
-        found = f"the result has no profile of {', '.join(names)}"
-        raise ModelError(found, where=problem.name, allowed="a result with profiles of the same names")
-    seconds = np.array([each.seconds(result.x) for each in before.phases])
+        message = f"the result has no profile of {', '.join(names)}"
+        raise ModelError(message, where=problem.name, allowed="a result with profiles of the same names")
+    seconds = np.array([phase.seconds(result.x) for phase in before.phases])
     paired = len(layout.phases) == len(before.phases)
     for index, phase_layout in enumerate(layout.phases):
         T = seconds[index] if paired else seconds.sum() / len(layout.phases)
@@ -78,10 +78,10 @@ def from_result(problem: ProblemStatement, result: Solution) -> Array:
             values = before.phases[index].profiles(result.x, s, 1)[0]
         else:
             values = _profiles_at(before, seconds, result.x, (index + s) * T)
-        own = np.full((len(s), len(names)), np.nan)
+        samples = np.full((len(s), len(names)), np.nan)
         for name in common:
-            own[:, names.index(name)] = values[:, old.index(name)]
-        fit(phase_layout, x, s, own)
+            samples[:, names.index(name)] = values[:, old.index(name)]
+        fit(phase_layout, x, s, samples)
     for name, column in layout.numbers.items():
         if name in result.numbers:  # including those with fixed values
             x[column] = result.numbers[name]
@@ -104,19 +104,19 @@ def _meaning(phase_layout: PhaseLayout) -> Any:
 
 
 def _fit_points(phase_layout: PhaseLayout) -> Array:
-    return np.linspace(0.0, 1.0, SAMPLES * max(spline.count for spline in phase_layout.splines) + 1)
+    return np.linspace(0.0, 1.0, SAMPLES_PER_POINT * max(spline.count for spline in phase_layout.splines) + 1)
 
 
 def _profiles_at(layout: Layout, seconds: Array, x: Array, times: Array) -> Array:
     """Return the profiles (K, N) at times since the start of the motion."""
     ends = np.cumsum(seconds)
     phase = np.searchsorted(ends[:-1], times, side="right")
-    found = np.empty((len(times), len(layout.phases[0].splines)))
+    result = np.empty((len(times), len(layout.phases[0].splines)))
     for index, phase_layout in enumerate(layout.phases):
-        own = phase == index
-        s = np.clip((times[own] - ends[index] + seconds[index]) / seconds[index], 0.0, 1.0)
-        found[own] = phase_layout.profiles(x, s, 1)[0]
-    return found
+        is_inside = phase == index
+        s = np.clip((times[is_inside] - ends[index] + seconds[index]) / seconds[index], 0.0, 1.0)
+        result[is_inside] = phase_layout.profiles(x, s, 1)[0]
+    return result
 
 
 def fit(phase_layout: PhaseLayout, x: Array, s: Array, values: Array) -> None:
@@ -151,9 +151,9 @@ def random_start(problem: ProblemStatement, seed: int, spread: float = 1.0) -> A
         if phase_layout.duration >= 0:
             x[phase_layout.duration] *= np.exp(spread * DURATION_SPREAD * rng.normal())
     for name, column in layout.numbers.items():
-        own = problem.shared[name]
-        width = own.upper - own.lower
-        x[column] += spread * rng.normal() * (width / 4 if np.isfinite(width) else max(abs(own.start), 1e-3))
+        shared_number = problem.shared[name]
+        width = shared_number.upper - shared_number.lower
+        x[column] += spread * rng.normal() * (width / 4 if np.isfinite(width) else max(abs(shared_number.start), 1e-3))
     return np.clip(x, program.lower, program.upper)
 
 

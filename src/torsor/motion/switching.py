@@ -29,10 +29,10 @@ from torsor.motion.terms.limits import Torques
 from torsor.motion.terms.objectives import Time
 from torsor.robot.robot import Robot
 
-AT_BOUND = 0.8  # fraction of half the torque range beyond which a spline counts as at the bound
-STEPS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
-CLEAR = 0.02  # scaled switching functions below this are close to a switch and are ignored
-SAMPLES = 2001  # samples of the spline torques
+AT_BOUND_FRACTION = 0.8  # fraction of half the torque range beyond which a spline counts as at the bound
+STEP_COUNTS = (2, 4, 6, 8, 10, 12)  # of the midpoint rule, extrapolated to order 12
+MIN_CLEAR_VALUE = 0.02  # scaled switching functions below this are close to a switch and are ignored
+TORQUE_SAMPLES = 2001  # samples of the spline torques
 
 
 class _Task(NamedTuple):
@@ -70,20 +70,20 @@ class BangBang:
     def torques(self, t: ArrayLike) -> Array:
         """Return the torques (..., nv) at times (...)."""
         at = np.asarray(t, dtype=float)
-        count = np.stack([np.searchsorted(each, at, side="right") for each in self.switches], axis=-1)
+        count = np.stack([np.searchsorted(switch, at, side="right") for switch in self.switches], axis=-1)
         return np.where(self.first * (-1.0) ** count > 0, self.upper, self.lower)
 
     def states(self, samples: int = 201) -> tuple[Array, Array, Array]:
         """Return equidistant times (samples,), positions (samples, nv) and velocities (samples, nv)."""
         times = np.linspace(0.0, self.T, samples)
-        found, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), partial(_rate, self.robot)
+        result, jumps, rate = [self.start], np.sort(np.concatenate(self.switches)), partial(_rate, self.robot)
         for begin, end in pairwise(times):
-            y = found[-1]
+            y = result[-1]
             for a, b in pairwise([begin, *jumps[(jumps > begin) & (jumps < end)], end]):
                 y = _integrate(rate, y, self.torques((a + b) / 2), np.array(b - a), 1)
-            found.append(y)
+            result.append(y)
         n = self.robot.nv
-        return times, np.array(found)[:, :n], np.array(found)[:, n:]
+        return times, np.array(result)[:, :n], np.array(result)[:, n:]
 
 
 def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, iterations: int = 50) -> BangBang:
@@ -108,13 +108,13 @@ def switching(solved: MotionProblem | MotionResult, tolerance: float = 1e-10, it
     task = _task(problem)
     x = problem.solve().x if isinstance(solved, MotionProblem) else solved.x
     first, switches, T = _structure(problem, task, x)
-    found = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(each) for each in switches]))
-    if len(found.order) + 1 != 2 * task.robot.nv:
+    result = _Shooting(task, first, np.repeat(np.arange(len(switches)), [len(switch) for switch in switches]))
+    if len(result.order) + 1 != 2 * task.robot.nv:
         seen = "; ".join(f"{name}: {at.size}" for name, at in zip(task.robot.coordinate_names, switches, strict=True))
         needed = f"{2 * task.robot.nv - 1} in total, one fewer than equations"
         fix = "solve with more control points; if torques stay between their bounds, no bang-bang motion exists"
         raise ModelError(f"the numbers of switches are {seen}", where=problem.name, allowed=needed, fix=fix)
-    return found.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
+    return result.solve(np.concatenate([*switches, [T]]), tolerance, iterations, problem.name)
 
 
 def _task(problem: MotionProblem) -> _Task:
@@ -127,25 +127,25 @@ def _task(problem: MotionProblem) -> _Task:
             where=where,
             allowed=allowed,
         )
-    if not all(isinstance(each, Time) for each in problem.costs):
+    if not all(isinstance(cost, Time) for cost in problem.costs):
         raise ModelError("the objective is not only the time", where=where, allowed="only Time")
-    extra = [each.title for each in problem.conditions if not isinstance(each, (Start, End, Torques))]
+    extra = [condition.title for condition in problem.conditions if not isinstance(condition, (Start, End, Torques))]
     if extra:
         raise ModelError(f"the problem has {extra[0]}", where=where, allowed="only Start, End and Torques")
     names, n = model.names, model.robot.nv
     states = []
     for kind in (Start, End):
-        given = dict[tuple[int, int], float]()
-        for each in problem.conditions:
-            given |= each.values(names) if isinstance(each, kind) else {}
-        if set(given) != {(profile, order) for profile in range(n) for order in (0, 1)}:
-            found = f"{kind.__name__} must have q and v of every coordinate"
-            raise ModelError(found, where=where, fix="give only q and v")
-        states.append(np.array([given[profile, order] for order in (0, 1) for profile in range(n)]))
-    limits = [each for each in problem.conditions if isinstance(each, Torques)]
-    if any(each.at is not None or tuple(each.during) != (0.0, 1.0) for each in limits):
+        state = dict[tuple[int, int], float]()
+        for condition in problem.conditions:
+            state |= condition.values(names) if isinstance(condition, kind) else {}
+        if set(state) != {(profile, order) for profile in range(n) for order in (0, 1)}:
+            message = f"{kind.__name__} must have q and v of every coordinate"
+            raise ModelError(message, where=where, fix="give only q and v")
+        states.append(np.array([state[profile, order] for order in (0, 1) for profile in range(n)]))
+    limits = [condition for condition in problem.conditions if isinstance(condition, Torques)]
+    if any(limit.at is not None or tuple(limit.during) != (0.0, 1.0) for limit in limits):
         raise ModelError("the torque bounds hold only at some times", where=where, allowed="bounds at all times")
-    bounds = [each.rows(problem.node) for each in limits]
+    bounds = [limit.rows(problem.node) for limit in limits]
     if len(bounds) != 1 or bounds[0].labels != names or not np.isfinite([bounds[0].lower, bounds[0].upper]).all():
         raise ModelError(
             "some torques lack a bound", where=where, fix="give lower and upper Torques of every coordinate"
@@ -155,19 +155,19 @@ def _task(problem: MotionProblem) -> _Task:
 
 def _structure(problem: MotionProblem, task: _Task, x: Array) -> tuple[Array, tuple[Array, ...], float]:
     """Return the initial sides (nv,) of the torques, their switching times and the duration, based on the splines."""
-    phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, SAMPLES)
+    phase_layout, s = problem.program.layout.phases[0], np.linspace(0.0, 1.0, TORQUE_SAMPLES)
     tau = task.robot.inverse_dynamics(*phase_layout.profiles(x, s, 3))
     scaled = (tau - (task.lower + task.upper) / 2) / ((task.upper - task.lower) / 2)
     T, first, switches = phase_layout.seconds(x), np.zeros(task.robot.nv), list[Array]()
     for k, level in enumerate(scaled.T):
-        at = np.flatnonzero(np.abs(level) > AT_BOUND)
+        at = np.flatnonzero(np.abs(level) > AT_BOUND_FRACTION)
         if not at.size:
             name = task.robot.coordinate_names[k]
             raise ModelError(f"the torque of {name} does not reach a bound", where=problem.name)
         sides = np.sign(level[at])
         first[k] = sides[0]
         jumps = np.flatnonzero(np.diff(sides))
-        switches.append(np.array([_crossing(level, at[j], at[j + 1]) for j in jumps]) * T / (SAMPLES - 1))
+        switches.append(np.array([_crossing(level, at[j], at[j + 1]) for j in jumps]) * T / (TORQUE_SAMPLES - 1))
     return first, tuple(switches), T
 
 
@@ -228,7 +228,7 @@ class _Shooting:
             step, fraction = np.linalg.solve(jacobians, -off), 1.0
             for _ in range(30):
                 new = z + fraction * step
-                if all((np.diff([0.0, *each, new[-1]]) > 0).all() for each in self._switches(new)):
+                if all((np.diff([0.0, *switch, new[-1]]) > 0).all() for switch in self._switches(new)):
                     moved = self.end(new, parts) - self.task.end
                     if np.linalg.norm(moved) < np.linalg.norm(off):
                         break
@@ -236,8 +236,8 @@ class _Shooting:
             else:
                 break
             z, off = new, moved
-        found = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
-        raise ModelError(found, where=where, fix="solve with more control points")
+        message = f"Newton's method did not converge: the error of the end state is {np.abs(off).max():.3g}"
+        raise ModelError(message, where=where, fix="solve with more control points")
 
     def _switches(self, z: Array) -> tuple[Array, ...]:
         """Return the switching times of each torque."""
@@ -257,7 +257,7 @@ class _Shooting:
                 sides.append(np.sign(tau - (self.task.lower + self.task.upper) / 2))
                 y = _integrate(rate, y, tau, np.array(-length / samples), 1)
         scaled = np.array(switching_functions) / np.abs(switching_functions).max(axis=0) * np.array(sides)
-        return float(scaled[np.abs(scaled) > CLEAR].min())
+        return float(scaled[np.abs(scaled) > MIN_CLEAR_VALUE].min())
 
 
 def _rate(robot: Robot, y: Array, tau: Array) -> Array:
@@ -277,13 +277,13 @@ def _integrate(rate: Callable[[Array, Array], Array], y: Array, tau: Array, leng
     """Return states (..., y) after a time (...) with constant torques, by extrapolated midpoint rules (Gragg 1965)."""
     for _ in range(parts):
         H, table = (length / parts)[..., None], list[Array]()
-        for row, count in enumerate(STEPS):
+        for row, count in enumerate(STEP_COUNTS):
             h, before, now = H / count, y, y + H / count * rate(y, tau)
             for _ in range(count - 1):
                 before, now = now, before + 2 * h * rate(now, tau)
             new = [(before + now + h * rate(now, tau)) / 2]
             for k in range(row):
-                new.append(new[k] + (new[k] - table[k]) / ((count / STEPS[row - k - 1]) ** 2 - 1))
+                new.append(new[k] + (new[k] - table[k]) / ((count / STEP_COUNTS[row - k - 1]) ** 2 - 1))
             table = new
         y = table[-1]
     return y

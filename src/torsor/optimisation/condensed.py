@@ -14,7 +14,7 @@ from torsor.base.arrays import Array
 from torsor.optimisation.newton import Condensed, Regularisation, Spaces
 from torsor.optimisation.program import NonlinearProgram, Outcome, Settings
 from torsor.optimisation.record import Record, run_solver
-from torsor.optimisation.standard import SIGNS, Jacobians, StandardForm, restore_feasibility
+from torsor.optimisation.standard import BOUND_SIGNS, Jacobians, StandardForm, restore_feasibility
 
 # The barrier problem of an interior-point method: its point, the Newton step, and the choice of the barrier parameter.
 #
@@ -22,8 +22,8 @@ from torsor.optimisation.standard import SIGNS, Jacobians, StandardForm, restore
 # multipliers of c(x) = 0 and h(x) - s = 0, and z (2, w) those of the lower and upper bounds. Infinite bounds have
 # infinite gaps and zero multipliers.
 
-WEIGHTS = 9  # corrector weights that are tried
-NEAREST = 0.99  # largest fraction of the distance to a bound that a step covers
+CORRECTOR_WEIGHTS = 9  # corrector weights that are tried
+MAX_BOUND_FRACTION = 0.99  # largest fraction of the distance to a bound that a step covers
 
 
 def longest_steps(gap: Array, change: Array, nearest: float) -> Array:
@@ -167,11 +167,11 @@ class Direction:
         ds = H.times(dx) + d
         du = self._S[n:, None] * ds + r[n:]
         dw = np.concatenate([dx, ds]).T
-        return Step(dw, dy.T, du.T, centre - point.z - SIGNS * point.z / point.gaps * dw[:, None])
+        return Step(dw, dy.T, du.T, centre - point.z - BOUND_SIGNS * point.z / point.gaps * dw[:, None])
 
     def lengths(self, step: Step, nearest: float) -> tuple[Array, Array]:
         """Return the longest steps (k,) of the variables and of the bound multipliers."""
-        primal = longest_steps(self.point.gaps, SIGNS * step.w[:, None], nearest)
+        primal = longest_steps(self.point.gaps, BOUND_SIGNS * step.w[:, None], nearest)
         return primal, longest_steps(self.point.z, step.z, nearest)
 
     def corrected(self, least: float, most: float) -> tuple[float, Array, Step]:
@@ -182,35 +182,38 @@ class Direction:
         make the step as long as possible (Colombo and Gondzio 2008), with weights from the predictor's length to 1.
         """
         point, step = self.point, self.steps(np.zeros(1))
-        primal, dual = (float(each[0]) for each in self.lengths(step, 1.0))
+        primal, dual = (float(length[0]) for length in self.lengths(step, 1.0))
         finite = np.isfinite(point.gaps)
-        gaps, z = point.gaps + primal * SIGNS * step.w[0], point.z + dual * step.z[0]
+        gaps, z = point.gaps + primal * BOUND_SIGNS * step.w[0], point.z + dual * step.z[0]
         total = sum(float((gaps[k][finite[k]] * z[k][finite[k]]).sum()) for k in range(2))
-        products = np.where(finite, SIGNS * step.w[0] * step.z[0], 0.0)
+        products = np.where(finite, BOUND_SIGNS * step.w[0] * step.z[0], 0.0)
         average = total / max(point.products.size, 1)
         mu = (average / point.mu) ** 3 * point.mu if point.mu else 0.0
         mu = min(max(mu, least), most)
         both = self.steps(np.array([mu, mu]), np.stack([np.zeros_like(products), products]))  # weights 0 and 1
-        weights = np.linspace(primal * dual, 1.0, WEIGHTS)
-        several = Step(*(each[0] + np.multiply.outer(weights, each[1] - each[0]) for each in both))
-        lengths = self.lengths(several, NEAREST)
+        weights = np.linspace(primal * dual, 1.0, CORRECTOR_WEIGHTS)
+        several = Step(*(change[0] + np.multiply.outer(weights, change[1] - change[0]) for change in both))
+        lengths = self.lengths(several, MAX_BOUND_FRACTION)
         best = int(np.argmax(lengths[0] * lengths[1]))
-        return mu, weights[best] * products, Step(*(each[best] for each in several))
+        return mu, weights[best] * products, Step(*(change[best] for change in several))
 
 
-PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
+START_PUSH = 1e-2  # distance of the start from its bounds, relative to their size and to their distance
 WARM_PUSH = 1e-6
-LOOSER = 100.0  # factor of the tolerance that is accepted if no better step is found
-CORRECTIONS = 4  # second-order corrections of a step
-SHORTEST = 1e-8  # fraction of the largest step at which the line search gives up
-FAR, OFF = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
-SOFT = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
-RESTARTS, RESTART_MU = 5, 1e-4
-STILL, STILLS = 1e-14, 20  # relative step that counts as 0, and the number of such steps in a row that is accepted
-SHARE, LESS = 0.25, 0.1  # initial gap of the barrier problem relative to the objective, and the factor that shrinks it
-SETTLED = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
-CLOSE = 3e-3  # mean residual below which the gap shrinks and the full constraint curvature counts
-SHORT, SHORTS = 1e-2, 4  # step length that counts as short, and the number of short steps in a row that counts as stuck
+LOOSER_FACTOR = 100.0  # factor of the tolerance that is accepted if no better step is found
+MAX_CORRECTIONS = 4  # second-order corrections of a step
+MIN_STEP_FRACTION = 1e-8  # fraction of the largest step at which the line search gives up
+MAX_RESIDUAL_GROWTH, MAX_MEAN_RESIDUAL = 10.0, 0.3  # largest growth of the residual in a step, or largest mean residual
+SOFT_ERROR_FACTOR = 0.9999  # factor of the error below which a step is accepted although the filter rejects it
+MAX_RESTARTS, RESTART_MU = 5, 1e-4
+# Relative step that counts as 0, and the number of such steps in a row that is accepted.
+STILL_STEP, MAX_STILL_STEPS = 1e-14, 20
+# Initial gap of the barrier problem relative to the objective, and the factor that shrinks it.
+FIRST_GAP_SHARE, GAP_FACTOR = 0.25, 0.1
+SETTLED_DECREASE = 0.3  # predicted decrease, relative to the gap, below which the gap shrinks
+CLOSE_RESIDUAL = 3e-3  # mean residual below which the gap shrinks and the full constraint curvature counts
+# Step length that counts as short, and the number of short steps in a row that counts as stuck.
+SHORT_STEP, MAX_SHORT_STEPS = 1e-2, 4
 
 
 def solve_condensed(program: NonlinearProgram, start: Array, settings: Settings) -> Outcome:
@@ -243,7 +246,7 @@ class Filter:
         """Add a pair."""
         least = self.margin * violation
         pair = violation - least, objective - least
-        self._earlier = [each for each in self._earlier if each[0] < pair[0] or each[1] < pair[1]] + [pair]
+        self._earlier = [earlier for earlier in self._earlier if earlier[0] < pair[0] or earlier[1] < pair[1]] + [pair]
 
     def accepts(self, violation: float, objective: float) -> bool:
         """Return whether a pair is better than each earlier one in violation or objective."""
@@ -264,7 +267,7 @@ class _Search:
         self.shorts = self.stills = self.restarts = 0
         size = max(abs(self.point.value[0]), 1e-300)
         self.is_flat, self.first = True, self.point.theta
-        self.share = min(SHARE, self.point.mu * self.point.products.size / size)
+        self.share = min(FIRST_GAP_SHARE, self.point.mu * self.point.products.size / size)
         self.second_order: Array | None = None
         self.filter = Filter(1e-5)
         self.small = 1e-4 * max(1.0, self.point.theta)
@@ -272,13 +275,13 @@ class _Search:
 
     def _first(self, x: Array) -> Point:
         form, warm = self.form, self.settings.multipliers
-        push = PUSH if warm is None else WARM_PUSH
+        push = START_PUSH if warm is None else WARM_PUSH
         w = self._interior(x, push)
         if warm is not None:
-            given = self.settings.bound_multipliers
-            y, u, z = form.own(warm, np.zeros(form.program.n) if given is None else given)
+            bound_multipliers = self.settings.bound_multipliers
+            y, u, z = form.own(warm, np.zeros(form.program.n) if bound_multipliers is None else bound_multipliers)
             both = np.concatenate([z, u])
-            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-SIGNS * both, WARM_PUSH), 0.0)
+            pairs = np.where(np.isfinite(form.w_bounds), np.maximum(-BOUND_SIGNS * both, WARM_PUSH), 0.0)
             return Point(form, w, y, u, pairs)
         return self._with_multipliers(w, np.isfinite(form.w_bounds).astype(float))
 
@@ -312,9 +315,9 @@ class _Search:
                 return self._done("optimal")
             if len(self.record.log) > self.settings.iterations:
                 break
-            if not self._advance() or self.shorts >= SHORTS:
+            if not self._advance() or self.shorts >= MAX_SHORT_STEPS:
                 self.shorts = 0
-                if self._is_optimal(LOOSER * self.settings.tolerance):
+                if self._is_optimal(LOOSER_FACTOR * self.settings.tolerance):
                     return self._done("optimal to a looser tolerance")
                 if not self._restart():
                     status = "no better step was found" if self._is_feasible() else "no feasible point was found nearby"
@@ -351,7 +354,7 @@ class _Search:
     def _curvature(self) -> float:
         """The weight of the constraint curvature, which is small far from feasibility, where multipliers mislead."""
         count = len(self.point.value[1])
-        return min(1.0, CLOSE * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
+        return min(1.0, CLOSE_RESIDUAL * count / max(self.point.theta, 1e-300)) if count and self.is_flat else 1.0
 
     @property
     def _gap(self) -> float:
@@ -377,9 +380,9 @@ class _Search:
             least = max(self.least, self._gap / count)
             step = self._step(direction, least)
             decrease = abs(float(point.merit_gradient(self.mu) @ step.w))
-            if self._curvature < 1.0 or decrease > SETTLED * self._gap or least == self.least:
+            if self._curvature < 1.0 or decrease > SETTLED_DECREASE * self._gap or least == self.least:
                 return step
-            self.share *= LESS
+            self.share *= GAP_FACTOR
 
     def _step(self, direction: Direction, least: float) -> Step:
         """Return the step; its barrier parameter is adaptive while that makes progress, otherwise monotone."""
@@ -391,25 +394,27 @@ class _Search:
         while point.error(self.mu) <= 10 * self.mu and self.mu > least:
             self.mu = max(least, min(0.2 * self.mu, self.mu**1.5))
             self.filter.clear()
-        return Step(*(each[0] for each in direction.steps(np.array([self.mu]))))
+        return Step(*(step[0] for step in direction.steps(np.array([self.mu]))))
 
     def _search(self, direction: Direction, step: Step) -> bool:
         """Shorten the step until the filter accepts it."""
         point, mu = self.point, self.mu
         nearest = max(0.99, 1 - mu)
-        primal, dual = (float(each[0]) for each in direction.lengths(Step(*(each[None] for each in step)), nearest))
+        primal, dual = (
+            float(change[0]) for change in direction.lengths(Step(*(change[None] for change in step)), nearest)
+        )
         slope = float(point.merit_gradient(mu) @ step.w)
         here = point.theta, point.merit(mu)
         length = primal
-        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL:  # only multipliers still change
+        if np.abs(step.w / (1 + np.abs(point.w))).max(initial=0.0) < STILL_STEP:  # only multipliers still change
             self.point, self.stills = point.moved(step, primal, dual, mu), self.stills + 1
-            return self.stills < STILLS
+            return self.stills < MAX_STILL_STEPS
         self.stills = 0
-        while length > SHORTEST * primal:
+        while length > MIN_STEP_FRACTION * primal:
             trial = point.moved(step, length, dual, mu)
             if self._accepts(trial, here, slope, length):
                 self.point = trial
-                self.shorts = self.shorts + 1 if length < SHORT else 0
+                self.shorts = self.shorts + 1 if length < SHORT_STEP else 0
                 return True
             if length == primal and trial.theta >= here[0] and self._correct(direction, trial, here, slope, length):
                 return True
@@ -419,7 +424,7 @@ class _Search:
     def _take_if_better(self, step: Step, length: float) -> bool:
         """Take the full step although the filter rejects it, if it reduces the error of the barrier problem."""
         trial = self.point.moved(step, length, length, self.mu)
-        if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT * self.point.error(self.mu):
+        if not np.isfinite(trial.value[0]) or not trial.error(self.mu) <= SOFT_ERROR_FACTOR * self.point.error(self.mu):
             return False
         self.point = trial
         return True
@@ -429,11 +434,11 @@ class _Search:
     ) -> bool:
         """Try second-order corrections."""
         point, mu, off, before = self.point, self.mu, self.point.value[1], trial.theta
-        for _ in range(CORRECTIONS):
+        for _ in range(MAX_CORRECTIONS):
             off = length * off + trial.value[1]
             several = direction.steps(np.array([mu]), self.second_order, off)
-            primal, dual = (float(each[0]) for each in direction.lengths(several, max(0.99, 1 - mu)))
-            trial = point.moved(Step(*(each[0] for each in several)), primal, dual, mu)
+            primal, dual = (float(length[0]) for length in direction.lengths(several, max(0.99, 1 - mu)))
+            trial = point.moved(Step(*(change[0] for change in several)), primal, dual, mu)
             if self._accepts(trial, here, slope, length):
                 self.point = trial
                 return True
@@ -445,7 +450,7 @@ class _Search:
     def _accepts(self, trial: Point, here: tuple[float, float], slope: float, length: float) -> bool:
         """Return whether a point is accepted; steps that mainly reduce the violation extend the filter."""
         theta, merit = trial.theta, trial.merit(self.mu)
-        far = theta > max(FAR * here[0], OFF * len(trial.value[1]))
+        far = theta > max(MAX_RESIDUAL_GROWTH * here[0], MAX_MEAN_RESIDUAL * len(trial.value[1]))
         if far or not (np.isfinite(merit) and self.filter.accepts(theta, merit)):
             return False
         slack = 1e-13 * abs(here[1])
@@ -461,14 +466,14 @@ class _Search:
         """Restart from a point with less violation inside the bounds; return whether there is one."""
         form, x = self.form, self.point.x
         if not self._is_feasible():
-            found = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
-            if found is None:
+            restored = restore_feasibility(form, self.record, x, 0.1 * self.point.theta)
+            if restored is None:
                 return False
-            x = found
-        elif self.restarts >= RESTARTS:
+            x = restored
+        elif self.restarts >= MAX_RESTARTS:
             return False
         self.restarts += 1
-        w = self._interior(x, PUSH)
+        w = self._interior(x, START_PUSH)
         self.mu = max(self.mu, RESTART_MU)
         self.point = self._with_multipliers(w, self.mu / form.gaps(w))
         self.is_free = True

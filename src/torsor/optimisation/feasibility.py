@@ -42,7 +42,7 @@ class MinMaxViolation:
 
     def __init__(self, program: NonlinearProgram, start: Array, soft: Flags | None = None, kept: Flags | None = None):
         self.program, n = program, program.n
-        self._soft, kept = (np.ones(program.m, dtype=bool) if each is None else each for each in (soft, kept))
+        self._soft, kept = (np.ones(program.m, dtype=bool) if flags is None else flags for flags in (soft, kept))
         self._near = np.clip(np.asarray(start, dtype=float), program.lower, program.upper)
         below, above = (np.flatnonzero(np.isfinite(side) & kept) for side in (program.row_lower, program.row_upper))
         self._taken, self._signs = np.concatenate([below, above]), np.repeat([1.0, -1.0], [len(below), len(above)])
@@ -116,7 +116,7 @@ def min_max_violation(
 # A small weight of the objective determines the variables that the penalty leaves free. The largest violation is larger
 # than in ``min_max_violation``, but the program is smooth and often converges where the other does not.
 
-OBJECTIVE, PENALTY = 0.01, 10.0  # weights of the objective, and of half the squared violations
+OBJECTIVE_WEIGHT, PENALTY_WEIGHT = 0.01, 10.0  # weights of the objective, and of half the squared violations
 
 
 class SquaredPenalty:
@@ -146,13 +146,13 @@ class SquaredPenalty:
     def value(self, x: Array) -> tuple[float, Array]:
         """Return the objective and the rows (m,)."""
         (f, rows), outside = self.program.value(x), self._outside(x)
-        return OBJECTIVE * f + PENALTY / 2 * float(outside @ outside), rows
+        return OBJECTIVE_WEIGHT * f + PENALTY_WEIGHT / 2 * float(outside @ outside), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,) and the entries of the row Jacobian."""
         (gradient, entries), (rows, columns) = self.program.jacobian(x), self.structure
         penalty = np.bincount(columns, entries * self._outside(x)[rows], minlength=self.n)
-        return OBJECTIVE * gradient + PENALTY * penalty, entries
+        return OBJECTIVE_WEIGHT * gradient + PENALTY_WEIGHT * penalty, entries
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n)."""
@@ -160,9 +160,9 @@ class SquaredPenalty:
         J = np.zeros((self.m, self.n))
         J[rows, columns] = entries
         J = J[outside != 0]
-        row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY * outside
-        own = self.program.hessian(x, row_multipliers, weight * OBJECTIVE)
-        return np.asarray(own + weight * PENALTY * J.T @ J)
+        row_multipliers = np.where(self._hard, multipliers, 0.0) + weight * PENALTY_WEIGHT * outside
+        curvature = self.program.hessian(x, row_multipliers, weight * OBJECTIVE_WEIGHT)
+        return np.asarray(curvature + weight * PENALTY_WEIGHT * J.T @ J)
 
 
 def min_squared_violation(
@@ -180,7 +180,7 @@ def min_squared_violation(
     return solve_condensed(SquaredPenalty(program, soft, kept), start, settings)
 
 
-PROXIMITY = 1e-6  # weight of the squared distance from the start, which determines x where violations do not
+PROXIMITY_WEIGHT = 1e-6  # weight of the squared distance from the start, which determines x where violations do not
 
 
 class MinSumViolation:
@@ -225,19 +225,19 @@ class MinSumViolation:
         rows[self._p] += x[n : n + count]
         rows[self._q] -= x[n + count :]
         away = x[:n] - self._near
-        return float(x[n:].sum() + PROXIMITY / 2 * away @ away), rows
+        return float(x[n:].sum() + PROXIMITY_WEIGHT / 2 * away @ away), rows
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,) and the entries of the row Jacobian."""
         n = self.program.n
         entries = self.program.jacobian(x[:n])[1]
-        gradient = np.concatenate([PROXIMITY * (x[:n] - self._near), np.ones(self.n - n)])
+        gradient = np.concatenate([PROXIMITY_WEIGHT * (x[:n] - self._near), np.ones(self.n - n)])
         return gradient, np.concatenate([entries, np.ones(len(self._p)), -np.ones(len(self._q))])
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian by x; the rows are linear in p and q."""
         n = self.program.n
-        return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY * np.eye(n)
+        return self.program.hessian(x[:n], multipliers, 0.0) + weight * PROXIMITY_WEIGHT * np.eye(n)
 
 
 @dataclass(frozen=True, eq=False)

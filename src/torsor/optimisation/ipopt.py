@@ -23,11 +23,11 @@ STATUS_TEXTS = {
     "Diverging_Iterates": "stopped: variables grow without bound",
 }
 
-LEFT_OUT = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
-OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(LEFT_OUT, False)
-WARM = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
-PUSHES = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
-WARM |= {f"ipopt.warm_start_{each}": 1e-9 for each in PUSHES}
+DISABLED_OPTIONS = ("calc_lam_p", "calc_lam_x", "calc_f", "calc_g", "error_on_fail", "show_eval_warnings")
+DEFAULT_OPTIONS = {"no_nlp_grad": True} | dict.fromkeys(DISABLED_OPTIONS, False)
+WARM_OPTIONS = {"ipopt.warm_start_init_point": "yes", "ipopt.mu_strategy": "monotone", "ipopt.mu_init": 1e-6}
+WARM_PUSH_OPTIONS = ("bound_push", "bound_frac", "slack_bound_push", "slack_bound_frac", "mult_bound_push")
+WARM_OPTIONS |= {f"ipopt.warm_start_{name}": 1e-9 for name in WARM_PUSH_OPTIONS}
 
 
 class _Call(ca.Callback):
@@ -64,13 +64,13 @@ class _Call(ca.Callback):
         if self._raised:
             return 1
         try:
-            found = self._work(*(None if each is None else np.frombuffer(each, dtype=float) for each in inputs))
+            results = self._work(*(None if buffer is None else np.frombuffer(buffer, dtype=float) for buffer in inputs))
         except BaseException as error:
             self._raised.append(error)
             return 1
-        if found is None:
+        if results is None:
             return 1
-        for result, out in zip(found, outputs, strict=True):
+        for result, out in zip(results, outputs, strict=True):
             if out is not None:
                 np.frombuffer(out, dtype=float)[:] = result
         return 0
@@ -111,8 +111,8 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     program, settings, cached, raised = record.program, record.settings, record.evaluations, list[BaseException]()
     n, m = program.n, program.m
     dense, none = ca.Sparsity.dense, ca.Sparsity(0, 1)
-    jacobian = ca.Sparsity.triplet(m, n, *(each.tolist() for each in program.structure))
-    hessian = ca.Sparsity.triplet(n, n, *(each.tolist() for each in program.hessian_structure))
+    jacobian = ca.Sparsity.triplet(m, n, *(indices.tolist() for indices in program.structure))
+    hessian = ca.Sparsity.triplet(n, n, *(indices.tolist() for indices in program.hessian_structure))
     x, rows, one = dense(n, 1), dense(m, 1), dense(1, 1)
     at, upper = {"x": x, "p": none}, program.hessian_structure
 
@@ -138,8 +138,8 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     seen = {"x": x, "f": one, "g": rows, "lam_x": x, "lam_g": rows, "lam_p": none}
     nlp = _Call("nlp", at, {"f": one, "g": rows}, value, raised)
     sides = (program.lower, program.upper, program.row_lower, program.row_upper)
-    given: dict[str, Any] = {
-        **OPTIONS,
+    solver_options: dict[str, Any] = {
+        **DEFAULT_OPTIONS,
         **ipopt_options(program, settings.tolerance),
         "ipopt.max_iter": settings.iterations,
         "grad_f": _Call("grad_f", at, {"f": one, "grad_f_x": x}, gradients, raised),
@@ -152,12 +152,12 @@ def _search(record: Record, start: Array, options: dict[str, Any]) -> Outcome:
     if settings.multipliers is not None:
         begin["lam_g0"] = settings.multipliers
         begin["lam_x0"] = np.zeros(n) if settings.bound_multipliers is None else settings.bound_multipliers
-        given |= WARM
-    solver = ca.nlpsol("program", "ipopt", nlp, given | options)
-    found = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
+        solver_options |= WARM_OPTIONS
+    solver = ca.nlpsol("program", "ipopt", nlp, solver_options | options)
+    solution = solver(**begin, **dict(zip(("lbx", "ubx", "lbg", "ubg"), sides, strict=True)))
     if raised:
         raise raised[0]
     status, is_solved = str(solver.stats()["return_status"]), bool(solver.stats()["success"])
-    text = STATUS_TEXTS.get(status, status.replace("_", " ").lower())
-    last, y, z = (np.asarray(found[key].full()).ravel() for key in ("x", "lam_g", "lam_x"))
-    return record.outcome(text, is_solved, (last, y, z) if is_solved else None)
+    result = STATUS_TEXTS.get(status, status.replace("_", " ").lower())
+    last, y, z = (np.asarray(solution[key].full()).ravel() for key in ("x", "lam_g", "lam_x"))
+    return record.outcome(result, is_solved, (last, y, z) if is_solved else None)

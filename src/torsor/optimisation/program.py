@@ -98,9 +98,9 @@ class Formula:
         weight, multipliers = ca.SX.sym("weight"), ca.SX.sym("multipliers", g.numel())
         jacobian, hessian = ca.jacobian(g, x), ca.hessian(weight * f + ca.dot(multipliers, g), x)[0]
         self.n, self.m = n, int(g.numel())
-        self.lower, self.upper = (np.array(np.broadcast_to(each, n), dtype=float) for each in (lower, upper))
-        sides = (np.broadcast_to(each, self.m) for each in (row_lower, row_upper))
-        self.row_lower, self.row_upper = (np.array(each, dtype=float) for each in sides)
+        self.lower, self.upper = (np.array(np.broadcast_to(side, n), dtype=float) for side in (lower, upper))
+        sides = (np.broadcast_to(side, self.m) for side in (row_lower, row_upper))
+        self.row_lower, self.row_upper = (np.array(side, dtype=float) for side in sides)
         self.scales = np.ones(self.m)
         self._value = ca.Function("value", [x], [f, g])
         self._jacobian = ca.Function("jacobian", [x], [ca.densify(ca.gradient(f, x)), jacobian])
@@ -198,7 +198,7 @@ def violations_of(program: NonlinearProgram, rows: Array) -> Array:
 def largest_violation(program: NonlinearProgram, x: Array, rows: Array) -> float:
     """Return the largest violation of a bound of the variables x (n,) or the rows (m,); 0 if all bounds hold."""
     excess = (program.lower - x, x - program.upper, program.row_lower - rows, rows - program.row_upper)
-    return float(max(0.0, *(each.max(initial=0.0) for each in excess)))
+    return float(max(0.0, *(amount.max(initial=0.0) for amount in excess)))
 
 
 def padded(hessian: Array, n: int) -> Array:
@@ -241,8 +241,8 @@ class Evaluations:
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian; second derivatives that are not finite are replaced by 0."""
         with np.errstate(all="ignore"):
-            found = self.program.hessian(x, multipliers, weight)
-        return found if np.isfinite(found).all() else np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
+            result = self.program.hessian(x, multipliers, weight)
+        return result if np.isfinite(result).all() else np.nan_to_num(result, nan=0.0, posinf=0.0, neginf=0.0)
 
     def is_finite(self, x: Array) -> bool:
         """Return whether f, the rows and their first derivatives are finite at x."""

@@ -34,9 +34,9 @@ from torsor.optimisation.program import (
 #   limit. Interior-point methods would search for a point off that bound, which does not exist, and return a
 #   meaningless multiplier.
 
-STILL = 1e-12  # derivatives and changes of scaled rows that count as 0
-NEARBY = 1e-2  # distance from the start to a second point, where constant rows must have the same values
-LEAST = 1e-100  # objectives below this count as 0
+ZERO_CHANGE = 1e-12  # derivatives and changes of scaled rows that count as 0
+NEARBY_DISTANCE = 1e-2  # distance from the start to a second point, where constant rows must have the same values
+MIN_OBJECTIVE = 1e-100  # objectives below this count as 0
 
 
 class Scaled:
@@ -47,15 +47,18 @@ class Scaled:
         self.n, self.m, self.scales = program.n, program.m, program.scales
         self.lower, self.upper = program.lower, program.upper
         self.structure, self.hessian_structure = program.structure, program.hessian_structure
-        moves = np.random.default_rng(0).uniform(-NEARBY, NEARBY, self.n)
+        moves = np.random.default_rng(0).uniform(-NEARBY_DISTANCE, NEARBY_DISTANCE, self.n)
         nearby = np.clip(start + moves, self.lower, self.upper)
         with np.errstate(invalid="ignore"):
             size, rows, still = self._sample(start)
             still &= np.minimum(np.abs(rows - program.row_lower), np.abs(rows - program.row_upper)) <= tolerance
             if size < 1 or still.any():
                 other = self._sample(nearby)
-                size, still = float(np.fmax(size, other[0])), still & other[2] & (np.abs(other[1] - rows) <= STILL)
-        self.weight = 1 / size if LEAST < size < 1 else 1.0
+                size, still = (
+                    float(np.fmax(size, other[0])),
+                    still & other[2] & (np.abs(other[1] - rows) <= ZERO_CHANGE),
+                )
+        self.weight = 1 / size if MIN_OBJECTIVE < size < 1 else 1.0
         self.row_lower = np.where(still, -np.inf, program.row_lower)
         self.row_upper = np.where(still, np.inf, program.row_upper)
 
@@ -63,7 +66,7 @@ class Scaled:
         """Return the size of f and its gradient, the rows (m,), and which of these have a zero derivative."""
         (f, rows), (gradient, entries) = self._evaluations.value(x), self._evaluations.jacobian(x)
         still = np.ones(self.m, dtype=bool)
-        still[self.structure[0][~(np.abs(entries) <= STILL)]] = False
+        still[self.structure[0][~(np.abs(entries) <= ZERO_CHANGE)]] = False
         return float(max(abs(f), np.abs(gradient).max(initial=0.0))), rows, still
 
     def value(self, x: Array) -> tuple[float, Array]:
@@ -83,12 +86,12 @@ class Scaled:
     def settings(self, given: Settings) -> Settings:
         """Return settings with the multipliers scaled to this program."""
         both = given.multipliers, given.bound_multipliers
-        rows, bounds = (None if each is None else self.weight * each for each in both)
+        rows, bounds = (None if multipliers is None else self.weight * multipliers for multipliers in both)
         return replace(given, multipliers=rows, bound_multipliers=bounds)
 
 
-SHOWN = 8  # iterations in the live table
-PATIENCE = 2.0  # seconds before a line appears on a terminal
+MAX_ROWS_SHOWN = 8  # iterations in the live table
+PATIENCE_SECONDS = 2.0  # seconds before a line appears on a terminal
 
 
 class Watch:
@@ -111,8 +114,8 @@ class Watch:
 
     def __init__(self, shown: bool | None = False, title: str = "solver"):
         self.title, self._shown, self.interrupted = title, shown, False
-        self._display = Display(shown, PATIENCE, keep=bool(shown))
-        self._last = deque[Iteration](maxlen=SHOWN)
+        self._display = Display(shown, PATIENCE_SECONDS, keep=bool(shown))
+        self._last = deque[Iteration](maxlen=MAX_ROWS_SHOWN)
         self._before: Any = None
 
     def __enter__(self) -> Self:
@@ -156,8 +159,13 @@ class Watch:
         table = Table(title=self.title, title_justify="left", title_style="bold", header_style="bold")
         for column in ("iteration", "objective", "violation", "step"):
             table.add_column(column, justify="right", min_width=9)
-        for each in self._last:
-            table.add_row(str(each.number), f"{each.objective:.8g}", f"{each.violation:.2e}", f"{each.step:.2e}")
+        for iteration in self._last:
+            table.add_row(
+                str(iteration.number),
+                f"{iteration.objective:.8g}",
+                f"{iteration.violation:.2e}",
+                f"{iteration.step:.2e}",
+            )
         return table
 
 
@@ -200,8 +208,8 @@ class Patience:
             raise StoppedError
 
 
-TIME_LIMIT = "stopped at the time limit"
-FARTHEST = 1e20  # variables beyond this count as diverging (as in IPOPT)
+TIME_LIMIT_STATUS = "stopped at the time limit"
+MAX_VARIABLE = 1e20  # variables beyond this count as diverging (as in IPOPT)
 
 
 class LimitError(StoppedError):
@@ -248,7 +256,7 @@ class Record:
         if self.settings.watch is not None:
             self.settings.watch(self.log[-1], self._last)
         self.check()
-        if np.abs(x).max(initial=0.0) > FARTHEST:
+        if np.abs(x).max(initial=0.0) > MAX_VARIABLE:
             raise LimitError("stopped: variables grow without bound")
 
     def check(self) -> None:
@@ -256,7 +264,7 @@ class Record:
         if getattr(self.settings.watch, "interrupted", False):
             raise StoppedError
         if self.seconds > self.settings.seconds:
-            raise LimitError(TIME_LIMIT)
+            raise LimitError(TIME_LIMIT_STATUS)
 
     def outcome(self, status: str, is_solved: bool, found: tuple[Array, Array, Array] | None = None) -> Outcome:
         """Return the outcome for (x, multipliers, bound_multipliers), by default those of the best iterate."""

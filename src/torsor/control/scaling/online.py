@@ -15,20 +15,20 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.control.drives import check_rigid, check_vector_space
 from torsor.control.scaling.path_dynamics import Samples
-from torsor.control.scaling.window import CHECKS, LEAST, Window, kernels, solution
+from torsor.control.scaling.window import MIN_INTERVALS, PARTS_PER_CHECK, Window, kernels, solution
 from torsor.robot.robot import Robot
 
 # The motion in one interval of the path, where s'' is a linear function of s, in closed form.
 
-_SMALL = 1e-3  # angle below which a two-term series is exact to rounding
-_ROUNDS = 20  # Newton steps to the end of an interval; three or four are enough
+_SERIES_ANGLE = 1e-3  # angle below which a two-term series is exact to rounding
+_MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
 
 
 def _flow(w: float, time: float) -> tuple[float, float]:
     """Return (S, E) of s'' = w s: sinh(k t) / k and (cosh(k t) - 1) / w with k^2 = w, or sin and cos if w < 0."""
     half = time / 2
     angle = sqrt(abs(w)) * half
-    if angle < _SMALL:
+    if angle < _SERIES_ANGLE:
         square = w * half * half
         sine, cosine = half * (1 + square / 6 * (1 + square / 20)), 1 + square / 2 * (1 + square / 12)
     elif w > 0:
@@ -55,7 +55,7 @@ class Spline:
             self.way, self.rate, self.acceleration = way, v + w * v * E + a * S, a + w * (a * E + v * S)
             return -1.0
         used, target = time * (self.length - self.way) / (way - self.way), self.length - self.way
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_NEWTON_STEPS):
             S, E = _flow(w, used)
             change = (v * S + a * E - target) / (v + w * v * E + a * S)
             used -= change
@@ -171,20 +171,20 @@ class Plan:
         """Return an initial guess of the control points (n + 2) from sample m on: the plan, extended at top speed."""
         x, u = self.state(m)
         planned = self._x[m - self.first :]
-        most = max(planned)
-        top = planned.index(most)
-        found = np.array(planned[:top] + [most] * (n + 1 - len(planned)) + planned[top:])
+        largest = max(planned)
+        top = planned.index(largest)
+        speeds = np.array(planned[:top] + [largest] * (n + 1 - len(planned)) + planned[top:])
         yield
-        np.minimum(found[:-1], _INSIDE * fastest, out=found[:-1])
-        found[-1] = found[-2] / 3
+        np.minimum(speeds[:-1], _GUESS_FRACTION * fastest, out=speeds[:-1])
+        speeds[-1] = speeds[-2] / 3
         points = np.empty(n + 2)
-        np.add(found[1:], found[:-1], out=points[1:-1])
+        np.add(speeds[1:], speeds[:-1], out=points[1:-1])
         points[1:-1] *= 0.5
-        points[0], points[1], points[-1] = x - self.spacing * u, x + self.spacing * u, found[-1]
+        points[0], points[1], points[-1] = x - self.spacing * u, x + self.spacing * u, speeds[-1]
         return points
 
 
-_INSIDE = 0.95  # fraction of the largest x that an initial guess does not exceed
+_GUESS_FRACTION = 0.95  # fraction of the largest x that an initial guess does not exceed
 
 
 def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str, end: str) -> Array:
@@ -195,8 +195,8 @@ def first_points(n: int, spacing: float, jerk: float, fastest: Array, start: str
         way = np.maximum(s, spacing / 2)
     if end == "rest":
         way = np.minimum(way, np.maximum(n * spacing - s, spacing / 2))
-    found: Array = np.minimum(jerk ** (2 / 3) * (6 * way) ** (4 / 3) / 4, fastest.min() / 2)
-    return found
+    result: Array = np.minimum(jerk ** (2 / 3) * (6 * way) ** (4 / 3) / 4, fastest.min() / 2)
+    return result
 
 
 def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
@@ -204,43 +204,46 @@ def near_wish(points: Array, wished: float, end: str) -> Iterator[Array]:
 
     A search ends slightly below the wish, and points at the wish may also be within the bounds.
     """
-    if points.max() <= _NEAR * wished:
+    if points.max() <= _RAISED_FROM * wished:
         return
-    near = np.clip((points / wished - _NEAR) / (_AT - _NEAR), 0.0, 1.0)
+    near = np.clip((points / wished - _RAISED_FROM) / (_RAISED_TO - _RAISED_FROM), 0.0, 1.0)
     if end == "free":
         yield np.full(len(points), wished)
     last = int((near > 0).nonzero()[0].max(initial=0))
     for part in (1.0, 0.75, 0.5):
-        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND * last + 1), 0.0, 1.0)
+        ahead = np.clip((part * last - np.arange(len(points))) / (_BLEND_FRACTION * last + 1), 0.0, 1.0)
         yield _raised(points, wished, ahead)
     yield _raised(points, wished, near)
 
 
 def _raised(points: Array, wished: float, part: Array) -> Array:
     """Return a smooth blend of control points: the given ones where part is 0, the wished x where it is 1."""
-    found: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
-    return found
+    result: Array = np.where(part == 1, wished, points + part * part * (3 - 2 * part) * (wished - points))
+    return result
 
 
-_NEAR, _AT = 0.97, 0.99  # fractions of the wished x: points are raised towards it from the first, to it from the second
-_BLEND = 0.25  # fraction of the way to the last braking over which points blend from the wish to the search result
+# Fractions of the wished x: points are raised towards it from the first, to it from the second.
+_RAISED_FROM, _RAISED_TO = 0.97, 0.99
+# Fraction of the way to the last braking over which points blend from the wish to the search result.
+_BLEND_FRACTION = 0.25
 
 
-UNBOUNDED = 1e9  # N m, N: the torque bound of a joint without one
-PIECE = 132  # joints times intervals of the look-ahead that one step computes
-FEWEST = 12  # smallest number of iterations for which a search has time
-PATIENT, QUICK = 1.2, 1.8  # steps of a search, relative to those it needs with one and with the most pieces per step
-LAST = 0.2  # fraction of the expected pieces that may still follow after all of them
-ADOPTION = 6  # pieces of work from the check of a plan to its use
-MAX_KEPT = 0.6  # largest fraction of a plan that is kept, because its end brakes
-MORE_PATIENT, LESS_PATIENT = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
-MAX_PATIENT = 4.0  # largest number of expected pieces, relative to the smallest
-ROUNDING = 1 + 1e-9
-BETWEEN = 0.2  # fraction of the margin that a check reserves for loads between the checked points
-ATTEMPTS = 4  # searches in one window, each with tighter bounds where the previous one broke them between samples
-FIRST_JERK = 0.3
+NO_TORQUE_BOUND = 1e9  # N m, N: the torque bound of a joint without one
+PIECE_SIZE = 132  # joints times intervals of the look-ahead that one step computes
+MIN_ITERATIONS = 12  # smallest number of iterations for which a search has time
+# Steps of a search, relative to those it needs with one and with the most pieces per step.
+ONE_PIECE_MARGIN, MOST_PIECES_MARGIN = 1.2, 1.8
+MIN_REMAINING_FRACTION = 0.2  # fraction of the expected pieces that may still follow after all of them
+ADOPTION_PIECES = 6  # pieces of work from the check of a plan to its use
+MAX_KEPT_FRACTION = 0.6  # largest fraction of a plan that is kept, because its end brakes
+LATE_FACTOR, TIMELY_FACTOR = 1.2, 0.9  # factors of the expected pieces after a late search and after a timely one
+MAX_PATIENCE_RATIO = 4.0  # largest number of expected pieces, relative to the smallest
+ROUNDING_FACTOR = 1 + 1e-9
+BETWEEN_FRACTION = 0.2  # fraction of the margin that a check reserves for loads between the checked points
+MAX_ATTEMPTS = 4  # searches in one window, each with tighter bounds where the previous one broke them between samples
+FIRST_JERK_FRACTION = 0.3
 FIRST_USE = 3.0  # largest use of the bounds by the initial guess of a search from rest
-ITERATIONS = 25  # of a search; six times as many from rest, when nothing moves
+MAX_ITERATIONS = 25  # of a search; six times as many from rest, when nothing moves
 
 
 class Timing(NamedTuple):
@@ -307,17 +310,19 @@ class OnlineScaling:
         self.speed = number(speed, self._where, "speed", above=0)
         self.margin = number(margin, self._where, "margin", above=0, below=0.5)
         self.pieces = whole_number(pieces, self._where, "pieces", least=1)
-        self.preview = whole_number(preview, self._where, "preview", least=4 * LEAST)
-        self.torque = np.minimum(self._bound(robot.effort_limit if torque is None else torque, "torque"), UNBOUNDED)
+        self.preview = whole_number(preview, self._where, "preview", least=4 * MIN_INTERVALS)
+        self.torque = np.minimum(
+            self._bound(robot.effort_limit if torque is None else torque, "torque"), NO_TORQUE_BOUND
+        )
         self.torque_rate = self._bound(np.inf if torque_rate is None else torque_rate, "torque_rate")
         self.velocity = self._bound(robot.velocity_limit if velocity is None else velocity, "velocity")
         self._ratio = self.torque / self.torque_rate
         bounds = self.torque, self.velocity, self.speed, self.margin
-        self._samples = Samples(robot, self.spacing, *bounds, self.preview + LEAST + 2)
+        self._samples = Samples(robot, self.spacing, *bounds, self.preview + MIN_INTERVALS + 2)
         functions = kernels(self.joints, self._samples.width // self.joints, compile(solution(self.preview)))
-        piece, spare = max(8, PIECE // self.joints), 1 / (1 - BETWEEN * self.margin)
+        piece, spare = max(8, PIECE_SIZE // self.joints), 1 / (1 - BETWEEN_FRACTION * self.margin)
         self._window = Window(functions, self._samples, self._ratio, self.preview, piece, spare)
-        self._least_patience = FEWEST * (2 * -(-self.preview // self._window.piece) + 1)
+        self._least_patience = MIN_ITERATIONS * (2 * -(-self.preview // self._window.piece) + 1)
         self.closed, self.finished = False, False
         self.plan = Plan(self.spacing)
         self._k = 0  # the sample that was passed last
@@ -330,10 +335,10 @@ class OnlineScaling:
         self._began, self._timing = False, Timing(0.0, 0.0, 0.0)
 
     def _bound(self, value: Any, what: str) -> Array:
-        found = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
-        if (found <= 0).any():
-            raise ModelError(f"is {found.min()}", argument=what, where=self._where, allowed="positive numbers")
-        return found
+        result = np.array(by_name(value, self.robot.coordinate_names, np.inf, f"{self._where}: {what}"))
+        if (result <= 0).any():
+            raise ModelError(f"is {result.min()}", argument=what, where=self._where, allowed="positive numbers")
+        return result
 
     @property
     def fed(self) -> int:
@@ -348,21 +353,23 @@ class OnlineScaling:
     def feed(self, q: ArrayLike, d1: ArrayLike, d2: ArrayLike, d3: ArrayLike) -> None:
         """Add the next sample of the path: q (nv) and its first three derivatives by s, each (nv)."""
         if not self.room:
-            found = "the path is closed" if self.closed else "the preview is full"
+            message = "the path is closed" if self.closed else "the preview is full"
             fix = "do not call feed after close()" if self.closed else "call feed only while scaling.room is above 0"
-            raise ModelError(found, where=self._where, fix=fix)
+            raise ModelError(message, where=self._where, fix=fix)
         self._samples.add(q, d1, d2, d3)
         self._was_fed = True
 
     def close(self) -> None:
         """Declare that the last sample was the end of the path."""
-        if self.fed <= LEAST:
-            raise ModelError(f"the path has {self.fed} samples", where=self._where, allowed=f"{LEAST + 1} or more")
+        if self.fed <= MIN_INTERVALS:
+            raise ModelError(
+                f"the path has {self.fed} samples", where=self._where, allowed=f"{MIN_INTERVALS + 1} or more"
+            )
         self.closed = True
 
     def _last_usable(self) -> int:
         """Return the last sample for plans; an open path reserves some for a plan that starts after a stop."""
-        return self.fed - 1 if self.closed else self.fed - 1 - LEAST
+        return self.fed - 1 if self.closed else self.fed - 1 - MIN_INTERVALS
 
     def _improve(self) -> Iterator[None]:
         """Search for a plan from a sample ahead to the last known one, and adopt it if it is found in time."""
@@ -370,80 +377,87 @@ class OnlineScaling:
         m = self._k
         if self._began and m < plan.reach:  # start after the search, with a window at least as long as the plan
             first = m
-            quickly = plan.ahead(first, QUICK * self._patience / self.pieces * self.period)
-            m = max(first + int(MAX_KEPT * (plan.reach - first)), quickly)
-            m = min(plan.ahead(first, PATIENT * self._patience * self.period), m, plan.reach - 1)
+            quickly = plan.ahead(first, MOST_PIECES_MARGIN * self._patience / self.pieces * self.period)
+            m = max(first + int(MAX_KEPT_FRACTION * (plan.reach - first)), quickly)
+            m = min(plan.ahead(first, ONE_PIECE_MARGIN * self._patience * self.period), m, plan.reach - 1)
             m = max(m, plan.reach - self.preview)
             self._limit = plan.time_between(first + 1, m) / self.period
             if m <= self._k + 1:  # too late: the robot stops
                 return
         last = self._last_usable()
         n = min(last - m, self.preview)
-        if self.closed and 0 < last - m - n < LEAST:  # the remaining path would be too short for a plan
-            n -= LEAST
-        if n < LEAST or (m + n <= plan.reach and not self._is_slow):  # there is too little new path, or none
+        if self.closed and 0 < last - m - n < MIN_INTERVALS:  # the remaining path would be too short for a plan
+            n -= MIN_INTERVALS
+        if n < MIN_INTERVALS or (m + n <= plan.reach and not self._is_slow):  # there is too little new path, or none
             return
         yield
         samples = self._samples
-        given = plan.state(m)[0] > 0
-        start = "given" if given else "free" if m == 0 and samples.stands(0) else "rest"
+        is_moving = plan.state(m)[0] > 0
+        start = "given" if is_moving else "free" if m == 0 and samples.stands(0) else "rest"
         end = "free" if self.closed and m + n == self.fed - 1 and samples.stands(m + n) else "rest"
         row = m % samples.capacity
         fastest = samples.fastest[row : row + n]
-        if given:
+        if is_moving:
             guess = yield from plan.stretched(m, n, fastest)
         else:
             guess = first_points(n, self.spacing, self._jerk(samples.near[row : row + n]), fastest, start, end)
         yield
         yield from window.fill(m, n, start, end)
         window.begin(guess)
-        if not given:
+        if not is_moving:
             yield from window.slow_down(FIRST_USE)
         is_found = False
-        for _ in range(ATTEMPTS):
-            is_found = yield from self._searched(m, given)
-            if is_found or (given and self._k >= m):
+        for _ in range(MAX_ATTEMPTS):
+            is_found = yield from self._searched(m, is_moving)
+            if is_found or (is_moving and self._k >= m):
                 break
             samples.tighten(m, window.tight)
-        if not is_found and not given:
+        if not is_found and not is_moving:
             window.take(guess)
             uses = yield from window.slow_down()
-            if uses.max() > ROUNDING:
+            if uses.max() > ROUNDING_FACTOR:
                 k = m + int(np.argmax(uses))
-                found = f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a bound"
-                raise ModelError(found, where=self._where, fix="use a larger bound, another path, or a smaller spacing")
-        if not given or (is_found and self._k < m):
+                message = (
+                    f"between samples {k} and {k + 1} even the slowest motion needs {uses.max():.4g} times a bound"
+                )
+                raise ModelError(
+                    message, where=self._where, fix="use a larger bound, another path, or a smaller spacing"
+                )
+        if not is_moving or (is_found and self._k < m):
             ahead = yield from plan.ahead_of(m, window.points, end)
-            if not given or self._k < m:
+            if not is_moving or self._k < m:
                 plan.adopt(self._k, m, ahead)
-                self._patience = max(self._spent, LESS_PATIENT * self._patience, self._least_patience)
+                self._patience = max(self._spent, TIMELY_FACTOR * self._patience, self._least_patience)
                 self._is_slow = not is_found
 
     def _searched(self, m: int, given: bool) -> Generator[None, None, bool]:
         """Search in the window until sample m at the latest; return whether its points are within the bounds."""
         window = self._window
-        ready = self._limit - CHECKS * len(window.pieces) - ADOPTION
+        ready = self._limit - PARTS_PER_CHECK * len(window.pieces) - ADOPTION_PIECES
         self._pace = 1 if given else self.pieces
-        for _ in window.improve(ITERATIONS if given else 6 * ITERATIONS):
+        for _ in window.improve(MAX_ITERATIONS if given else 6 * MAX_ITERATIONS):
             if given and self._elapsed >= ready and window.feasible is not None:
                 window.take(window.feasible)  # little time is left, so a suboptimal plan is taken
                 break
             if given and self._k >= m:
-                self._patience = min(MORE_PATIENT * self._patience, MAX_PATIENT * self._least_patience)
+                self._patience = min(LATE_FACTOR * self._patience, MAX_PATIENCE_RATIO * self._least_patience)
                 return False
             if given:
-                missing, left = max(self._patience - self._spent, LAST * self._patience), self._limit - self._elapsed
+                missing, left = (
+                    max(self._patience - self._spent, MIN_REMAINING_FRACTION * self._patience),
+                    self._limit - self._elapsed,
+                )
                 self._pace = min(self.pieces, max(1, ceil(missing / max(left, 1))))
             yield
-        found = window.clipped()
+        best = window.clipped()
         yield
-        for points in chain(near_wish(found, self.speed**2, window.end), [found]):
+        for points in chain(near_wish(best, self.speed**2, window.end), [best]):
             window.take(points)
             yield
             uses = yield from window.uses()
             if given and self._k >= m:
                 return False
-            if uses.max() <= ROUNDING:
+            if uses.max() <= ROUNDING_FACTOR:
                 return True
         window.tighten(uses)  # a bound is broken between two samples
         return False
@@ -451,13 +465,16 @@ class OnlineScaling:
     def _jerk(self, data: Array) -> float:
         """Return the d3s/dt3 of an initial guess: a fraction of the one at which inertia alone reaches a rate bound."""
         inertia = float((np.abs(data[:, : self.joints]).max(axis=0) * self._ratio).max())
-        return FIRST_JERK / max(inertia, 1e-9)
+        return FIRST_JERK_FRACTION / max(inertia, 1e-9)
 
     def prepare(self) -> None:
         """Plan the first motion; otherwise the first call of ``step`` does so, which takes a few milliseconds."""
-        if self.fed <= 2 * LEAST and not self.closed:
-            found, fix = f"the open path has {self.fed} samples", f"feed at least {2 * LEAST + 1}, or close the path"
-            raise ModelError(found, where=self._where, fix=fix)
+        if self.fed <= 2 * MIN_INTERVALS and not self.closed:
+            message, fix = (
+                f"the open path has {self.fed} samples",
+                f"feed at least {2 * MIN_INTERVALS + 1}, or close the path",
+            )
+            raise ModelError(message, where=self._where, fix=fix)
         for _ in self._improve():
             pass
         self._began, self._pace = True, 1

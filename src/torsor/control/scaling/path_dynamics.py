@@ -20,7 +20,7 @@ from torsor.base.errors import ModelError
 from torsor.compiler import compile
 from torsor.robot.robot import Robot
 
-SLOWEST = 1e-9  # |q'| relative to a velocity bound: slower joints are at rest on the path
+MIN_RELATIVE_SLOPE = 1e-9  # |q'| relative to a velocity bound: slower joints are at rest on the path
 
 
 def coefficients(robot: Robot) -> ca.Function:
@@ -35,9 +35,9 @@ def coefficients(robot: Robot) -> ca.Function:
     forces, friction, none = robot.function("inverse_dynamics"), robot.function("friction_force"), ca.SX.zeros(n, 1)
     c, d = forces(q, none, none), friction(d1)
     parts = [forces(q, none, d1) - c, forces(q, d1, d2) - c - d, c, *([d] if is_damped(robot) else [])]
-    slopes = [ca.jtimes(each, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for each in parts]
-    scaled = ca.vertcat(*(each / torque for each in (*parts, *slopes)))
-    fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, SLOWEST) ** 2)
+    slopes = [ca.jtimes(part, ca.vertcat(q, d1, d2), ca.vertcat(d1, d2, d3)) for part in parts]
+    scaled = ca.vertcat(*(term / torque for term in (*parts, *slopes)))
+    fastest = ca.mmin(1 / ca.fmax(ca.fabs(d1) / velocity, MIN_RELATIVE_SLOPE) ** 2)
     # The last term vanishes for finite numbers, and is NaN or infinite if one of them is.
     hold = ca.mmax(ca.fabs(c / torque)) + 1e-300 * ca.sum1(ca.fabs(ca.vertcat(q, d1, d2, d3)))
     result = ca.densify(ca.cse(ca.vertcat(scaled, fastest, hold)))  # one array, because calls with several are slower
@@ -50,9 +50,11 @@ def is_damped(robot: Robot) -> bool:
     at_one, at_two = (np.asarray(robot.friction_force(np.full(robot.nv, speed))) for speed in (1.0, 2.0))
     dry = np.flatnonzero(np.abs(at_two - 2 * at_one) > 1e-12 * np.abs(at_one))
     if len(dry):
-        found = f"{robot.coordinate_names[dry[0]]!r} has Coulomb friction, whose torque jumps where the joint reverses"
+        message = (
+            f"{robot.coordinate_names[dry[0]]!r} has Coulomb friction, whose torque jumps where the joint reverses"
+        )
         fix = "use robot.without_friction() and subtract the friction from the torque bounds"
-        raise ModelError(found, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
+        raise ModelError(message, where=f"{robot.name}: online scaling", allowed="viscous friction", fix=fix)
     return bool(at_one.any())
 
 
@@ -89,15 +91,15 @@ def _on_path(before: ca.SX, after: ca.SX, part: ca.SX, h: ca.SX) -> list[ca.SX]:
         at_ends[order, order], at_ends[4 + order] = factor[order], factor
     scales = ca.vertcat(*(h**order for order in range(4)))
     # Relative to the first position, because accelerations are small differences over h^2.
-    from_first = [each - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for each in (before, after)]
-    ends = ca.vertcat(*(each * ca.repmat(scales, 1, n) for each in from_first))
+    from_first = [sample - ca.vertcat(before[0, :], ca.SX.zeros(3, n)) for sample in (before, after)]
+    ends = ca.vertcat(*(sample * ca.repmat(scales, 1, n) for sample in from_first))
     curve = ca.DM((6 * np.linalg.inv(at_ends)).round() / 6) @ ends  # the inverse consists of multiples of 1 / 6
-    basis, found = ca.horzcat(*(part**k for k in range(8))), []
+    basis, result = ca.horzcat(*(part**k for k in range(8))), []
     for order in range(4):
-        found.append((basis @ curve).T / h**order)
+        result.append((basis @ curve).T / h**order)
         basis = ca.jtimes(basis, part, 1)
-    found[0] += before[0, :].T
-    return found
+    result[0] += before[0, :].T
+    return result
 
 
 def interpolation(n: int) -> ca.Function:
@@ -123,8 +125,9 @@ def refinement(robot: Robot) -> ca.Function:
 
 # The known samples of a path: a ring buffer with the dynamics at the samples and between them.
 
-CHECKED = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # interval fractions at which loads are checked
-_MIDDLE, _PARTS = CHECKED.index(0.5), np.array([*CHECKED, 1.0])  # eight states fill two or four vectors
+CHECKED_FRACTIONS = 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875  # interval fractions at which loads are checked
+# Eight states fill two or four vectors.
+_MIDDLE_INDEX, _FRACTIONS = CHECKED_FRACTIONS.index(0.5), np.array([*CHECKED_FRACTIONS, 1.0])
 
 
 class Samples:
@@ -157,7 +160,7 @@ class Samples:
         data = np.zeros((2 * capacity, 2 * width))  # coefficients at the samples and in the middle of intervals
         self._at, self._middle = data[:, :width], data[:, width:]
         self.near = as_strided(data, (2 * capacity - 1, 3 * width), data.strides, writeable=False)
-        self._between = np.zeros((2 * capacity, len(_PARTS), width + 2))
+        self._between = np.zeros((2 * capacity, len(_FRACTIONS), width + 2))
         self.inner = self._between.reshape(2 * capacity, -1)
         self.fastest, self.tight = np.zeros(2 * capacity), np.zeros(2 * capacity)
         self.fed, self._largest = 0, 0.0  # the latter: x at which a velocity reaches its bound, at the last sample
@@ -165,25 +168,25 @@ class Samples:
     def add(self, *sample: ArrayLike) -> None:
         """Add a sample: q and its first three derivatives by s, each (nv)."""
         row, before, turn = self.fed % self.capacity, (self.fed - 1) % self.capacity, self.capacity
-        given = self._given[row]
+        stored = self._given[row]
         try:
-            given[0], given[1], given[2], given[3] = sample
+            stored[0], stored[1], stored[2], stored[3] = sample
         except (ValueError, TypeError):
             self._explain(sample)
             raise
-        self._given[row + turn] = given
+        self._given[row + turn] = stored
         if self.fed == 0:
-            found = self._coefficients(*given, self._torque, self._velocity)[None]
+            blocks = self._coefficients(*stored, self._torque, self._velocity)[None]
         else:
-            found = self._refinement(self._pairs[before], _PARTS, self._fixed)
-        last = found[-1]
+            blocks = self._refinement(self._pairs[before], _FRACTIONS, self._fixed)
+        last = blocks[-1]
         if not last[-1] < 1 - self._margin:  # NaN too
             self._explain(sample)
         self._at[row] = self._at[row + turn] = last[:-2]
-        largest = found[:, -2].tolist()
+        largest = blocks[:, -2].tolist()
         if self.fed > 0:
-            self._between[before] = self._between[before + turn] = found
-            self._middle[before] = self._middle[before + turn] = found[_MIDDLE, :-2]
+            self._between[before] = self._between[before + turn] = blocks
+            self._middle[before] = self._middle[before + turn] = blocks[_MIDDLE_INDEX, :-2]
             fastest = min(self._slower * min(self._largest, *largest), self._most)
             self.fastest[before] = self.fastest[before + turn] = fastest
             self.tight[before] = self.tight[before + turn] = self._tightness
@@ -199,10 +202,10 @@ class Samples:
                 raise ModelError(f"has shape {array.shape}", argument=name, where=where, allowed=f"({n},)")
         force = np.abs(self.robot.inverse_dynamics(sample[0], np.zeros(n), np.zeros(n)))
         worst = int(np.argmax(force / self._torque))
-        found = f"standing still needs {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
+        message = f"standing still needs {force[worst]:.4g} at {self.robot.coordinate_names[worst]!r}"
         allowed = f"less than {self._torque[worst] * (1 - self._margin):.4g}, the torque bound minus the margin"
         fix = "use a larger bound or another path; no timing satisfies this bound"
-        raise ModelError(found, where=where, allowed=allowed, fix=fix)
+        raise ModelError(message, where=where, allowed=allowed, fix=fix)
 
     def stands(self, k: int) -> bool:
         """Return whether the path itself stands still at a sample, so that the rate of s is free there."""
@@ -216,6 +219,6 @@ class Samples:
 
     def motion(self, k: int, part: float, rate: float, acceleration: float) -> Array:
         """Return q, v and a (3, nv) at a fraction of the interval after sample k."""
-        ends = (self._given[each % self.capacity] for each in (k, k + 1))
-        found: Array = self._interpolation(*ends, part, self.spacing, rate, acceleration)
-        return found.reshape(3, self.robot.nv)
+        ends = (self._given[index % self.capacity] for index in (k, k + 1))
+        result: Array = self._interpolation(*ends, part, self.spacing, rate, acceleration)
+        return result.reshape(3, self.robot.nv)

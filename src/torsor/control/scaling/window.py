@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 from torsor.base.arrays import Array
 from torsor.compiler import AnyKernel, compile
 from torsor.compiler.repeat import SHORT, Call, Workspace
-from torsor.control.scaling.path_dynamics import CHECKED, loads
+from torsor.control.scaling.path_dynamics import CHECKED_FRACTIONS, loads
 
 # The Newton system of a window is pentadiagonal. It is the sum of the systems of the intervals and solved row by row.
 #
@@ -20,19 +20,19 @@ from torsor.control.scaling.path_dynamics import CHECKED, loads
 # diagonal and L1, L2 below, a forward sweep gives D, L1, L2 and z = L^-1 b for each row, and a backward sweep gives the
 # solution x_i = z_i / D_i - L1_i x_i+1 - L2_i x_i+2.
 
-SYSTEM = 10  # numbers per interval: upper triangle of its matrix (6), right-hand side (3), and one more
-REMEMBERED = 64  # interval counts whose sweeps are cached
-STATE = 4  # numbers per row after the forward sweep: D, L1, L2, z
+SYSTEM_SIZE = 10  # numbers per interval: upper triangle of its matrix (6), right-hand side (3), and one more
+MAX_CACHED_SWEEPS = 64  # interval counts whose sweeps are cached
+STATE_SIZE = 4  # numbers per row after the forward sweep: D, L1, L2, z
 
 
 @cache
 def row() -> ca.Function:
     """Return D, L1, L2 and z of a row, given the systems (3, 10) of its intervals and the two rows (2, 4) before it."""
-    systems, known = ca.SX.sym("systems", 3, SYSTEM), ca.SX.sym("known", 2, STATE)
-    (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(each) for each in ca.vertsplit(known))
-    own = systems[2, 0] + systems[1, 3] + systems[0, 5]
+    systems, known = ca.SX.sym("systems", 3, SYSTEM_SIZE), ca.SX.sym("known", 2, STATE_SIZE)
+    (D2, _, L22, z2), (D1, L11, L21, z1) = (ca.horzsplit(row_state) for row_state in ca.vertsplit(known))
+    diagonal = systems[2, 0] + systems[1, 3] + systems[0, 5]
     # Control points that are not variables have empty rows.
-    D = ca.if_else(own == 0, 1, own) - L11**2 * D1 - L22**2 * D2
+    D = ca.if_else(diagonal == 0, 1, diagonal) - L11**2 * D1 - L22**2 * D2
     below, inverse = systems[2, 1] + systems[1, 4] - L11 * D1 * L21, 1 / D
     z = systems[2, 6] + systems[1, 7] + systems[0, 8] - L11 * z1 - L22 * z2
     return ca.Function("row", [systems, known], [ca.vertcat(D, below * inverse, systems[2, 2] * inverse, z)])
@@ -41,58 +41,60 @@ def row() -> ca.Function:
 @cache
 def back() -> ca.Function:
     """Return the solution of a row, given its D, L1, L2 and z and the solutions (2) of the rows after it."""
-    known, after = ca.SX.sym("known", STATE), ca.SX.sym("after", 2)
+    known, after = ca.SX.sym("known", STATE_SIZE), ca.SX.sym("after", 2)
     D, L1, L2, z = ca.vertsplit(known)
     return ca.Function("back", [known, after], [z / D - L1 * after[0] - L2 * after[1]])
 
 
 def solution(count: int) -> ca.Function:
     """Return the solution (count + 2) of a window's system, given the systems of its intervals (count, 10)."""
-    systems = ca.SX.sym("systems", count, SYSTEM)
-    none = ca.SX.zeros(2, SYSTEM)
+    systems = ca.SX.sym("systems", count, SYSTEM_SIZE)
+    none = ca.SX.zeros(2, SYSTEM_SIZE)
     padded, states = ca.vertcat(none, systems, none), [ca.SX([[1, 0, 0, 0]])] * 2
     for i in range(count + 2):
         states.append(row()(padded[i : i + 3, :], ca.vertcat(*states[-2:])).T)
-    found = [ca.SX(0), ca.SX(0)]
+    unknowns = [ca.SX(0), ca.SX(0)]
     for state in reversed(states[2:]):
-        found.insert(0, back()(state, ca.vertcat(*found[:2])))
-    return ca.Function("solve", [systems], [ca.vertcat(*found[:-2])])
+        unknowns.insert(0, back()(state, ca.vertcat(*unknowns[:2])))
+    return ca.Function("solve", [systems], [ca.vertcat(*unknowns[:-2])])
 
 
 def solve(systems: Array) -> Array:
     """Return the solution for long windows, with functions that are compiled once for all interval counts."""
     work = _sweeps(len(systems))
     room = work.take()
-    padded, states, found = room.arrays.values()
+    padded, states, unknowns = room.arrays.values()
     padded[:2], padded[2:-2], padded[-2:] = 0.0, systems, 0.0
-    states[:2], found[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
+    states[:2], unknowns[-2:] = [1.0, 0.0, 0.0, 0.0], 0.0
     room.run()
-    result: Array = found[:-2].copy()
+    result: Array = unknowns[:-2].copy()
     work.give_back(room)
     return result
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_SWEEPS)
 def _sweeps(count: int) -> Workspace:
     """Return both sweeps for a number of intervals."""
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
-        systems, states, found = (each[:, None] for each in arrays.values())
-        views = (sliding_window_view(each, size, axis=0) for each, size in ((systems, 3), (states, 2)))
+        systems, states, result = (array[:, None] for array in arrays.values())
+        views = (sliding_window_view(array, size, axis=0) for array, size in ((systems, 3), (states, 2)))
         near, before = (np.moveaxis(view, -1, 2) for view in views)
-        after = sliding_window_view(found, 2, axis=0)
+        after = sliding_window_view(result, 2, axis=0)
         first, second = _kernels()
         forth = Call(first, [near, before[:-1]], [states[2:]])
-        return [forth, Call(second, [states[:1:-1], after[:0:-1]], [found[-3::-1]])]
+        return [forth, Call(second, [states[:1:-1], after[:0:-1]], [result[-3::-1]])]
 
-    return Workspace({"systems": (count + 4, SYSTEM), "states": (count + 4, STATE), "found": (count + 4,)}, calls)
+    return Workspace(
+        {"systems": (count + 4, SYSTEM_SIZE), "states": (count + 4, STATE_SIZE), "found": (count + 4,)}, calls
+    )
 
 
 @cache
 def _kernels() -> tuple[Any, Any]:
     return (
-        compile(row(), inputs=[(3, SYSTEM), (2, STATE)], outputs=[(STATE,)], width=SHORT),
-        compile(back(), inputs=[(STATE,), (2,)], outputs=[()], width=SHORT),
+        compile(row(), inputs=[(3, SYSTEM_SIZE), (2, STATE_SIZE)], outputs=[(STATE_SIZE,)], width=SHORT),
+        compile(back(), inputs=[(STATE_SIZE,), (2,)], outputs=[()], width=SHORT),
     )
 
 
@@ -116,9 +118,9 @@ def _kernels() -> tuple[Any, Any]:
 FROM_REST = (-1 / 3, 1 / 5, 1.0)  # the triple of an interval from rest, relative to its last point
 FIRST_SLACK = 0.2  # smallest initial slack of rows that the initial guess violates, or nearly
 FIRST_DISTANCE = 1e-3  # the same for the bounds of x itself
-COMMON = 5  # numbers of a search before the bound ratios: h, aim, time scale, primal and dual step
-OWN = 17  # numbers of an interval: the largest x, a load factor, the places of x (6) and S (9)
-ENDING = 6  # numbers at the end of an interval's step
+COMMON_SIZE = 5  # numbers of a search before the bound ratios: h, aim, time scale, primal and dual step
+INTERVAL_SIZE = 17  # numbers of an interval: the largest x, a load factor, the places of x (6) and S (9)
+ENDING_SIZE = 6  # numbers at the end of an interval's step
 _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
@@ -148,24 +150,28 @@ class _Interval:
         self.n, self.m, self.size = n, 4 * n + 2, parts * n
         # Few arrays, because each costs time in every call: numbers of the search, of the samples and of the interval.
         # The loads are multiplied by ``tight`` to keep a margin.
-        self.common, self.own, self.t = ca.SX.sym("common", COMMON + n), ca.SX.sym("own", OWN), ca.SX.sym("t", 3)
+        self.common, self.own, self.t = (
+            ca.SX.sym("common", COMMON_SIZE + n),
+            ca.SX.sym("own", INTERVAL_SIZE),
+            ca.SX.sym("t", 3),
+        )
         self.near = ca.SX.sym("near", 3 * self.size)
         self.h, self.aim, self.scale, self.primal, self.dual, self.ratio = ca.vertsplit(
-            self.common, [0, 1, 2, 3, 4, COMMON, COMMON + n]
+            self.common, [0, 1, 2, 3, 4, COMMON_SIZE, COMMON_SIZE + n]
         )
-        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, OWN])
+        self.fastest, self.tight, places, S = ca.vertsplit(self.own, [0, 1, 2, 8, INTERVAL_SIZE])
         self.places, self.S = ca.reshape(places, 3, 2).T, ca.reshape(S, 3, 3).T
-        before, middle, after = (ca.vertsplit(each, n) for each in ca.vertsplit(self.near, self.size))
+        before, middle, after = (ca.vertsplit(block, n) for block in ca.vertsplit(self.near, self.size))
         h, t = self.h, self.t
         # 0 at an end at rest, where only inertia matters, otherwise 1.
         self.moves = 2 * self.places[0, 0], 2 * self.places[1, 2]
         self.is_spline = self.moves[0] * self.moves[1]
         self.by_w = ca.horzcat(1, -2, 1) / (2 * h**2)
         self.by_u = ca.horzcat(-1, 1, 0) / (2 * h), ca.horzcat(0, -1, 1) / (2 * h)
-        self.w, self.u = self.by_w @ t, [each @ t for each in self.by_u]
+        self.w, self.u = self.by_w @ t, [gradient @ t for gradient in self.by_u]
         self.x = [self.places[k, :] @ t for k in (0, 1)]
         ends = zip(self.moves, (before, after), strict=True)
-        at_ends = [[each[0], *(moves * part for part in each[1:])] for moves, each in ends]
+        at_ends = [[loads_at_end[0], *(moves * part for part in loads_at_end[1:])] for moves, loads_at_end in ends]
         self.ends = [loads(at_ends[k], self.ratio, self.w, self.u[k], self.x[k]) for k in (0, 1)]
         # Each group: values relative to bounds, their derivatives by (w, u, x), and those of (w, u, x) by the triple.
         maps = [ca.vertcat(self.by_w, self.by_u[k], self.places[k, :]) for k in (0, 1)]
@@ -183,10 +189,10 @@ class _Interval:
         plain = ca.vertcat(t[1] / self.fastest - 1, -t[1] / self.fastest)
         self.g = ca.vertcat(*((self.tight * value) ** 2 - 1 for value, _, _ in self.groups), plain)
         # Between ``system`` and ``step``: the Newton system, g, its derivatives by (w, u, x), slacks and multipliers.
-        sizes = SYSTEM, self.m, 12 * n, self.m, self.m
+        sizes = SYSTEM_SIZE, self.m, 12 * n, self.m, self.m
         self.kept = ca.SX.sym("kept", sum(sizes))
         self.split = [0, *np.cumsum(sizes).tolist()]
-        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING)
+        self.changes = ca.SX.sym("changes", 2 * self.m + ENDING_SIZE)
 
     def _map(self, part: float) -> ca.SX:
         """Return the derivatives (3 x 3) of w, u and x at a fraction of the interval by its triple."""
@@ -198,9 +204,9 @@ class _Interval:
         rest, x = 1 - part, self.x[0]  # x at the end that moves; the end at rest has the same value
         from_rest = 2 / 9 * part ** (-2 / 3) * x / self.h**2, 2 / 3 * part ** (1 / 3) * x / self.h, part ** (4 / 3) * x
         to_rest = 2 / 9 * rest ** (-2 / 3) * x / self.h**2, -2 / 3 * rest ** (1 / 3) * x / self.h, rest ** (4 / 3) * x
-        jerks = [ca.if_else(self.moves[0] == 0, *each) for each in zip(from_rest, to_rest, strict=True)]
+        jerks = [ca.if_else(self.moves[0] == 0, *pair) for pair in zip(from_rest, to_rest, strict=True)]
         spline = ca.vertsplit(self._map(part) @ self.t)
-        return [ca.if_else(self.is_spline > 0, *each) for each in zip(spline, jerks, strict=True)]
+        return [ca.if_else(self.is_spline > 0, *pair) for pair in zip(spline, jerks, strict=True)]
 
     def start(self) -> ca.Function:
         """Return the initial row of an interval, in which only slacks and multipliers are not zero."""
@@ -214,7 +220,7 @@ class _Interval:
         The system consists of the upper triangle of its matrix (6), the right-hand side (3) and the largest row of g.
         """
         *_, y, multipliers = ca.vertsplit(self.kept, self.split)
-        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING])
+        dy, dl, _ = ca.vertsplit(self.changes, [0, self.m, 2 * self.m, 2 * self.m + ENDING_SIZE])
         y, multipliers = y + self.primal * dy, multipliers + self.dual * dl
         stiff = multipliers / y
         push = multipliers + stiff * self.g + self.aim / y
@@ -239,8 +245,8 @@ class _Interval:
         r -= self.by_plain.T @ push[last]
         H, r = self.S.T @ H @ self.S, self.S.T @ r
         system = ca.vertcat(*(H[i, j] for i, j in _PAIRS), r, ca.mmax(self.g))
-        found = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
-        return self._function("system", [self.near, self.kept, self.changes], found)
+        result = ca.vertcat(system, self.g, ca.vec(ca.vertcat(*rows)), y, multipliers)
+        return self._function("system", [self.near, self.kept, self.changes], result)
 
     def step(self) -> ca.Function:
         """Return the steps of y and l, the largest of -dy / y and of -dl / l, and sums of products.
@@ -251,14 +257,14 @@ class _Interval:
         _, g, rows, y, multipliers = ca.vertsplit(self.kept, self.split)
         d = self.S @ z
         by_state = ca.vertsplit(ca.reshape(rows, 4 * self.n, 3), self.n)
-        changes = [each @ (map_ @ d) for each, (_, _, map_) in zip(by_state, self.groups, strict=True)]
+        changes = [derivative @ (map_ @ d) for derivative, (_, _, map_) in zip(by_state, self.groups, strict=True)]
         dy = -(g + y) - ca.vertcat(*changes, self.by_plain @ d)
         inverse = 1 / y
         dl = (self.aim - multipliers * dy) * inverse - multipliers
         ending = [ca.mmax(-dy * inverse), ca.mmax(-dl / multipliers)]
-        ending += [ca.dot(*each) for each in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
-        found = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
-        return ca.Function("step", [self.common, self.own, self.kept, z], [found])
+        ending += [ca.dot(*pair) for pair in ((y, multipliers), (multipliers, dy), (y, dl), (dy, dl))]
+        result = ca.densify(ca.cse(ca.vertcat(dy, dl, *ending)))
+        return ca.Function("step", [self.common, self.own, self.kept, z], [result])
 
     def use(self) -> ca.Function:
         """Return the largest relative torque, rate and speed in the interval; infinite if x < 0.
@@ -266,22 +272,22 @@ class _Interval:
         Between two checked points, a load exceeds them by at most an eighth of its second difference.
         """
         each = self.size + 2  # coefficients, the x of the largest velocity, and an unused number
-        inner = ca.SX.sym("inner", (len(CHECKED) + 1) * each)  # the last block belongs to the next sample
-        found, least = [self._end(0)], ca.fmin(*self.x)
+        inner = ca.SX.sym("inner", (len(CHECKED_FRACTIONS) + 1) * each)  # the last block belongs to the next sample
+        checked, least = [self._end(0)], ca.fmin(*self.x)
         faster = ca.SX(0)
-        for part, at in zip(CHECKED, ca.vertsplit(inner, each), strict=False):
+        for part, at in zip(CHECKED_FRACTIONS, ca.vertsplit(inner, each), strict=False):
             state = self._state(part)
-            found.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
+            checked.append(ca.vertcat(*loads(ca.vertsplit(at[:-2], self.n), self.ratio, *state)[:2]))
             least, faster = ca.fmin(least, state[2]), ca.fmax(faster, state[2] / at[-2])
-        found.append(self._end(1))
-        worst = [ca.fabs(found[0]), ca.fabs(found[-1])]
-        for before, at, after in zip(found, found[1:], found[2:], strict=False):
+        checked.append(self._end(1))
+        worst = [ca.fabs(checked[0]), ca.fabs(checked[-1])]
+        for before, at, after in zip(checked, checked[1:], checked[2:], strict=False):
             bulge = (2 * at - before - after) / 8
             worst += [at + ca.fmax(bulge, 0), ca.fmax(-bulge, 0) - at]
         # The largest x has a margin for velocities, but none for the wished speed, which may be reached.
         speed = ca.sqrt(ca.fmax(self.t[1] / self.fastest, 0))
-        most = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
-        return self._function("use", [self.near, inner], ca.if_else(least > 0, most, np.inf))
+        largest = ca.fmax(self.tight * ca.mmax(ca.vertcat(*worst, ca.sqrt(faster))), speed)
+        return self._function("use", [self.near, inner], ca.if_else(least > 0, largest, np.inf))
 
     def _end(self, k: int) -> ca.SX:
         """Return torques and rates at an end of the interval; at rest the torque balances gravity and springs."""
@@ -324,18 +330,23 @@ def free_points(count: int, start: str, end: str) -> Array:
     return np.hstack([places.reshape(count, 6), S.reshape(count, 9)])
 
 
-LEAST = 4  # smallest number of intervals of a window
-GAP = 3e-3  # duality gap relative to the time of a window
-STATIONARY = 1e-2  # remaining gradient residual, relative to the initial one
-FEASIBLE = 3e-3  # violation of the squared loads beyond bounds minus margin: the loads are checked afterwards
-CENTERING = 0.1, 0.3, 0.6  # factors of the products of slacks and multipliers after long, short and very short steps
+MIN_INTERVALS = 4  # smallest number of intervals of a window
+GAP_TOLERANCE = 3e-3  # duality gap relative to the time of a window
+STATIONARITY_TOLERANCE = 1e-2  # remaining gradient residual, relative to the initial one
+# Violation of the squared loads beyond bounds minus margin: the loads are checked afterwards.
+FEASIBILITY_TOLERANCE = 3e-3
+# Factors of the products of slacks and multipliers after long, short and very short steps.
+CENTERING_FACTORS = 0.1, 0.3, 0.6
 LONG_STEP, SHORT_STEP = 0.5, 0.2  # fractions of a Newton step that separate these
-BOUNDARY = 0.97  # fraction of the distance to the nearest bound that a step takes
-TIGHTER, TIGHTEST = 1.02, 2.0  # factor of tighter bounds relative to the use that broke them, and the largest factor
-SLOWER = 60  # largest number of times that x is halved
-STEPS = 2  # pieces whose steps are one piece of work, because a step takes less than half the time of a system
-CHECKS = 2  # parts into which the check of a piece is divided, because it takes about twice as long
-LOWEST = 1e-3  # smallest initial control point relative to the largest, because the time grows without bound
+BOUNDARY_FRACTION = 0.97  # fraction of the distance to the nearest bound that a step takes
+# Factor of tighter bounds relative to the use that broke them, and the largest factor.
+TIGHTENING_FACTOR, MAX_TIGHTENING = 1.02, 2.0
+MAX_HALVINGS = 60  # largest number of times that x is halved
+# Pieces whose steps are one piece of work, because a step takes less than half the time of a system.
+PIECES_PER_STEP = 2
+PARTS_PER_CHECK = 2  # parts into which the check of a piece is divided, because it takes about twice as long
+# Smallest initial control point relative to the largest, because the time grows without bound.
+MIN_POINT_FRACTION = 1e-3
 
 
 class Sampled(Protocol):
@@ -372,16 +383,16 @@ class Window:
     def __init__(self, kernels: Kernels, samples: Sampled, ratio: Array, count: int, piece: int, spare: float):
         self.kernels, self.count, self.piece = kernels, count, piece
         self._samples, self._spare = samples, spare
-        self._common = np.array([samples.spacing, *(COMMON - 1) * [0.0], *ratio])
-        self._own = np.zeros((count, OWN))
+        self._common = np.array([samples.spacing, *(COMMON_SIZE - 1) * [0.0], *ratio])
+        self._own = np.zeros((count, INTERVAL_SIZE))
         self._all, self._steps = np.zeros(count + 2), np.zeros(count + 2)
         self._triples, self._step_triples = (
-            as_strided(each, (count, 3), (8, 8), writeable=False) for each in (self._all, self._steps)
+            as_strided(array, (count, 3), (8, 8), writeable=False) for array in (self._all, self._steps)
         )
-        self._systems, self._endings = np.zeros((count, SYSTEM)), np.zeros((ENDING, count))
-        self._unchanged = np.zeros(2 * kernels.rows_count + ENDING)
+        self._systems, self._endings = np.zeros((count, SYSTEM_SIZE)), np.zeros((ENDING_SIZE, count))
+        self._unchanged = np.zeros(2 * kernels.rows_count + ENDING_SIZE)
         ends = [(start, end) for start in ("rest", "given", "free") for end in ("rest", "free")]
-        self._maps = {each: free_points(count, *each) for each in ends}
+        self._maps = {end: free_points(count, *end) for end in ends}
         self.n, self.start, self.end, self.tight = 0, "rest", "rest", np.zeros(0)
         self.iterations = 0
         self.feasible: Array | None = None  # the last points that were within the tightened bounds
@@ -397,9 +408,9 @@ class Window:
         samples, row = self._samples, m % self._samples.capacity
         self.n, self.start, self.end = n, start, end
         self.tight = samples.tight[row : row + n]
-        own, maps = self._own[:n], self._maps[start, end]
-        own[:, 0] = samples.fastest[row : row + n]
-        own[:-2, 2:], own[-2:, 2:] = maps[: n - 2], maps[-2:]
+        numbers, maps = self._own[:n], self._maps[start, end]
+        numbers[:, 0] = samples.fastest[row : row + n]
+        numbers[:-2, 2:], numbers[-2:, 2:] = maps[: n - 2], maps[-2:]
         self._systems[n:] = 0.0
         yield
         self.pieces = []
@@ -407,8 +418,8 @@ class Window:
         size = -(-n // -(-n // self.piece))  # as equal as possible
         for first in range(0, n, size):
             last = min(first + size, n)
-            parts = [each[first:last] for each in arrays]
-            parts += [each[row + first : row + last] for each in (samples.near, samples.inner)]
+            parts = [array[first:last] for array in arrays]
+            parts += [array[row + first : row + last] for array in (samples.near, samples.inner)]
             self.pieces.append(_Piece(*parts))
             if len(self.pieces) % 3 == 0:
                 yield
@@ -420,15 +431,15 @@ class Window:
 
     def take(self, points: Array) -> None:
         """Set other control points (n + 2); fixed and dependent ones remain so."""
-        kept = 2 if self.start == "given" else 0
-        self._all[kept : self.n + 2] = points[kept:]
+        fixed = 2 if self.start == "given" else 0
+        self._all[fixed : self.n + 2] = points[fixed:]
         self._constrain(self._all)
 
     def clipped(self) -> Array:
         """Return the control points (n + 2), limited to the largest x, because a search may end slightly beyond it."""
-        found = self.points.copy()
-        np.minimum(found[1:-1], self._own[: self.n, 0], out=found[1:-1])
-        return found
+        result = self.points.copy()
+        np.minimum(result[1:-1], self._own[: self.n, 0], out=result[1:-1])
+        return result
 
     def _constrain(self, points: Array) -> None:
         """Set the control points that depend on others."""
@@ -444,7 +455,7 @@ class Window:
 
     def slow_down(self, use: float = 1.0) -> Generator[None, None, Array]:
         """Halve x until the use of the bounds is at most ``use``, and return the use in each interval (n)."""
-        for _ in range(SLOWER):
+        for _ in range(MAX_HALVINGS):
             uses = yield from self.uses()
             if uses.max() <= use:
                 break
@@ -454,57 +465,60 @@ class Window:
     def uses(self) -> Generator[None, None, Array]:
         """Return the largest use of a bound in each interval (n), in pieces of work: 1 at the bound."""
         self._own[: self.n, 1] = self._spare
-        found = []
-        for each in self.pieces:
-            size = -(-len(each.own) // CHECKS)
-            for first in range(0, len(each.own), size):
+        uses_of_pieces = []
+        for piece in self.pieces:
+            size = -(-len(piece.own) // PARTS_PER_CHECK)
+            for first in range(0, len(piece.own), size):
                 part = slice(first, first + size)
-                found.append(self.kernels.use(self._common, *(array[part] for array in each[-4:])))
+                uses_of_pieces.append(self.kernels.use(self._common, *(array[part] for array in piece[-4:])))
                 yield
-        return np.concatenate(found)
+        return np.concatenate(uses_of_pieces)
 
     def tighten(self, uses: Array) -> None:
         """Tighten the bounds for the next search in intervals where they were broken."""
-        self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTER * uses, TIGHTEST), 1.0)
+        self.tight = self.tight * np.where(uses > 1, np.minimum(TIGHTENING_FACTOR * uses, MAX_TIGHTENING), 1.0)
 
     def improve(
-        self, iterations: int, least_gap: float = GAP, centering: tuple[float, float, float] = CENTERING
+        self,
+        iterations: int,
+        least_gap: float = GAP_TOLERANCE,
+        centering: tuple[float, float, float] = CENTERING_FACTORS,
     ) -> Iterator[None]:
         """Search for the shortest time within the tightened bounds, in pieces of work.
 
         The search ends after a number of iterations, or when at most ``least_gap`` of the time can be gained. The
-        argument ``centering`` is explained at ``CENTERING``. The search may be stopped early: ``feasible`` has the last
-        points that satisfy these bounds at the samples.
+        argument ``centering`` is explained at ``CENTERING_FACTORS``. The search may be stopped early:
+        ``feasible`` has the last points that satisfy these bounds at the samples.
         """
         n, kernels, common, pieces = self.n, self.kernels, self._common, self.pieces
         self._own[:n, 1], self.feasible = self.tight, None
-        self.take(np.maximum(self.points, LOWEST * self.points.max()))
+        self.take(np.maximum(self.points, MIN_POINT_FRACTION * self.points.max()))
         yield
         size, taken, residual, gap = n * kernels.rows_count, 1.0, 1.0, 1.0
         # Target product of slacks and multipliers, time scale, primal and dual step
         time = common[0] * (1 / np.sqrt(self._all[2:n])).sum()
-        common[1:COMMON] = gap / size, 1 / time, 0.0, 0.0
-        kept, changes = [], len(pieces) * [self._unchanged]
+        common[1:COMMON_SIZE] = gap / size, 1 / time, 0.0, 0.0
+        states, changes = [], len(pieces) * [self._unchanged]
         yield
-        for each in pieces:
-            kept.append(kernels.start(common, each.own, each.triples, each.near))
+        for piece in pieces:
+            states.append(kernels.start(common, piece.own, piece.triples, piece.near))
             yield
         for self.iterations in range(iterations):
             common[1] = centering[(taken < LONG_STEP) + (taken < SHORT_STEP)] * gap / size
-            for k, each in enumerate(pieces):
-                kept[k] = kernels.system(common, each.own, each.triples, each.near, kept[k], changes[k])
-                each.systems[:] = kept[k][:, :SYSTEM]
+            for k, piece in enumerate(pieces):
+                states[k] = kernels.system(common, piece.own, piece.triples, piece.near, states[k], changes[k])
+                piece.systems[:] = states[k][:, :SYSTEM_SIZE]
                 yield
-            if self._systems[:n, -1].max() < FEASIBLE:
+            if self._systems[:n, -1].max() < FEASIBILITY_TOLERANCE:
                 self.feasible = self.points.copy()
-                if gap < least_gap and residual < STATIONARY:
+                if gap < least_gap and residual < STATIONARITY_TOLERANCE:
                     break
             self._steps[:] = kernels.solve(self._systems)
             yield
-            for k, each in enumerate(pieces):
-                changes[k] = kernels.step(common, each.own, kept[k], each.steps)
-                each.endings[:] = changes[k][:, -ENDING:]
-                if k % STEPS == STEPS - 1:
+            for k, piece in enumerate(pieces):
+                changes[k] = kernels.step(common, piece.own, states[k], piece.steps)
+                piece.endings[:] = changes[k][:, -ENDING_SIZE:]
+                if k % PIECES_PER_STEP == PIECES_PER_STEP - 1:
                     yield
             gap, taken = self._move()
             residual *= 1 - taken
@@ -514,7 +528,10 @@ class Window:
         """Take a step that keeps slacks and multipliers positive; return the next gap and the fraction taken."""
         n, endings = self.n, self._endings[:, : self.n]
         least_y, least_l = np.maximum.reduce(endings[:2], axis=1).tolist()
-        primal, dual = BOUNDARY / max(least_y, BOUNDARY), BOUNDARY / max(least_l, BOUNDARY)
+        primal, dual = (
+            BOUNDARY_FRACTION / max(least_y, BOUNDARY_FRACTION),
+            BOUNDARY_FRACTION / max(least_l, BOUNDARY_FRACTION),
+        )
         now, by_primal, by_dual, by_both = np.add.reduce(endings[2:], axis=1).tolist()
         self._common[3], self._common[4] = primal, dual
         self._constrain(self._steps)

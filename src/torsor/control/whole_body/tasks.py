@@ -178,7 +178,7 @@ def _pyramid(m: float) -> Array:
 
 Wanted = tuple[ca.SX, ca.SX]  # J (k x nv) and the acceleration (k x 1) of J a = wanted
 # Cosine of half the angle between two directions below which they count as opposite: no shortest turn exists.
-OPPOSITE = 1e-6
+MIN_HALF_ANGLE_COSINE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -241,11 +241,13 @@ class Task:
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return a constant target as an array, after checking its shape and values."""
-        found = real_array(target, robot.name, f"target of {self.label!r}")
-        if found.shape != self.shape(robot) or not np.isfinite(found).all():
-            text = f"target has shape {found.shape}" if found.shape != self.shape(robot) else "target is not finite"
-            raise ModelError(text, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
-        return found
+        result = real_array(target, robot.name, f"target of {self.label!r}")
+        if result.shape != self.shape(robot) or not np.isfinite(result).all():
+            message = (
+                f"target has shape {result.shape}" if result.shape != self.shape(robot) else "target is not finite"
+            )
+            raise ModelError(message, where=self.where(robot), allowed=f"finite numbers {self.shape(robot)}")
+        return result
 
     def _law(self, robot: Robot) -> ca.Function:
         return law_function(self.target, self.shape(robot), self.where(robot))  # type: ignore[arg-type]
@@ -347,11 +349,11 @@ class FramePose(_FrameTask):
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the desired acceleration."""
         x, v, a = self.rates(at, given)
-        turn = _turned(self, at, self.place, [each[:3, :3] for each in (x, v, a)])
+        turn = _turned(self, at, self.place, [matrix[:3, :3] for matrix in (x, v, a)])
         twist, scale = at.velocity(self.place), ca.SX([self.angular**0.5] * 3 + [1.0] * 3)
         pull = self.pulled(x[:3, 3] - at.pose(self.place)[:3, 3], v[:3, 3] - twist[3:])
-        wanted = ca.vertcat(turn, a[:3, 3] + pull) - at.drift(self.place)
-        return ca.diag(scale) @ at.jacobian(self.place), scale * wanted
+        acceleration = ca.vertcat(turn, a[:3, 3] + pull) - at.drift(self.place)
+        return ca.diag(scale) @ at.jacobian(self.place), scale * acceleration
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,7 +389,7 @@ class FrameDirection(_FrameTask):
         rate = ca.jtimes(along, at.t, ca.SX(1))
         second = ca.jtimes(rate, at.t, ca.SX(1))
         across = ca.SX.eye(3) - n @ n.T
-        half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, OPPOSITE**2))
+        half = ca.sqrt(ca.fmax((1 + ca.dot(n, along)) / 2, MIN_HALF_ANGLE_COSINE**2))
         pull = self.pulled(cross(n, along) / half, across @ (cross(along, rate) - w))
         drift = across @ at.drift(self.place)[:3] + ca.dot(w, n) * cross(n, w)
         return across @ at.jacobian(self.place)[:3, :], across @ cross(along, second) + pull - drift
@@ -431,9 +433,9 @@ class Posture(Task):
 
     def checked(self, robot: Robot, target: ArrayLike) -> Array:
         """Return the positions; raise ModelError if a quaternion has length 0."""
-        found = super().checked(robot, target)
-        check_quaternions(robot, found, self.where(robot), "target")
-        return found
+        result = super().checked(robot, target)
+        check_quaternions(robot, result, self.where(robot), "target")
+        return result
 
     def wanted(self, at: Symbols, given: ca.SX | None) -> Wanted:
         """Return J and the desired acceleration of all coordinates; the controller selects the driven ones."""

@@ -19,7 +19,7 @@ from torsor.motion.transcription.node import Node
 from torsor.motion.transcription.phase import is_phase
 
 QUANTITIES = ("q", "v", "a", "tau")
-DISTINCT = 1e-9  # smallest distance between two moments of the data
+MIN_MOMENT_DISTANCE = 1e-9  # smallest distance between two moments of the data
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,7 +55,7 @@ class Measured:
             raise ModelError(problem, argument="values", where=self.name, allowed=allowed)
         moments = self.moments
         is_wrong = len(moments) != len(values) or moments.min(initial=0.0) < 0 or moments.max(initial=0.0) > 1
-        if is_wrong or (np.diff(moments) < DISTINCT).any():
+        if is_wrong or (np.diff(moments) < MIN_MOMENT_DISTANCE).any():
             allowed = f"{len(values)} increasing fractions from 0 to 1, one per row of values"
             raise ModelError(argument="shares", value=self.shares, where=self.name, allowed=allowed)
 
@@ -69,8 +69,8 @@ class Measured:
         """The fractions (K,) of the duration."""
         if self.shares is None:
             return np.linspace(0.0, 1.0, len(self.table))
-        found = finite_vector(self.shares)
-        return np.full(1, np.nan) if found is None else found
+        result = finite_vector(self.shares)
+        return np.full(1, np.nan) if result is None else result
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,22 +90,22 @@ class _Distances(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the distances, divided by their scales."""
-        given, robot = self.data_set, node.robot
-        if callable(given.of):
-            quantity = ca.densify(ca.SX(given.of(node)))
-            labels = list(given.names or (str(k) for k in range(quantity.numel())))
+        measured, robot = self.data_set, node.robot
+        if callable(measured.of):
+            quantity = ca.densify(ca.SX(measured.of(node)))
+            labels = list(measured.names or (str(k) for k in range(quantity.numel())))
         else:
             rates = robot.coordinate_names
-            names = {"q": robot.position_names, "v": rates, "a": rates, "tau": node.force_names}[given.of]
-            kept = indices_of(given.names, names, given.name)
-            quantity, labels = getattr(node, given.of)[kept], [names[k] for k in kept]
-        count = given.table.shape[1]
+            names = {"q": robot.position_names, "v": rates, "a": rates, "tau": node.force_names}[measured.of]
+            kept = indices_of(measured.names, names, measured.name)
+            quantity, labels = getattr(node, measured.of)[kept], [names[k] for k in kept]
+        count = measured.table.shape[1]
         if quantity.numel() != count or len(labels) != count:
-            found = f"the values have {count} columns"
-            raise ModelError(found, where=given.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
-        scale = by_name(given.scale, labels, np.inf, f"{given.name}: scale")
+            message = f"the values have {count} columns"
+            raise ModelError(message, where=measured.name, allowed=f"{quantity.numel()}: {', '.join(labels)}")
+        scale = by_name(measured.scale, labels, np.inf, f"{measured.name}: scale")
         if not (scale > 0).all():
-            raise ModelError(argument="scale", value=given.scale, where=given.name, allowed="positive numbers")
+            raise ModelError(argument="scale", value=measured.scale, where=measured.name, allowed="positive numbers")
         free = np.full(count, np.inf)
         return Rows((quantity - node.data(self.key, count)) / ca.SX(scale), -free, free, tuple(labels))
 
@@ -126,24 +126,24 @@ class Residuals:
     def __init__(self, problem: ProblemStatement, data: Any):
         shared = ("name", "values", "names", "shares", "scale", "phase")
         self.sets = tuple(
-            Measured(**{key: getattr(each, key) for key in shared}) if isinstance(each, Reference) else each
-            for each in several(data)
+            Measured(**{key: getattr(data_set, key) for key in shared}) if isinstance(data_set, Reference) else data_set
+            for data_set in several(data)
         )
         allowed = "motion.Measured, motion.Reference, or a list of them"
         if not self.sets:
             raise ModelError("there are no data", where=problem.name, allowed=allowed)
-        for each in self.sets:
-            if not isinstance(each, Measured):
-                raise ModelError(f"the data contain {each!r}", value=each, where=problem.name, allowed=allowed)
-            if problem.stages[_phase_of(each, problem)].timing.harmonics:
-                found = "the data belong to a phase with a clock, but their moments are fractions of its duration"
-                raise ModelError(found, where=problem.name, fix="fix the contact times (timing='given')")
+        for data_set in self.sets:
+            if not isinstance(data_set, Measured):
+                raise ModelError(f"the data contain {data_set!r}", value=data_set, where=problem.name, allowed=allowed)
+            if problem.stages[_phase_of(data_set, problem)].timing.harmonics:
+                message = "the data belong to a phase with a clock, but their moments are fractions of its duration"
+                raise ModelError(message, where=problem.name, fix="fix the contact times (timing='given')")
         layout, self._batches, self._parts = problem.program.layout, list[Batch](), list[slice]()
         first = 0
-        for index, each in enumerate(self.sets):
-            key, moments = f"measured {index} ({each.table.shape[1]})", each.moments
-            kernels = problem.kernels_of([_Distances(data_set=each, key=key, name=each.name)])
-            batch = Batch(kernels, layout, _phase_of(each, problem), moments, np.zeros(len(moments)))
+        for index, data_set in enumerate(self.sets):
+            key, moments = f"measured {index} ({data_set.table.shape[1]})", data_set.moments
+            kernels = problem.kernels_of([_Distances(data_set=data_set, key=key, name=data_set.name)])
+            batch = Batch(kernels, layout, _phase_of(data_set, problem), moments, np.zeros(len(moments)))
             self._batches.append(batch)
             self._parts.append(slice(first, first + batch.m))
             first += batch.m
@@ -152,20 +152,20 @@ class Residuals:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the data."""
-        return tuple(each.name for each in self.sets)
+        return tuple(data_set.name for data_set in self.sets)
 
     def value(self, x: Array) -> Array:
         """Return the distances (R,), divided by their scales."""
-        return np.concatenate([each.value(x)[0] for each in self._batches])
+        return np.concatenate([batch.value(x)[0] for batch in self._batches])
 
     def jacobian(self, x: Array) -> Array:
         """Return the derivatives (R, n)."""
-        found = np.zeros((self.count, self.n))
+        result = np.zeros((self.count, self.n))
         for part, batch in zip(self._parts, self._batches, strict=True):
             rows, columns = batch.structure
             kept = columns >= 0
-            np.add.at(found[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
-        return found
+            np.add.at(result[part], (rows[kept], columns[kept]), batch.jacobian(x)[0][kept])
+        return result
 
     def root_mean_squares(self, distances: Array) -> tuple[float, ...]:
         """Return the root mean square distance from each data set, in its scales."""
@@ -175,7 +175,7 @@ class Residuals:
     def spread(self) -> float:
         """The sum of squares of the data about their means over time, in their scales: the most that a fit explains."""
         total = 0.0
-        for each, batch in zip(self.sets, self._batches, strict=True):
-            scale = by_name(each.scale, batch.kernels.rows[0].labels, np.inf, each.name)
-            total += float((((each.table - each.table.mean(axis=0)) / scale) ** 2).sum())
+        for data_set, batch in zip(self.sets, self._batches, strict=True):
+            scale = by_name(data_set.scale, batch.kernels.rows[0].labels, np.inf, data_set.name)
+            total += float((((data_set.table - data_set.table.mean(axis=0)) / scale) ** 2).sum())
         return total

@@ -22,9 +22,10 @@ from torsor.motion.results import files
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNCLEAR = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
-UNSEEN = 1e-6  # change of the data, in scales, for a factor of e in a combination, below which they do not depend on it
-TEXTS = ("names", "data", "status")
+UNCLEAR_DEVIATION = 1.0  # standard deviation of a logarithm above which a combination is unclear: a factor of e
+# Change of the data, in scales, for a factor of e in a combination, below which they do not depend on it.
+UNSEEN_CHANGE = 1e-6
+TEXT_FIELDS = ("names", "data", "status")
 
 
 class Combination(NamedTuple):
@@ -69,8 +70,8 @@ class WeightFit(Result):
     kind = "weights"
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name} {value:.4g}" for name, value in self.weights.items())
-        return f"<WeightFit of {self.problem.name!r} to {', '.join(self.data)}: {self.status}, {found}>"
+        message = ", ".join(f"{name} {value:.4g}" for name, value in self.weights.items())
+        return f"<WeightFit of {self.problem.name!r} to {', '.join(self.data)}: {self.status}, {message}>"
 
     @property
     def problem(self) -> MotionProblem:
@@ -104,7 +105,7 @@ class WeightFit(Result):
     def _unseen(self) -> Flags:
         """Flags (k - 1,) of the combinations on which the data do not depend."""
         s = self._modes[0]
-        return np.asarray(s <= UNSEEN * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
+        return np.asarray(s <= UNSEEN_CHANGE * max(s.max(initial=0.0), np.sqrt(len(self.residuals))))
 
     @property
     def noise(self) -> float:
@@ -117,8 +118,8 @@ class WeightFit(Result):
         """The covariance (k, k) of the log weights, infinite for those that the data do not determine."""
         (s, v), unseen = self._modes, self._unseen
         seen = v[:, ~unseen] / np.where(unseen, 1.0, s)[~unseen]
-        found = self.noise**2 * seen @ seen.T
-        return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, found))
+        result = self.noise**2 * seen @ seen.T
+        return np.asarray(np.where(np.abs(v[:, unseen]).sum(axis=1)[:, None] > 1e-6, np.inf, result))
 
     @property
     def deviations(self) -> dict[str, float]:
@@ -128,14 +129,14 @@ class WeightFit(Result):
     @property
     def unclear(self) -> tuple[Combination, ...]:
         """Weight combinations that the data do not determine, the worst first."""
-        (s, v), unseen, found = self._modes, self._unseen, list[Combination]()
+        (s, v), unseen, result = self._modes, self._unseen, list[Combination]()
         for k in np.argsort(s).tolist():
             way, deviation = v[:, k], np.inf if unseen[k] else self.noise / float(s[k])
-            if deviation > UNCLEAR:
+            if deviation > UNCLEAR_DEVIATION:
                 sign = 1.0 if way[np.argmax(np.abs(way))] > 0 else -1.0
                 exponents = dict(zip(self.names, (sign * way).tolist(), strict=True))
-                found.append(Combination(exponents, float(deviation)))
-        return tuple(found)
+                result.append(Combination(exponents, float(deviation)))
+        return tuple(result)
 
     def report(self) -> str:
         """Return the fit as text: weights with errors, distances from the data, and undetermined combinations."""
@@ -144,10 +145,10 @@ class WeightFit(Result):
     @classmethod
     def load(cls, path: str | Path, problem: MotionProblem | None = None) -> "WeightFit":
         """Load a fit from a .npz file; ``problem``, with the fitted weights, is needed if the file lacks it."""
-        with reading_archive(Path(path), cls.kind) as found:
-            motion = MotionResult.of(files.of_archive(found.part("motion/"), problem, load_problem))
-            texts, arrays = {name: found.settings[name] for name in TEXTS}, found.arrays
-            names, data = (tuple(str(each) for each in texts[key]) for key in ("names", "data"))
+        with reading_archive(Path(path), cls.kind) as archive:
+            motion = MotionResult.of(files.of_archive(archive.part("motion/"), problem, load_problem))
+            texts, arrays = {name: archive.settings[name] for name in TEXT_FIELDS}, archive.arrays
+            names, data = (tuple(str(text) for text in texts[key]) for key in ("names", "data"))
             k, n, count = len(names), motion.program.n, len(arrays["residuals"])
             shapes: dict[str, tuple[int, ...]] = {"values": (k,), "distances": (len(data),), "figures": (4,)}
             shapes |= {"x_by_weights": (n, k), "data_by_weights": (count, k), "residuals": (count,)}
@@ -155,10 +156,10 @@ class WeightFit(Result):
             for name, shape in shapes.items():
                 check_array(arrays[name], shape, name)
             nearest, explained, flat, weak = arrays["figures"].tolist()
-            own = {name: arrays[name] for name in shapes if name not in ("distances", "figures")}
+            named = {name: arrays[name] for name in shapes if name not in ("distances", "figures")}
             status, distances = str(texts["status"]), tuple(arrays["distances"].tolist())
             counts = {"flat": int(flat), "weak": int(weak), "nearest": nearest, "explained": explained}
-            return cls(motion, names=names, data=data, distances=distances, status=status, **own, **counts)
+            return cls(motion, names=names, data=data, distances=distances, status=status, **named, **counts)
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """Plot weights and distances over the search steps and return the figure; ``path`` also saves it."""
@@ -179,7 +180,7 @@ class WeightFit(Result):
         names = ("values", "x_by_weights", "data_by_weights", "residuals", "history", "distances")
         arrays = {name: getattr(self, name) for name in names}
         arrays["figures"] = [self.nearest, self.explained, self.flat, self.weak]
-        settings = {name: plain(getattr(self, name)) for name in TEXTS}
+        settings = {name: plain(getattr(self, name)) for name in TEXT_FIELDS}
         units = {"values": "1", "residuals": "scales of the data", "motion/": "as in a motion"}
         return Archive(self.kind, arrays | motion.within("motion/"), settings, units)
 
@@ -197,20 +198,25 @@ class WeightFit(Result):
             "deviations": plain(self.deviations),
             "distances": dict(zip(self.data, plain(self.distances), strict=True)),
             **{name: getattr(self, name) for name in ("nearest", "explained")},
-            "unclear": [{"exponents": each.exponents, "deviation": plain(each.deviation)} for each in self.unclear],
+            "unclear": [
+                {"exponents": combination.exponents, "deviation": plain(combination.deviation)}
+                for combination in self.unclear
+            ],
             **{name: getattr(self, name) for name in ("iterations", "is_solved", "status")},
         }
 
     def _summary(self) -> Summary:
         sizes = zip(self.data, self.distances, strict=True)
         facts = {
-            "data": "; ".join(f"{name}: rms {each:.3g} of the scale" for name, each in sizes),
+            "data": "; ".join(f"{name}: rms {distance:.3g} of the scale" for name, distance in sizes),
             "nearest motion": f"rms {self.nearest:.3g}",
             "explained": f"{100 * self.explained:.1f} % of the variance",
             "status": f"{self.status}, {self.iterations} steps",
         }
         if self.unclear:
-            facts["the data cannot tell"] = "; ".join(f"{each} (+-{each.deviation:.2g})" for each in self.unclear)
+            facts["the data cannot tell"] = "; ".join(
+                f"{combination} (+-{combination.deviation:.2g})" for combination in self.unclear
+            )
         if self.flat or self.weak:
             facts["degenerate"] = f"{self.flat} flat directions, {self.weak} weak constraints"
         errors = self.deviations

@@ -32,10 +32,10 @@ class WeightedProgram:
     def __init__(self, problem: ProblemStatement, groups: Mapping[str, Sequence[Cost]], weights: Array):
         whole = problem.program
         self.problem, self.weights = problem, weights
-        own = [each for each in whole.batches if each.kernels.m]
-        batches = [replace(each, kernels=problem.kernels_of(each.kernels.constraints)) for each in own]
+        constrained = [batch for batch in whole.batches if batch.kernels.m]
+        batches = [replace(batch, kernels=problem.kernels_of(batch.kernels.constraints)) for batch in constrained]
         self._rows = replace(whole, batches=tuple(batches), rates=())
-        self._costs = [self._cost(each) for each in groups.values()]
+        self._costs = [self._cost(group) for group in groups.values()]
         self.n, self.m = whole.n, whole.m
         self.lower, self.upper = whole.lower, whole.upper
         self.row_lower, self.row_upper, self.scales = whole.row_lower, whole.row_upper, whole.scales
@@ -45,19 +45,19 @@ class WeightedProgram:
         """Return the program of some objective terms; its only rows are those of rates."""
         problem, layout = self.problem, self._rows.layout
         batches = [
-            Batch(problem.kernels_of(own), layout, phase, np.array(moments), np.array(weights))
-            for (phase, moments, weights, _), own in grouped(problem.stages, terms, problem.model).items()
+            Batch(problem.kernels_of(group), layout, phase, np.array(moments), np.array(weights))
+            for (phase, moments, weights, _), group in grouped(problem.stages, terms, problem.model).items()
         ]
-        rates = tuple(problem.rates_of(each, self._rows.batches) for each in terms if isinstance(each, Rates))
-        batches += list({id(each.batch): each.batch for each in rates}.values())
+        rates = tuple(problem.rates_of(term, self._rows.batches) for term in terms if isinstance(term, Rates))
+        batches += list({id(rate.batch): rate.batch for rate in rates}.values())
         return replace(self._rows, batches=tuple(batches), linear=Linear((), layout), rates=rates)
 
     @cached_property
     def hessian_structure(self) -> tuple[Indices, Indices]:
         """Rows and columns of the entries of the upper triangle of the Hessian, in column-major order."""
         pattern = np.zeros((self.n, self.n), dtype=bool)
-        for each in (self._rows, *self._costs):
-            pattern[each.hessian_structure] = True
+        for cost in (self._rows, *self._costs):
+            pattern[cost.hessian_structure] = True
         columns, rows = np.nonzero(pattern.T)
         return rows, columns
 
@@ -67,11 +67,11 @@ class WeightedProgram:
 
     def parts(self, x: Array) -> Array:
         """Return the values f_k (k,)."""
-        return np.array([each.value(x)[0] for each in self._costs])
+        return np.array([cost.value(x)[0] for cost in self._costs])
 
     def gradients(self, x: Array) -> Array:
         """Return the gradients (n, k) of f_k."""
-        return np.stack([each.jacobian(x)[0] for each in self._costs], axis=1)
+        return np.stack([cost.jacobian(x)[0] for cost in self._costs], axis=1)
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,) of the objective and the entries of the row Jacobian."""
@@ -79,11 +79,11 @@ class WeightedProgram:
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . objective + multipliers . rows."""
-        found = self._rows.hessian(x, multipliers, 0.0)
-        for own, cost in zip(weight * self.weights, self._costs, strict=True):
-            if own:
-                found = found + cost.hessian(x, np.zeros(cost.m), own)
-        return found
+        result = self._rows.hessian(x, multipliers, 0.0)
+        for factor, cost in zip(weight * self.weights, self._costs, strict=True):
+            if factor:
+                result = result + cost.hessian(x, np.zeros(cost.m), factor)
+        return result
 
 
 def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[Cost]]:
@@ -92,34 +92,34 @@ def cost_groups(problem: ProblemStatement, groups: Mapping[str, Sequence[str]] |
     ``groups`` has {name of a weight: titles of its terms}; by default each term has its own weight. Raises ModelError
     if a term is in no group or in two, or if the problem has fewer than two weights.
     """
-    where, titles = f"{problem.name}: weights", [each.title for each in problem.costs]
+    where, titles = f"{problem.name}: weights", [cost.title for cost in problem.costs]
     for title in titles:
         if titles.count(title) > 1:
             fix = "give each term a different name (name=...)"
             raise ModelError(f"two objective terms are named {title!r}", value=title, where=where, fix=fix)
-    wanted = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
-    found, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
-    for name, own in wanted.items():
-        found[name] = []
-        for title in several(own):
+    group_titles = {title: [title] for title in titles} if groups is None else table(groups, where, "groups")
+    result, left = dict[str, list[Cost]](), dict(zip(titles, problem.costs, strict=True))
+    for name, members in group_titles.items():
+        result[name] = []
+        for title in several(members):
             if title not in left:
                 allowed = f"each of {', '.join(titles)} once"
                 raise ModelError(f"group {name!r} contains {title!r}", where=where, allowed=allowed)
-            found[name].append(left.pop(title))
-        if not found[name] or not all(each.weight > 0 for each in found[name]):
+            result[name].append(left.pop(title))
+        if not result[name] or not all(term.weight > 0 for term in result[name]):
             allowed = "at least one term, each with a positive weight"
             empty = f"group {name!r} is empty or has a term with weight 0"
             raise ModelError(empty, value=name, where=where, allowed=allowed)
     if left:
         fix = f"add {next(iter(left))!r} to a group"
         raise ModelError("omit a term of the objective", argument="groups", where=where, fix=fix)
-    if len(found) < 2:
+    if len(result) < 2:
         fix = "give the objective at least two terms, because only the ratios of weights matter"
-        raise ModelError(f"there is {len(found)} weight", where=where, fix=fix)
-    return found
+        raise ModelError(f"there is {len(result)} weight", where=where, fix=fix)
+    return result
 
 
-TOLERANCE = 1e-7  # of the solver; Newton steps then make the optimum exact
+SOLVER_TOLERANCE = 1e-7  # of the solver; Newton steps then make the optimum exact
 
 
 class Solved(NamedTuple):
@@ -132,8 +132,8 @@ class Solved(NamedTuple):
     @property
     def outcome(self) -> Outcome:
         """The optimum as a solver outcome, for warm starts."""
-        own = self.optimum
-        return Outcome(own.x, own.multipliers, own.bound_multipliers, np.nan, 0, "optimal", True)
+        optimum = self.optimum
+        return Outcome(optimum.x, optimum.multipliers, optimum.bound_multipliers, np.nan, 0, "optimal", True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,21 +178,21 @@ class Optima:
         guess = before.outcome
         near = replace(guess, x=x)
         with np.errstate(all="ignore"):
-            found = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
-        if found is not None:
-            return Solved(weights, found, True)
+            result = polished(self.program, near) if np.isfinite(self.program.value(x)[0]) else None
+        if result is not None:
+            return Solved(weights, result, True)
         return self._search(weights, before.optimum.x, guess) or self._search(weights, before.optimum.x, None)
 
     def _search(self, weights: Array, start: Array, warm: Outcome | None) -> Solved | None:
         self.program.weights = weights
-        settings = Settings(TOLERANCE, self.iterations, watch=self.check)
+        settings = Settings(SOLVER_TOLERANCE, self.iterations, watch=self.check)
         if warm is not None:
             settings = replace(settings, multipliers=warm.multipliers, bound_multipliers=warm.bound_multipliers)
         outcome = SOLVERS[self.solver](self.program, start, settings)
         if not outcome.is_solved:
             return None
-        found = polished(self.program, outcome)
-        return Solved(weights, found or estimated(self.program, outcome), found is not None)
+        result = polished(self.program, outcome)
+        return Solved(weights, result or estimated(self.program, outcome), result is not None)
 
     def by_weights(self, at: Solved) -> Array:
         """Return the derivatives (n, k) of the variables by the weights."""
@@ -230,9 +230,9 @@ def weight_sensitivities(result: Solution) -> WeightSensitivities:
     """
     problem = result.problem
     if not result.is_solved or not result.is_feasible:
-        found = f"the result of {problem.name!r} is {result.status}"
+        message = f"the result of {problem.name!r} is {result.status}"
         allowed = "an optimal and feasible result"
-        raise ModelError(found, value=problem.name, where="weight sensitivities", allowed=allowed)
+        raise ModelError(message, value=problem.name, where="weight sensitivities", allowed=allowed)
     groups = cost_groups(problem, None)
     program = WeightedProgram(problem, groups, np.ones(len(groups)))
     optimum = polished(program, result.outcome) or estimated(program, result.outcome)

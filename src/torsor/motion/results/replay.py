@@ -27,9 +27,9 @@ def _forces(result: Solution, tau: Array) -> Array:
     robot = result.robot
     if not robot.loops:
         return tau
-    found = np.zeros((*tau.shape[:-1], robot.nv))
-    found[..., [robot.coordinate_names.index(name) for name in result.force_names]] = tau
-    return found
+    forces = np.zeros((*tau.shape[:-1], robot.nv))
+    forces[..., [robot.coordinate_names.index(name) for name in result.force_names]] = tau
+    return forces
 
 
 def trajectory(result: Solution) -> Trajectory:
@@ -49,11 +49,11 @@ def replay(result: Solution, steps: int) -> Replay:
     whole_number(steps, result.problem.name, "steps")
     robot, s = result.robot, np.linspace(0.0, 1.0, steps + 1)
     kernels = [batch.kernels for batch in result.program.batches]
-    pairs = [pair for each in kernels for pair in zip(each.constraints, each.rows, strict=True)]
+    pairs = [pair for kernel in kernels for pair in zip(kernel.constraints, kernel.rows, strict=True)]
     names = {label for term, rows in pairs if isinstance(term, Unactuated) for label in rows.labels}
     unactuated = [k for k, name in enumerate(robot.coordinate_names) if name in names]
-    wanted = result.course.at_fractions([s] * len(result.durations))
-    q, v, begun, parts = wanted.q[0], wanted.v[0], 0.0, list[Trajectory]()
+    planned = result.course.at_fractions([s] * len(result.durations))
+    q, v, begun, parts = planned.q[0], planned.v[0], 0.0, list[Trajectory]()
     for T in result.durations:
         h = T / steps
         middles = begun + (np.arange(steps) + 0.5) * h
@@ -73,6 +73,6 @@ def replay(result: Solution, steps: int) -> Replay:
         name: np.concatenate([getattr(part, name)[k > 0 :] for k, part in enumerate(parts)])
         for name in ("times", "q", "v", "a", "tau")
     }
-    found = replace(parts[0], **whole)
-    off_q = np.abs(robot.difference(wanted.q, found.q)).max()
-    return Replay(found, float(off_q), float(np.abs(found.v - wanted.v).max()))
+    replayed = replace(parts[0], **whole)
+    off_q = np.abs(robot.difference(planned.q, replayed.q)).max()
+    return Replay(replayed, float(off_q), float(np.abs(replayed.v - planned.v).max()))

@@ -20,9 +20,9 @@ from torsor.motion.transcription.program import Program, Row
 from torsor.optimisation import Iteration, Outcome, row_violations
 from torsor.robot.robot import Robot
 
-VARIABLES = ("Duration", "Number", "Control point")  # titles of variable bounds
-FINER = 10  # factor of the number of nodes on the grid on which violations between nodes are checked
-TOUCHED = 1e-6  # scaled distance from a bound below which a row is active
+VARIABLE_TITLES = ("Duration", "Number", "Control point")  # titles of variable bounds
+FINER_FACTOR = 10  # factor of the number of nodes on the grid on which violations between nodes are checked
+ACTIVE_DISTANCE = 1e-6  # scaled distance from a bound below which a row is active
 
 
 class Active(NamedTuple):
@@ -79,7 +79,7 @@ def on_finer_grid(program: Program) -> tuple[Program, Flags]:
         if not batch.kernels.m:
             continue
         everywhere = [term.at is None for term in terms]
-        inserted = 1 if not any(everywhere) else FINER
+        inserted = 1 if not any(everywhere) else FINER_FACTOR
         parts = np.arange(inserted) / inserted
         s = np.append((batch.s[:-1, None] + np.diff(batch.s)[:, None] * parts).ravel(), batch.s[-1])
         batches.append(replace(batch, s=s, weights=np.zeros(len(s))))
@@ -96,38 +96,38 @@ def active_rows(program: Program, x: Array, multipliers: Array, bound_multiplier
     is at its bound, or if its multiplier exceeds its distance from it, because interior-point methods leave a distance.
     """
     g, lower, upper, scales = program.value(x)[1], program.row_lower, program.row_upper, program.scales
-    found = []
+    rows_at_bounds = []
     for k in map(int, np.flatnonzero(_touching(g, lower, upper, multipliers))):
         row = program.rows[k]
         side, bound = _side(g[k], lower[k], upper[k], multipliers[k])
         sensitivity = -float(multipliers[k] / scales[k])
         at = row.phase, time_of(program, x, row)
-        found.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
+        rows_at_bounds.append(Active(row.title, row.label, *at, side, float(bound * scales[k]), sensitivity))
     variables = dict[int, tuple[str, str]]()  # title and label by column
     for phase, phase_layout in enumerate(program.layout.phases):
         for profile, point in np.argwhere(phase_layout.columns >= 0).tolist():
             label = f"{point} of profile {profile}, phase {phase}"
-            variables[int(phase_layout.columns[profile, point])] = VARIABLES[2], label
+            variables[int(phase_layout.columns[profile, point])] = VARIABLE_TITLES[2], label
         if phase_layout.duration >= 0:
-            variables[phase_layout.duration] = VARIABLES[0], f"phase {phase}"
-    variables |= {column: (VARIABLES[1], name) for name, column in program.layout.numbers.items()}
+            variables[phase_layout.duration] = VARIABLE_TITLES[0], f"phase {phase}"
+    variables |= {column: (VARIABLE_TITLES[1], name) for name, column in program.layout.numbers.items()}
     near = _touching(x, program.lower, program.upper, bound_multipliers)
     for k, (title, label) in variables.items():
         if near[k]:
             side, bound = _side(x[k], program.lower[k], program.upper[k], bound_multipliers[k])
-            found.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
-    return found
+            rows_at_bounds.append(Active(title, label, None, None, side, float(bound), -float(bound_multipliers[k])))
+    return rows_at_bounds
 
 
 def _touching(values: Array, lower: Array, upper: Array, multipliers: Array) -> Flags:
     distance = np.minimum(upper - values, values - lower)
-    return np.asarray((lower == upper) | (distance <= TOUCHED) | (np.abs(multipliers) > distance))
+    return np.asarray((lower == upper) | (distance <= ACTIVE_DISTANCE) | (np.abs(multipliers) > distance))
 
 
 def _side(value: float, lower: float, upper: float, multiplier: float) -> tuple[str, float]:
     if lower == upper:
         return "equal", lower
-    above = multiplier > 0 if abs(multiplier) > TOUCHED else upper - value < value - lower
+    above = multiplier > 0 if abs(multiplier) > ACTIVE_DISTANCE else upper - value < value - lower
     return ("upper", upper) if above else ("lower", lower)
 
 
@@ -139,30 +139,30 @@ def groups(
     ``fine`` is a program on a finer grid and the violations of its rows.
     """
     between = defaultdict[str, float](float)
-    for row, each in zip(fine[0].rows, fine[1], strict=True):
-        between[row.title] = max(between[row.title], float(each))
+    for row, violation in zip(fine[0].rows, fine[1], strict=True):
+        between[row.title] = max(between[row.title], float(violation))
     places = defaultdict[str, list[int]](list)
     for k, row in enumerate(program.rows):
         places[row.title].append(k)
-    outside, found = row_violations(program, x), dict[str, Group]()
-    for title, own in places.items():
-        worst = own[int(np.argmax(outside[own]))]
+    outside, by_title = row_violations(program, x), dict[str, Group]()
+    for title, indices in places.items():
+        worst = indices[int(np.argmax(outside[indices]))]
         row, sensitivity = program.rows[worst], defaultdict[tuple[str, str], float](float)
-        seen = [each for each in active if each.title == title]
-        sides = {(each.label, each.side) for each in seen}
-        for k in own:
+        seen = [active_row for active_row in active if active_row.title == title]
+        sides = {(active_row.label, active_row.side) for active_row in seen}
+        for k in indices:
             equal = program.row_lower[k] == program.row_upper[k]
             key = program.rows[k].label, "equal" if equal else "upper" if multipliers[k] > 0 else "lower"
             if key in sides:
                 sensitivity[key] -= float(multipliers[k] / program.scales[k])
-        own_units, scaled = float((outside * program.scales)[own].max()), float(outside[worst])
+        own_units, scaled = float((outside * program.scales)[indices].max()), float(outside[worst])
         sizes, time = (own_units, scaled, max(between[title], scaled)), time_of(program, x, row)
-        found[title] = Group(title, len(own), len(seen), *sizes, row.label, time, dict(sensitivity))
-    return found
+        by_title[title] = Group(title, len(indices), len(seen), *sizes, row.label, time, dict(sensitivity))
+    return by_title
 
 
-GRID = 200  # steps of the profiles in each phase
-HELD = 1e-8  # scaled violation that counts as 0 for any tolerance
+GRID_STEPS = 200  # steps of the profiles in each phase
+MIN_TOLERANCE = 1e-8  # scaled violation that counts as 0 for any tolerance
 BETWEEN = 0.05  # scaled violation between nodes above which a motion is "optimal at the nodes only"
 
 
@@ -202,12 +202,12 @@ class Solution(Profiled):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        found = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
-        return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {found}>"
+        message = f"T = {self.T:.6g} s, objective {self.objective:.6g}, {self.iterations} iterations"
+        return f"<{type(self).__name__} of {self.problem.name!r}: {self.status}, {message}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle only the fields, because derived values contain CasADi expressions."""
-        return {each.name: self.__dict__[each.name] for each in fields(self)}
+        return {entry.name: self.__dict__[entry.name] for entry in fields(self)}
 
     @property
     def x(self) -> Array:
@@ -237,7 +237,7 @@ class Solution(Profiled):
     @property
     def iterations(self) -> int:
         """Solver iterations, summed over all refinement rounds."""
-        return sum(each.iterations for each in self.passes) if self.passes else self.outcome.iterations
+        return sum(refinement.iterations for refinement in self.passes) if self.passes else self.outcome.iterations
 
     @property
     def log(self) -> list[Iteration]:
@@ -265,8 +265,8 @@ class Solution(Profiled):
     @property
     def numbers(self) -> dict[str, float]:
         """The shared numbers: free parameters of the robot and of terms."""
-        found = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
-        return self.problem.held | found
+        result = {name: float(self.x[column]) for name, column in self.program.layout.numbers.items()}
+        return self.problem.held | result
 
     @cached_property
     def objective(self) -> float:
@@ -281,8 +281,8 @@ class Solution(Profiled):
     def _part(self, term: Cost) -> Part:
         problem, total = self.problem, 0.0
         if isinstance(term, Rates):
-            own = problem.rates_of(replace(term, weight=1.0), self.program.batches)
-            return Part(term.title, float(term.weight), own.value(self.x))
+            cost = problem.rates_of(replace(term, weight=1.0), self.program.batches)
+            return Part(term.title, float(term.weight), cost.value(self.x))
         kernels = problem.kernels_of([term if term.weight == 1.0 else replace(term, weight=1.0)])
         for index, phase in enumerate(problem.stages):
             if term.holds_in(index, phase):
@@ -309,7 +309,7 @@ class Solution(Profiled):
     @cached_property
     def moments(self) -> Moments:
         """The motion on the grid of ``times``."""
-        grid = np.linspace(0.0, 1.0, GRID + 1)
+        grid = np.linspace(0.0, 1.0, GRID_STEPS + 1)
         return self.course.at_fractions([grid] * len(self.durations))
 
     @property
@@ -356,7 +356,7 @@ class Solution(Profiled):
     @property
     def accepted_violation(self) -> float:
         """The largest scaled violation at the nodes that counts as feasible."""
-        return max(10 * self.tolerance, HELD)
+        return max(10 * self.tolerance, MIN_TOLERANCE)
 
     @cached_property
     def active(self) -> list[Active]:
@@ -375,5 +375,5 @@ class Solution(Profiled):
         points = sum(spline.count for phase_layout in layout.phases for spline in phase_layout.splines)
         free = sum(int((phase_layout.columns >= 0).sum()) for phase_layout in layout.phases)
         equal = int((program.row_lower == program.row_upper).sum())
-        found = {"variables": program.n, "constraints": program.m, "equalities": equal, "known": points - free}
-        return found | {"frozen": len(self.problem.frozen)}
+        result = {"variables": program.n, "constraints": program.m, "equalities": equal, "known": points - free}
+        return result | {"frozen": len(self.problem.frozen)}

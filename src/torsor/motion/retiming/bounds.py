@@ -17,8 +17,8 @@ from torsor.compiler.cache import source_hash
 from torsor.robot.robot import Robot
 
 KINDS = ("velocity", "acceleration", "jerk", "torque", "torque_rate")
-RATES = ("jerk", "torque_rate")
-SOURCES = GIVEN, OWN, NONE = "given", "of the robot", "none"
+RATE_KINDS = ("jerk", "torque_rate")
+SOURCES = SOURCE_GIVEN, SOURCE_ROBOT, SOURCE_NONE = "given", "of the robot", "none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,48 +36,48 @@ class Bounds:
     def of(cls, robot: Robot, given: Mapping[str, Any], reactions: Any = None) -> "Bounds":
         """Return the given bounds, and for velocities and torques that are None those of the robot."""
         where, names = f"{robot.name}: retime", robot.coordinate_names
-        own = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
+        indices = {"velocity": robot.velocity_limit.copy(), "torque": robot.effort_limit}
         for joint in robot.joints:
             if joint.follows and joint.coordinate in names and joint.ratio:
                 k, most = names.index(joint.coordinate), float(np.min(joint.velocity_limit)) / abs(joint.ratio)
-                own["velocity"][k] = min(own["velocity"][k], most)
+                indices["velocity"][k] = min(indices["velocity"][k], most)
         values, sources = dict[str, Array](), dict[str, str]()
         for kind in KINDS:
             value = given.get(kind)
-            sources[kind] = GIVEN if value is not None else OWN if kind in own else NONE
-            if sources[kind] == NONE:
+            sources[kind] = SOURCE_GIVEN if value is not None else SOURCE_ROBOT if kind in indices else SOURCE_NONE
+            if sources[kind] == SOURCE_NONE:
                 values[kind] = np.array([[-np.inf], [np.inf]]).repeat(len(names), axis=1)
                 continue
-            values[kind] = _ends(own.get(kind), value, names, where, kind)
+            values[kind] = _ends(indices.get(kind), value, names, where, kind)
             if np.isinf(values[kind]).all():
-                sources[kind] = NONE
-            if kind in RATES and (values[kind][0] != -values[kind][1]).any():
+                sources[kind] = SOURCE_NONE
+            if kind in RATE_KINDS and (values[kind][0] != -values[kind][1]).any():
                 raise ModelError(f"lower and upper bounds of {kind} differ", where=where, allowed="one number for both")
         _check_bounded(names, values, given, where)
         return cls(values, sources, _reactions(robot, reactions, where))
 
     def has(self, kind: str) -> bool:
         """Return whether any coordinate has a bound of a kind."""
-        return self.sources[kind] != NONE
+        return self.sources[kind] != SOURCE_NONE
 
     @cached_property
     def smooth(self) -> bool:
         """Whether acceleration or torque rates are bounded, which requires a timing without steps of s''."""
-        return any(self.has(kind) for kind in RATES)
+        return any(self.has(kind) for kind in RATE_KINDS)
 
     def text(self, kind: str, k: int) -> str:
         """Return the bound of coordinate k as text."""
         low, high = self.values[kind][:, k]
         if np.isinf(low) and np.isinf(high):
-            return NONE
+            return SOURCE_NONE
         return f"{high:g}" if low == -high else f"{low:g} to {high:g}"
 
     def used(self) -> str:
         """Return the bounds that hold and their sources, in one line."""
         kinds = {source: [one.replace("_", " ") for one in KINDS if self.sources[one] == source] for source in SOURCES}
-        kinds[GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
-        parts = [f"{', '.join(kinds[source])} {source}" for source in (OWN, GIVEN) if kinds[source]]
-        return "; ".join([*parts, *([f"none of {', '.join(kinds[NONE])}"] if kinds[NONE] else [])])
+        kinds[SOURCE_GIVEN] += [f"reaction {kind} of {joint}" for joint, _, kind, _ in self.reactions]
+        parts = [f"{', '.join(kinds[source])} {source}" for source in (SOURCE_ROBOT, SOURCE_GIVEN) if kinds[source]]
+        return "; ".join([*parts, *([f"none of {', '.join(kinds[SOURCE_NONE])}"] if kinds[SOURCE_NONE] else [])])
 
 
 def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind: str) -> Array:
@@ -99,10 +99,10 @@ def _ends(own: Array | None, given: Any, names: Sequence[str], where: str, kind:
     if not (ends[0] < 0).all() or not (ends[1] > 0).all():  # NaN too
         wrong = int(np.flatnonzero(~((ends[0] < 0) & (ends[1] > 0)))[0])
         if given is None:
-            found = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
-            raise ModelError(found, where=where, fix=f"pass `{kind}=`")
-        found = f"the {kind} bounds of {names[wrong]!r} are {ends[0, wrong]:g} to {ends[1, wrong]:g}"
-        raise ModelError(found, where=where, allowed="negative lower bounds and positive upper bounds")
+            message = f"the {kind} limit of {names[wrong]!r} is {ends[1, wrong]:g}"
+            raise ModelError(message, where=where, fix=f"pass `{kind}=`")
+        message = f"the {kind} bounds of {names[wrong]!r} are {ends[0, wrong]:g} to {ends[1, wrong]:g}"
+        raise ModelError(message, where=where, allowed="negative lower bounds and positive upper bounds")
     return ends
 
 
@@ -119,26 +119,26 @@ def _check_bounded(names: Sequence[str], values: Mapping[str, Array], given: Map
     meant = given.get("acceleration") is not None and given.get("torque") is not None
     if not driven.any() or (not meant and not driven.all()):
         fix = "pass `acceleration=` or `torque=`"
-        found = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor an acceleration bound"
-        raise ModelError(found, where=where, fix=fix)
+        message = f"coordinate {names[int(np.argmin(driven))]!r} has neither an effort limit nor an acceleration bound"
+        raise ModelError(message, where=where, fix=fix)
 
 
 def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, str, float], ...]:
     """Return the reaction bounds, given {joint: {"force": N, "moment": N m}}."""
     moving = {joint.name: joint.child for joint in robot.joints if joint.child in robot.link_names}
-    found = []
+    limits = []
     for joint, sizes in table(given, where, "reactions").items():
         if joint not in moving:
-            text = f"reactions names {joint!r}, which is not the joint of a moving link"
-            raise ModelError(text, value=joint, where=where, allowed=listing(moving, like=str(joint)))
+            message = f"reactions names {joint!r}, which is not the joint of a moving link"
+            raise ModelError(message, value=joint, where=where, allowed=listing(moving, like=str(joint)))
         for kind, size in table(sizes, where, f"reactions of {joint!r}").items():
             if kind not in ("force", "moment"):
                 allowed = "'force' (N), 'moment' (N m)"
                 raise ModelError(f"the reactions of {joint!r} have a key {kind!r}", where=where, allowed=allowed)
             bound = number(size, where, f"{kind} of {joint!r} in reactions", above=0.0, finite=False)
             if bound < np.inf:
-                found.append((joint, robot.link_names.index(moving[joint]), kind, bound))
-    return tuple(found)
+                limits.append((joint, robot.link_names.index(moving[joint]), kind, bound))
+    return tuple(limits)
 
 
 # Bounds along a path: rows low <= a u + b x <= high of u = s'' and x = s'^2 (time derivatives).
@@ -148,10 +148,11 @@ def _reactions(robot: Robot, given: Any, where: str) -> tuple[tuple[str, int, st
 # Gibson 1985). Joint reactions have the same form. Friction depends on the velocity q' sqrt(x): its tangent at a known
 # x is part of b and of the bounds.
 
-SIDES = 16  # of the polygon inscribed in the circle of a reaction's magnitude, which costs 1 - cos(pi / 16) = 1.9 %
-WITHIN = float(np.cos(np.pi / SIDES))  # fraction of the circle that the polygon reaches everywhere
-LARGEST = 1e15  # stands for an infinite bound
-SLOWEST = 1e-12  # s' of a motion that is just starting, for the direction of friction
+# Of the polygon inscribed in the circle of a reaction's magnitude, which costs 1 - cos(pi / 16) = 1.9 %.
+POLYGON_SIDES = 16
+POLYGON_FRACTION = float(np.cos(np.pi / POLYGON_SIDES))  # fraction of the circle that the polygon reaches everywhere
+LARGEST_BOUND = 1e15  # stands for an infinite bound
+MIN_SPEED = 1e-12  # s' of a motion that is just starting, for the direction of friction
 TINY = 1e-300
 
 
@@ -181,11 +182,13 @@ class RowKernel:
         reactions = tuple((link, kind) for _, link, kind, _ in bounds.reactions)
         names = [("acceleration", robot.coordinate_names[k]) for k in accelerations]
         names += [("torque", robot.coordinate_names[k]) for k in torques]
-        names += [(f"reaction {kind}", joint) for joint, _, kind, _ in bounds.reactions for _ in range(SIDES // 2)]
+        names += [
+            (f"reaction {kind}", joint) for joint, _, kind, _ in bounds.reactions for _ in range(POLYGON_SIDES // 2)
+        ]
         kinds = ("acceleration", accelerations), ("torque", torques), ("velocity", slice(None))
-        ends = [bounds.values[kind][:, own].ravel() for kind, own in kinds]
-        numbers = np.concatenate([*ends, [each[-1] for each in bounds.reactions]])
-        limited = np.minimum(np.maximum(numbers, -LARGEST), LARGEST)
+        ends = [bounds.values[kind][:, indices].ravel() for kind, indices in kinds]
+        numbers = np.concatenate([*ends, [reaction[-1] for reaction in bounds.reactions]])
+        limited = np.minimum(np.maximum(numbers, -LARGEST_BOUND), LARGEST_BOUND)
         return cls(robot, accelerations, torques, reactions, tuple(names), limited)
 
     def at(self, pieces: Array, way: Array) -> tuple[Array, Array]:
@@ -199,8 +202,8 @@ class RowKernel:
             self._kernels[powers] = kernel
         # The arrays have the form that the kernel takes; only several paths are divided among threads.
         call = kernel.unchecked if isinstance(kernel, Kernel) and len(way) == 1 else kernel
-        found: tuple[Array, Array] = call(pieces, way, self.numbers)
-        return found
+        result: tuple[Array, Array] = call(pieces, way, self.numbers)
+        return result
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -226,13 +229,13 @@ class RowKernel:
         rows = [ca.horzcat(a, b, low - c, high - c)]
         if self.reactions:
             wrenches, none = robot.function("joint_wrenches"), ca.SX.zeros(n, 1)
-            loads = [wrenches(q, *each) for each in ((none, none), (none, d1), (d1, d2))]
+            loads = [wrenches(q, *state) for state in ((none, none), (none, d1), (d1, d2))]
             for k, (link, kind) in enumerate(self.reactions):
                 part = slice(3, 6) if kind == "force" else slice(0, 3)
-                still, by_u, by_x = (each[link, part].T for each in loads)
+                still, by_u, by_x = (load[link, part].T for load in loads)
                 rows.append(_polygon(by_u - still, by_x - still, still, sizes[k]))
         rate = ca.if_else(d1 > 0, speed, -slowest) / ca.fmax(ca.fabs(d1), TINY)
-        most = ca.fmin(ca.mmin(rate), LARGEST) ** 2
+        most = ca.fmin(ca.mmin(rate), LARGEST_BOUND) ** 2
         results = [ca.densify(ca.cse(ca.vertcat(*rows).T)), most]
         return ca.Function("retiming", [piece, way, numbers], results)
 
@@ -243,21 +246,21 @@ class RowKernel:
         coordinates that reverse (``turning``, (..., n)), it acts in both directions.
         """
         first, coordinates = len(self.accelerations), list(self.torques)
-        own = slice(first, first + len(coordinates))
-        known, rate = x[..., None], np.maximum(np.sqrt(x), SLOWEST)[..., None]
+        torque_rows = slice(first, first + len(coordinates))
+        known, rate = x[..., None], np.maximum(np.sqrt(x), MIN_SPEED)[..., None]
         by_x = np.where(known > 0, d1 / (2 * rate), 0.0)
         both = self.robot.derivatives.jvp("friction_force", (d1 * rate,), (by_x,))
-        force, slope = (np.asarray(each)[..., coordinates] for each in both)
-        found = rows.copy()
-        found[..., 1, own] += slope
-        found[..., 2:, own] -= (force - slope * known)[..., None, :]
+        force, slope = (np.asarray(array)[..., coordinates] for array in both)
+        result = rows.copy()
+        result[..., 1, torque_rows] += slope
+        result[..., 2:, torque_rows] -= (force - slope * known)[..., None, :]
         if turning is not None:
-            dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, SLOWEST)))
+            dry = np.abs(self.robot.friction_force(np.full(self.robot.nv, MIN_SPEED)))
             back = (2 * dry * turning)[..., coordinates]
             share = (1 + np.sign(d1[..., coordinates])) / 2  # one half where the joint just reverses and the force is 0
-            found[..., 2, own] += share * back
-            found[..., 3, own] -= (1 - share) * back
-        return found
+            result[..., 2, torque_rows] += share * back
+            result[..., 3, torque_rows] -= (1 - share) * back
+        return result
 
     @cached_property
     def has_friction(self) -> bool:
@@ -267,17 +270,17 @@ class RowKernel:
 
 def on_path(piece: ca.SX, way: ca.SX, orders: int) -> list[ca.SX]:
     """Return q and its derivatives (n x 1 each) at a way along a polynomial piece (powers, n)."""
-    powers, found = piece.size1(), []
+    powers, result = piece.size1(), []
     for order in range(orders):
         value = ca.SX.zeros(1, piece.size2())
         for power in reversed(range(order, powers)):
             value = value * way + float(np.prod(np.arange(power - order + 1, power + 1))) * piece[power, :]
-        found.append(value.T)
-    return found
+        result.append(value.T)
+    return result
 
 
 def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
-    """Return rows (SIDES / 2, 4) that keep the norm of a u + b x + c (3 x 1) below a bound.
+    """Return rows (POLYGON_SIDES / 2, 4) that keep the norm of a u + b x + c (3 x 1) below a bound.
 
     In the plane of a and b the vector must lie in a disc; the rows describe its inscribed polygon.
     """
@@ -285,9 +288,9 @@ def _polygon(a: ca.SX, b: ca.SX, c: ca.SX, bound: ca.SX) -> ca.SX:
     rest = b - ca.dot(b, first) * first
     second = rest / ca.fmax(ca.norm_2(rest), TINY)
     across = c - ca.dot(c, first) * first - ca.dot(c, second) * second
-    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * WITHIN
+    radius = ca.sqrt(ca.fmax(bound**2 - ca.sumsqr(across), 0)) * POLYGON_FRACTION
     rows = []
-    for angle in 2 * np.pi * np.arange(SIDES // 2) / SIDES:
+    for angle in 2 * np.pi * np.arange(POLYGON_SIDES // 2) / POLYGON_SIDES:
         normal = np.cos(angle) * first + np.sin(angle) * second
         far = ca.dot(normal, c)
         rows.append(ca.horzcat(ca.dot(normal, a), ca.dot(normal, b), -radius - far, radius - far))

@@ -13,11 +13,11 @@ from torsor.motion.retiming.result import Retimed
 from torsor.robot.robot import Robot
 
 NANO = 1e-9
-FAR = 1e100  # rad, m: larger waypoints are mistakes
-SAME = 1e-200  # squared distance below which waypoints are equal
-SHARPEST = 1e-9  # smallest corner tolerance relative to the path
-NEAR = 0.5  # distance relative to the tolerance below which waypoints are omitted
-APART = 1e-6  # smallest distance of spline points relative to the path
+MAX_POSITION = 1e100  # rad, m: larger waypoints are mistakes
+MIN_SQUARED_DISTANCE = 1e-200  # squared distance below which waypoints are equal
+MIN_RELATIVE_TOLERANCE = 1e-9  # smallest corner tolerance relative to the path
+OMISSION_FRACTION = 0.5  # distance relative to the tolerance below which waypoints are omitted
+MIN_RELATIVE_DISTANCE = 1e-6  # smallest distance of spline points relative to the path
 
 
 class Given(NamedTuple):
@@ -39,45 +39,45 @@ def check_retimable(robot: Any) -> None:
         fix = "fix the base, and use joints with one coordinate"
         raise ModelError("the positions contain quaternions", where=where, allowed="robots with nq = nv", fix=fix)
     if robot.elastic:
-        found = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a joint path"
-        raise ModelError(found, where=where, fix="use robot.without_motor(...), the arm with stiff joints")
+        message = f"joint {robot.elastic[0].name!r} is elastic: its motor does not follow a joint path"
+        raise ModelError(message, where=where, fix="use robot.without_motor(...), the arm with stiff joints")
 
 
 def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> Given:
     """Return the paths of a ``path`` argument of ``retime``."""
     if isinstance(path, Retimed) and tolerance is None:
         if path.robot.coordinate_names != robot.coordinate_names:
-            found = f"the motion of {path.robot.name} has the coordinates {listing(path.robot.coordinate_names)}"
-            raise ModelError(found, where=where, allowed=listing(robot.coordinate_names))
+            message = f"the motion of {path.robot.name} has the coordinates {listing(path.robot.coordinate_names)}"
+            raise ModelError(message, where=where, allowed=listing(robot.coordinate_names))
         return Given([path.path], batch=False)
-    times, given = _parts(robot, path, where)
-    numbers = real_numbers(given)
+    times, positions = _parts(robot, path, where)
+    numbers = real_numbers(positions)
     if numbers is None:
-        found = f"the waypoints, of type {type(given).__name__}, are not an array of real numbers"
+        message = f"the waypoints, of type {type(positions).__name__}, are not an array of real numbers"
         allowed = f"(K, {robot.nv}) or (B, K, {robot.nv}), with the same number of waypoints in each path"
-        raise ModelError(found, where=where, allowed=allowed)
+        raise ModelError(message, where=where, allowed=allowed)
     q = np.array(numbers, dtype=float)
     batch = q.ndim == 3
     if q.ndim not in (2, 3) or q.shape[-1] != robot.nv or q.shape[-2] < 2 or not len(q):
         allowed = f"at least 2 rows of {robot.nv} numbers, or several such paths"
         raise ModelError(f"the waypoints have shape {q.shape}", where=where, allowed=allowed)
     if q.shape[-2] > MAX_WAYPOINTS:
-        found = f"there are {q.shape[-2]} waypoints"
-        raise ModelError(found, where=where, allowed=f"{MAX_WAYPOINTS} or fewer", fix="omit some")
-    if not np.maximum.reduce(np.abs(q), axis=None) < FAR:  # NaN too
-        at = [int(k) for k in np.argwhere(~(np.abs(q) < FAR))[0]]
+        message = f"there are {q.shape[-2]} waypoints"
+        raise ModelError(message, where=where, allowed=f"{MAX_WAYPOINTS} or fewer", fix="omit some")
+    if not np.maximum.reduce(np.abs(q), axis=None) < MAX_POSITION:  # NaN too
+        at = [int(k) for k in np.argwhere(~(np.abs(q) < MAX_POSITION))[0]]
         raise ModelError(f"waypoints{at} is {q[tuple(at)]:g}", where=where, allowed="finite numbers")
     q = q if batch else q[None]
     step = q[:, 1:] - q[:, :-1]
     squares = np.add.reduce(step * step, axis=-1)
-    if np.minimum.reduce(squares, axis=None) < SAME:
+    if np.minimum.reduce(squares, axis=None) < MIN_SQUARED_DISTANCE:
         raise ModelError(f"{_pair(squares, batch)} are equal", where=where, fix="omit one")
     if tolerance is not None:
         far, length = positive(tolerance, where, "tolerance"), np.sqrt(squares).sum(axis=-1).max()
-        if not SHARPEST * length <= far < FAR:
-            allowed = f"{SHARPEST * length:.2g} (for a path of this length) to {FAR:g}"
+        if not MIN_RELATIVE_TOLERANCE * length <= far < MAX_POSITION:
+            allowed = f"{MIN_RELATIVE_TOLERANCE * length:.2g} (for a path of this length) to {MAX_POSITION:g}"
             raise ModelError(f"is {far:g}", argument="tolerance", value=far, where=where, allowed=allowed)
-        is_near = squares.min() < (NEAR * far) ** 2 and q.shape[1] > 2
+        is_near = squares.min() < (OMISSION_FRACTION * far) ** 2 and q.shape[1] > 2
         return Given(_blended(q, far, batch, where) if is_near else [JointPath.blended(q, far)], batch)
     first = 0.0
     if times is None:
@@ -92,29 +92,37 @@ def read_path(robot: Robot, path: Any, tolerance: float | None, where: str) -> G
         first = float(known[0])
         s = (known - first)[None]  # absolute clock times, such as 1.7e9 s, would leave few digits
         steps = s[:, 1:] - s[:, :-1]
-    if np.count_nonzero(steps < APART * s[:, -1:]):
-        found = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
-        allowed = f"{APART:g} of the path length, so that rounding does not spoil the spline through them"
-        raise ModelError(found, where=where, allowed=allowed, fix="omit one")
+    if np.count_nonzero(steps < MIN_RELATIVE_DISTANCE * s[:, -1:]):
+        message = f"{_pair(steps, batch)} are only {steps.min():.2g} apart"
+        allowed = (
+            f"{MIN_RELATIVE_DISTANCE:g} of the path length, so that rounding does not spoil the spline through them"
+        )
+        raise ModelError(message, where=where, allowed=allowed, fix="omit one")
     return Given([JointPath.through(s, q)], batch, first)
 
 
 def _blended(q: Array, tolerance: float, batch: bool, where: str) -> list[JointPath]:
     """Return the paths (B, K, n) with straight lines between waypoints, without waypoints very near to others."""
     kept = [_kept(points, tolerance) for points in q]
-    wrong = next((b for b, (own, _) in enumerate(kept) if len(own) == 2 and (q[b, 0] == q[b, -1]).all()), None)
+    wrong = next((b for b, (indices, _) in enumerate(kept) if len(indices) == 2 and (q[b, 0] == q[b, -1]).all()), None)
     if wrong is not None:
-        found = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
-        raise ModelError(found, where=where, fix="use a smaller tolerance")
-    out = {b: np.setdiff1d(np.arange(q.shape[1]), own) for b, (own, _) in enumerate(kept) if len(own) < q.shape[1]}
+        message = "all waypoints" + (f" of path {wrong}" if batch else "") + " are within the tolerance of the first"
+        raise ModelError(message, where=where, fix="use a smaller tolerance")
+    out = {
+        b: np.setdiff1d(np.arange(q.shape[1]), indices)
+        for b, (indices, _) in enumerate(kept)
+        if len(indices) < q.shape[1]
+    }
     b = next(iter(out), None)
     if b is None:  # by rounding
         return [JointPath.blended(q, tolerance)]
     of = (f" of path {b}" + (f", and some of {len(out) - 1} others," if len(out) > 1 else "")) if batch else ""
-    found = f"waypoints {listing(map(str, out[b]))}{of} within {NEAR * tolerance:g} of another one are omitted"
+    message = (
+        f"waypoints {listing(map(str, out[b]))}{of} within {OMISSION_FRACTION * tolerance:g} of another one are omitted"
+    )
     fix = "use a smaller tolerance if the path must be closer"
-    warn(f"{found}: the path passes them within the tolerance", where=where, fix=fix)
-    return [JointPath.blended(q[b : b + 1, own], left[None, 1:-1, None]) for b, (own, left) in enumerate(kept)]
+    warn(f"{message}: the path passes them within the tolerance", where=where, fix=fix)
+    return [JointPath.blended(q[b : b + 1, indices], left[None, 1:-1, None]) for b, (indices, left) in enumerate(kept)]
 
 
 def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
@@ -123,7 +131,7 @@ def _kept(points: Array, tolerance: float) -> tuple[list[int], Array]:
     The path also passes the omitted ones within the tolerance, because the corner near them is blended with the
     tolerance that they leave. If they were kept, corners would be as short as the lines between them, and very slow.
     """
-    kept, left, near = [0], np.full(len(points), tolerance), NEAR * tolerance
+    kept, left, near = [0], np.full(len(points), tolerance), OMISSION_FRACTION * tolerance
     for k in range(1, len(points) - 1):
         far = float(np.linalg.norm(points[k] - points[kept[-1]]))
         if far >= near:
@@ -161,8 +169,8 @@ def _document(robot: Robot, document: Mapping[str, Any], where: str) -> tuple[An
         allowed = "the document of a trajectory or of a retimed motion: robot, times, q"
         raise ModelError("the document is not a motion", where=where, allowed=allowed) from None
     if names != list(robot.position_names):
-        found = f"the positions are those of {shortened(', '.join(map(str, names)))}"
-        raise ModelError(found, where=where, allowed=", ".join(robot.position_names))
+        message = f"the positions are those of {shortened(', '.join(map(str, names)))}"
+        raise ModelError(message, where=where, allowed=", ".join(robot.position_names))
     return times, q
 
 
@@ -181,19 +189,19 @@ def _message(robot: Robot, message: Mapping[str, Any], where: str) -> tuple[Any,
     except (KeyError, TypeError, ValueError, AttributeError):
         allowed = "joint_names, and points with positions and optionally time_from_start {sec, nanosec}"
         raise ModelError("the dictionary is not a JointTrajectory", where=where, allowed=allowed) from None
-    wanted = list(robot.coordinate_names)
-    if sorted(map(str, names)) != sorted(wanted):
-        found = f"the joint_names are {shortened(', '.join(map(str, names)))}"
-        raise ModelError(found, where=where, allowed=f"{', '.join(wanted)}, in any order")
-    wrong = next((k for k, each in enumerate(positions) if len(each) != len(names)), None)
+    joint_names = list(robot.coordinate_names)
+    if sorted(map(str, names)) != sorted(joint_names):
+        mistake = f"the joint_names are {shortened(', '.join(map(str, names)))}"
+        raise ModelError(mistake, where=where, allowed=f"{', '.join(joint_names)}, in any order")
+    wrong = next((k for k, position in enumerate(positions) if len(position) != len(names)), None)
     if wrong is not None:
-        found = f"point {wrong} has {len(positions[wrong])} positions"
-        raise ModelError(found, where=where, allowed=f"{len(names)}, one per joint name")
-    order = [names.index(name) for name in wanted]
-    known = [each for each in stamps if each is not None]
+        mistake = f"point {wrong} has {len(positions[wrong])} positions"
+        raise ModelError(mistake, where=where, allowed=f"{len(names)}, one per joint name")
+    order = [names.index(name) for name in joint_names]
+    known = [stamp for stamp in stamps if stamp is not None]
     timed = len(set(known)) > 1 and len(known) == len(stamps)
     times = [(whole - known[0][0]) + NANO * (parts - known[0][1]) for whole, parts in known] if timed else None
-    return times, [[each[k] for k in order] for each in positions]
+    return times, [[position[k] for k in order] for position in positions]
 
 
 def _stamp(stamp: Any) -> tuple[float, float] | None:

@@ -29,8 +29,8 @@ from torsor.compiler.repeat import Call, Workspace, narrow
 # continuous at the second point. Three points lie on one parabola, with m_0 + m_1 = 2 d0. The matrix is tridiagonal: a
 # forward sweep eliminates the entries below the diagonal, and a backward sweep gives the slopes.
 
-CUBIC = 4  # coefficients of a piece
-FIRST, INNER, LAST = range(3)  # points
+CUBIC_COEFFICIENTS = 4  # coefficients of a piece
+FIRST_POINT, INNER_POINT, LAST_POINT = range(3)  # points
 MAX_CACHED_SPLINES = 64  # spline sizes
 
 
@@ -41,29 +41,29 @@ def spline(s: Array, q: Array) -> Array:
     arrays = room.arrays
     arrays["s"][:], arrays["q"][:] = s, q
     room.run()
-    found: Array = arrays["pieces"].copy()
+    result: Array = arrays["pieces"].copy()
     work.give_back(room)
-    return found
+    return result
 
 
 @lru_cache(maxsize=MAX_CACHED_SPLINES)
 def _sweeps(count: int, points: int, n: int) -> Workspace:
     """Return both sweeps for ``count`` splines through a number of points with n coordinates."""
-    shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC, n)}
+    shapes = {"s": (count, points), "q": (count, points, n), "pieces": (count, points - 1, CUBIC_COEFFICIENTS, n)}
     shapes |= {"above": (count, points), "right": (count, points, n), "slopes": (count, points, n)}
     width = narrow(count)
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
-        s, q, pieces, above, right, slopes = (each.swapaxes(0, 1) for each in arrays.values())
+        s, q, pieces, above, right, slopes = (array.swapaxes(0, 1) for array in arrays.values())
         near, pairs = (
             [sliding_window_view(s, k, axis=0), sliding_window_view(q, k, axis=0).swapaxes(-1, -2)] for k in (3, 2)
         )
-        first, inner, last = (_row(n, points == 3, point, width) for point in (FIRST, INNER, LAST))
-        back, known = [each[::-1] for each in pairs], [above[-2::-1], right[-2::-1], slopes[:0:-1]]
+        first, inner, last = (_row(n, points == 3, point, width) for point in (FIRST_POINT, INNER_POINT, LAST_POINT))
+        back, known = [pair[::-1] for pair in pairs], [above[-2::-1], right[-2::-1], slopes[:0:-1]]
         return [
-            Call(first, [each[:1] for each in near], [above[:1], right[:1]]),
+            Call(first, [array[:1] for array in near], [above[:1], right[:1]]),
             Call(inner, [*near, above[:-2], right[:-2]], [above[1:-1], right[1:-1]]),
-            Call(last, [*(each[-1:] for each in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
+            Call(last, [*(array[-1:] for array in near), above[-2:-1], right[-2:-1]], [slopes[-1:]]),
             Call(_back(n, width), [*back, *known], [slopes[-2::-1], pieces[::-1]]),
         ]
 
@@ -76,22 +76,24 @@ def _row(n: int, parabola: bool, point: int, width: int | None) -> Kernel:
     s, q, above, before = ca.SX.sym("s", 3), ca.SX.sym("q", 3, n), ca.SX.sym("above"), ca.SX.sym("before", n)
     h0, h1 = s[1] - s[0], s[2] - s[1]
     d0, d1 = (q[1, :] - q[0, :]).T / h0, (q[2, :] - q[1, :]).T / h1
-    if point == INNER:
+    if point == INNER_POINT:
         lower, middle, upper, right = h1, 2 * (h0 + h1), h0, 3 * (h1 * d0 + h0 * d1)
     elif parabola:
         lower, middle, upper = ca.SX(1), ca.SX(1), ca.SX(1)
-        right = 2 * (d0 if point == FIRST else d1)
+        right = 2 * (d0 if point == FIRST_POINT else d1)
     else:  # h, d of the interval at the end, and of the one beside it
-        h, beside, d, other = (h0, h1, d0, d1) if point == FIRST else (h1, h0, d1, d0)
+        h, beside, d, other = (h0, h1, d0, d1) if point == FIRST_POINT else (h1, h0, d1, d0)
         lower, middle, upper = h + beside, beside, h + beside
         right = ((3 * h + 2 * beside) * beside * d + h**2 * other) / (h + beside)
-    given: list[tuple[ca.SX, Shape]] = [(s, (3,)), (q, (3, n))]
-    if point != FIRST:
+    arguments: list[tuple[ca.SX, Shape]] = [(s, (3,)), (q, (3, n))]
+    if point != FIRST_POINT:
         middle, right = middle - lower * above, right - lower * before
-        given += [(above, ()), (before, (n,))]
-    found: list[tuple[ca.SX, Shape]] = [] if point == LAST else [(upper / middle, ())]
-    (inputs, sizes), (outputs, shapes) = (zip(*each, strict=True) for each in (given, [*found, (right / middle, (n,))]))
-    function = ca.Function("spline_row", list(inputs), [ca.cse(each) for each in outputs])
+        arguments += [(above, ()), (before, (n,))]
+    first_outputs: list[tuple[ca.SX, Shape]] = [] if point == LAST_POINT else [(upper / middle, ())]
+    (inputs, sizes), (outputs, shapes) = (
+        zip(*pairs, strict=True) for pairs in (arguments, [*first_outputs, (right / middle, (n,))])
+    )
+    function = ca.Function("spline_row", list(inputs), [ca.cse(output) for output in outputs])
     return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
 
 
@@ -103,7 +105,7 @@ def _back(n: int, width: int | None) -> Kernel:
     d, slope = (q[1, :] - q[0, :]).T / h, right - above * after
     piece = ca.horzcat(q[0, :].T, slope, (3 * d - 2 * slope - after) / h, (slope + after - 2 * d) / h**2).T
     function = ca.Function("spline_back", [s, q, above, right, after], [slope, piece])
-    sizes, shapes = [(2,), (2, n), (), (n,), (n,)], [(n,), (CUBIC, n)]
+    sizes, shapes = [(2,), (2, n), (), (n,), (n,)], [(n,), (CUBIC_COEFFICIENTS, n)]
     return cast(Kernel, compile(function, inputs=sizes, outputs=shapes, width=width))
 
 
@@ -117,9 +119,9 @@ def _back(n: int, width: int | None) -> Kernel:
 # If s'' has to be continuous, this describes a progress p from which s follows (``stretched``): near rest, s is the
 # third power of p, so that a constant p' starts with a constant jerk.
 
-_SMALL = 1e-3  # angle below which a series is exact to rounding
-_HALVES = 54  # bisections to the rounding of p
-_ROUNDS = 20  # Newton steps to the end of an interval; three or four are enough
+_SERIES_ANGLE = 1e-3  # angle below which a series is exact to rounding
+_BISECTIONS = 54  # bisections to the rounding of p
+_MAX_NEWTON_STEPS = 20  # Newton steps to the end of an interval; three or four are enough
 
 
 def flow(w: Any, time: Any) -> tuple[Any, Any]:
@@ -128,8 +130,8 @@ def flow(w: Any, time: Any) -> tuple[Any, Any]:
         return _flow(float(w), float(time))
     half = time / 2
     angle, square = np.sqrt(np.abs(w)) * half, w * half * half
-    safe = np.maximum(angle, _SMALL)
-    near, grows = angle < _SMALL, w > 0
+    safe = np.maximum(angle, _SERIES_ANGLE)
+    near, grows = angle < _SERIES_ANGLE, w > 0
     with np.errstate(over="ignore"):
         sine = np.where(grows, np.sinh(safe), np.sin(safe)) * half / safe
         cosine = np.where(grows, np.cosh(safe), np.cos(safe))
@@ -141,7 +143,7 @@ def flow(w: Any, time: Any) -> tuple[Any, Any]:
 def _flow(w: float, time: float) -> tuple[float, float]:
     half = time / 2
     angle, square = math.sqrt(abs(w)) * half, w * half * half
-    if angle < _SMALL:
+    if angle < _SERIES_ANGLE:
         sine, cosine = half * (1 + square / 6 * (1 + square / 20)), 1 + square / 2 * (1 + square / 12)
     else:
         sine = (math.sinh(angle) if w > 0 else math.sin(angle)) * half / angle
@@ -161,7 +163,7 @@ def stretched(p: Any) -> tuple[Any, Any, Any, Any]:
 def progress(s: Array) -> Array:
     """Return the progress p of places s, both from 0 to 1, as the inverse of ``stretched`` by bisection."""
     low, high = np.zeros_like(s), np.ones_like(s)
-    for _ in range(_HALVES):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         below = stretched(middle)[0] < s
         low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -187,7 +189,7 @@ class Timing(NamedTuple):
         h, rate, first = np.diff(s), np.sqrt(x), u[:-1]
         w, v = np.diff(u) / h, rate[:-1]
         used = 2 * h / (rate[1:] + v)
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_NEWTON_STEPS):
             S, E = flow(w, used)
             change = (v * S + first * E - h) / (v + w * v * E + first * S)
             used = used - change
@@ -202,19 +204,19 @@ class Timing(NamedTuple):
 
     def at(self, t: Any, k: Any) -> tuple[Any, Any, Any, Any]:
         """Return s, s', s'' and s''' at times (...), in intervals k (...)."""
-        sqrt, most = (math.sqrt, max) if isinstance(k, int) else (np.sqrt, np.maximum)
+        sqrt, larger = (math.sqrt, max) if isinstance(k, int) else (np.sqrt, np.maximum)
         time, v, u, w = t - self.times[k], sqrt(self.x[k]), self.u[k], self.w[k]
         S, E = flow(w, time)
         way, rate = v * S + u * E, v + w * v * E + u * S
-        found = self.s[k] + way, most(rate, 0.0), u + w * way, w * rate
-        return self._stretched(*found) if self.stretch else found
+        result = self.s[k] + way, larger(rate, 0.0), u + w * way, w * rate
+        return self._stretched(*result) if self.stretch else result
 
     def along(self, p: Array, k: Indices) -> tuple[Array, Array, Array, Array]:
         """Return s, s', s'' and s''' at places or progresses p (...), like those of the knots, in intervals k (...)."""
         way, u, w = p - self.s[k], self.u[k], self.w[k]
         rate = np.sqrt(np.maximum(self.x[k] + way * (2 * u + way * w), 0.0))
-        found = p, rate, u + way * w, w * rate
-        return self._stretched(*found) if self.stretch else found
+        result = p, rate, u + way * w, w * rate
+        return self._stretched(*result) if self.stretch else result
 
     def reached(self, s: Array) -> Array:
         """Return the places or progresses p, like those of the knots, of places s."""
@@ -230,10 +232,10 @@ class Timing(NamedTuple):
         return first + length * s, g1 * rate, g1 * u + g2 * rate**2, higher
 
 
-BLEND = 7  # coefficients of a blend
+BLEND_COEFFICIENTS = 7  # coefficients of a blend
 MAX_WAYPOINTS = 2000
-WAY = 0.45  # largest fraction of a straight piece that a blend takes, so that part of the line remains
-KNOTS, LEAST = 360, 30  # default numbers of intervals of a path, and at least of each piece
+MAX_BLEND_FRACTION = 0.45  # largest fraction of a straight piece that a blend takes, so that part of the line remains
+DEFAULT_INTERVALS, MIN_PIECE_INTERVALS = 360, 30  # default numbers of intervals of a path, and at least of each piece
 MAX_CACHED_GRIDS = 64  # grids with given knots
 
 
@@ -265,11 +267,13 @@ class JointPath(NamedTuple):
         length = np.linalg.norm(line, axis=-1, keepdims=True)
         e = line / length
         turn = np.linalg.norm(np.diff(e, axis=1), axis=-1, keepdims=True)
-        way = np.minimum(32 / 5 * tolerance / np.maximum(turn, 1e-12), WAY * np.minimum(length[:, 1:], length[:, :-1]))
+        way = np.minimum(
+            32 / 5 * tolerance / np.maximum(turn, 1e-12), MAX_BLEND_FRACTION * np.minimum(length[:, 1:], length[:, :-1])
+        )
         none = np.zeros((len(q), 1, 1))
         straight = length - np.concatenate([none, way], axis=1) - np.concatenate([way, none], axis=1)
         count, n = 2 * q.shape[1] - 3, q.shape[2]
-        pieces, lengths = np.zeros((len(q), count, BLEND, n)), np.empty((len(q), count))
+        pieces, lengths = np.zeros((len(q), count, BLEND_COEFFICIENTS, n)), np.empty((len(q), count))
         lengths[:, ::2], lengths[:, 1::2] = straight[..., 0], 2 * way[..., 0]
         pieces[:, ::2, 0] = q[:, :-1] + np.concatenate([none, way], axis=1) * e
         pieces[:, ::2, 1] = e
@@ -314,10 +318,10 @@ class Grid:
     def even(cls, path: JointPath, count: int | None) -> "Grid":
         """Return a grid with ``count`` equal intervals per piece, by default enough for a smooth timing."""
         pieces = path.pieces.shape[1]
-        count = max(LEAST, -(-KNOTS // pieces)) if count is None else count
+        count = max(MIN_PIECE_INTERVALS, -(-DEFAULT_INTERVALS // pieces)) if count is None else count
         parts = np.linspace(0.0, 1.0, count + 1)
         lengths = np.diff(path.breaks)[..., None]
-        first, last = ((lengths * own).reshape(len(path.breaks), -1) for own in (parts[:-1], parts[1:]))
+        first, last = ((lengths * fractions).reshape(len(path.breaks), -1) for fractions in (parts[:-1], parts[1:]))
         return cls(np.repeat(np.arange(pieces), count), first, last)
 
     @classmethod
@@ -327,11 +331,11 @@ class Grid:
         if len(path.breaks) > 1 and (path.breaks != breaks).any():
             fix = "pass the number of intervals per piece"
             raise ModelError("knots cannot be an array for paths of different lengths", where=where, fix=fix)
-        found = _with_knots(breaks.tobytes(), s.tobytes())
-        if found is None:
+        result = _with_knots(breaks.tobytes(), s.tobytes())
+        if result is None:
             allowed = f"increasing numbers from its first s or time to the last, {breaks[-1] - breaks[0]:g} apart"
             raise ModelError("the knots do not match the path", where=where, allowed=allowed)
-        return found
+        return result
 
     def split(self, parts: Indices) -> "Grid":
         """Return the grid with each interval divided into a number of ``parts`` (G,)."""

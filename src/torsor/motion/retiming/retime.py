@@ -34,12 +34,12 @@ from torsor.robot.robot import Robot
 # hi'. So the backward pass is a minimum of affine functions of two numbers, and so is the forward pass, which takes the
 # largest u of the controllable set.
 
-LARGEST = 1e30  # x where it is not bounded
+LARGEST_X = 1e30  # x where it is not bounded
 TINY = 1e-300
-NOTHING = LARGEST * TINY  # added to a number that is divided by TINY, so that 0 <= 0 is no bound
-NO_INERTIA = 1e-11  # a relative to 2 h b below which a row bounds x but not u
-FEW = 16  # largest number of rows at a knot whose pairs are one function; more would take long to compile
-ROUNDING = 1e-9  # amount of x by which a controllable set may be empty
+NO_BOUND_OFFSET = LARGEST_X * TINY  # added to a number that is divided by TINY, so that 0 <= 0 is no bound
+MIN_INERTIA_RATIO = 1e-11  # a relative to 2 h b below which a row bounds x but not u
+MAX_ROWS_PAIRED = 16  # largest number of rows at a knot whose pairs are one function; more would take long to compile
+ROUNDING_TOLERANCE = 1e-9  # amount of x by which a controllable set may be empty
 MAX_CACHED_SIZES = 64  # problem sizes
 
 
@@ -85,17 +85,20 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
     m, G, kernels = 2 * r, knots - 1, _kernels(r, narrow(count))
     shapes = {"rows": (count, knots, 4, r), "most": (count, knots), "h": (count, G), "x": (count, knots)}
     shapes |= {"sets": (count, knots, 2), "timing": (count, G, 3), "back": (count, G, 2 + 4 * m)}
-    shapes |= {"ahead": (count, G, 2 * m), "own": (count, G if r > FEW else 0, m, 4)}
+    shapes |= {"ahead": (count, G, 2 * m), "own": (count, G if r > MAX_ROWS_PAIRED else 0, m, 4)}
 
     def calls(arrays: dict[str, Array]) -> list[Call]:
-        rows, most, h, x, sets, timing, back, ahead, own = arrays.values()
-        ends = [part for each in (sets, most, x) for part in (each[:, :-1], each[:, 1:])]
+        rows, most, h, x, sets, timing, back, ahead, interval_rows = arrays.values()
+        ends = [part for array in (sets, most, x) for part in (array[:, :-1], array[:, 1:])]
         by_knot, several, made = sets.swapaxes(0, 1), [], [back, ahead]
-        if r > FEW:
-            made.append(own)
-            own = own.reshape(-1, m, 4)
-            each, best = (np.broadcast_to(own, (m, *own.shape)) for own in (own, back.reshape(-1, 2 + 4 * m)[:, :2]))
-            several = [Call(kernels["pairs"], [each, own.swapaxes(0, 1), best], [best])]
+        if r > MAX_ROWS_PAIRED:
+            made.append(interval_rows)
+            interval_rows = interval_rows.reshape(-1, m, 4)
+            each, best = (
+                np.broadcast_to(interval_rows, (m, *interval_rows.shape))
+                for interval_rows in (interval_rows, back.reshape(-1, 2 + 4 * m)[:, :2])
+            )
+            several = [Call(kernels["pairs"], [each, interval_rows.swapaxes(0, 1), best], [best])]
         return [
             Call(kernels["interval"], [rows[:, :-1], rows[:, 1:], h], made),
             *several,
@@ -111,7 +114,7 @@ def _passes(r: int, count: int, knots: int) -> Workspace:
 def _kernels(r: int, width: int | None) -> dict[str, Any]:
     """Return the compiled functions for r rows at each knot; ``width`` applies to the passes."""
     m = 2 * r
-    results = [(2 + 4 * m,), (2 * m,), *([] if r <= FEW else [(m, 4)])]
+    results = [(2 + 4 * m,), (2 * m,), *([] if r <= MAX_ROWS_PAIRED else [(m, 4)])]
     return {
         "interval": compile(_interval(r), inputs=[(4, r), (4, r), ()], outputs=results),
         "pairs": compile(_pairs(m), inputs=[(m, 4), (4,), (2,)], outputs=[(2,)]),
@@ -124,34 +127,34 @@ def _kernels(r: int, width: int | None) -> dict[str, Any]:
 def _interval(r: int) -> ca.Function:
     """Return the limits of x, the affine functions of both passes, and (if there are many) the rows of an interval."""
     left, right, h = ca.SX.sym("left", 4, r), ca.SX.sym("right", 4, r), ca.SX.sym("h")
-    step, found = 2 * h, []
+    step, signed = 2 * h, []
     for at, ahead in ((left, 0), (right, step)):
         a, b, low, high = ca.vertsplit(at)
         a = a + ahead * b
         turned = a < 0
         sign = ca.if_else(turned, -1, 1)
-        found.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
-    rows = ca.vertcat(*found)
+        signed.append(ca.vertcat(sign * a, sign * b, ca.if_else(turned, -low, high), ca.if_else(turned, -high, low)).T)
+    rows = ca.vertcat(*signed)
     a, b, high, low = ca.horzsplit(rows)
     d = step * b - a  # of the pair with the row of the next interval
     size, behind = ca.fmax(ca.fabs(d), TINY), d < 0
-    own, by_high, by_low = a / size, (step * high + NOTHING) / size, (step * low - NOTHING) / size
+    ratio, by_high, by_low = a / size, (step * high + NO_BOUND_OFFSET) / size, (step * low - NO_BOUND_OFFSET) / size
     affine = [
-        ca.if_else(behind, own, 0),
-        ca.if_else(behind, 0, -own),
+        ca.if_else(behind, ratio, 0),
+        ca.if_else(behind, 0, -ratio),
         ca.if_else(behind, -by_low, by_high),
         ca.if_else(behind, -by_high, by_low),
     ]
-    free = a <= NO_INERTIA * ca.fabs(step * b)
+    free = a <= MIN_INERTIA_RATIO * ca.fabs(step * b)
     inverse = step / ca.if_else(free, 1, ca.fmax(a, TINY))
-    forward = [ca.if_else(free, 0, 1 - b * inverse), ca.if_else(free, LARGEST, high * inverse)]
-    least, most = ca.SX(0), ca.SX(LARGEST)
-    if r <= FEW:
+    forward = [ca.if_else(free, 0, 1 - b * inverse), ca.if_else(free, LARGEST_X, high * inverse)]
+    least, most = ca.SX(0), ca.SX(LARGEST_X)
+    if r <= MAX_ROWS_PAIRED:
         for k in range(1, 2 * r):
             lower, upper = _limits(rows[:k, :], rows[k, :])
             least, most = ca.fmax(least, lower), ca.fmin(most, upper)
-    results = [ca.vertcat(least, most, *affine), ca.vertcat(*forward), *([] if r <= FEW else [rows])]
-    return ca.Function("retiming_interval", [left, right, h], [ca.cse(each) for each in results])
+    results = [ca.vertcat(least, most, *affine), ca.vertcat(*forward), *([] if r <= MAX_ROWS_PAIRED else [rows])]
+    return ca.Function("retiming_interval", [left, right, h], [ca.cse(result) for result in results])
 
 
 def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
@@ -159,7 +162,7 @@ def _limits(rows: ca.SX, row: ca.SX) -> tuple[ca.SX, ca.SX]:
     a, b, high, low = ca.horzsplit(row)
     others, others_b, others_high, others_low = ca.horzsplit(rows)
     d = others * b - a * others_b
-    first, second = others * high - a * others_low + NOTHING, a * others_high - others * low + NOTHING
+    first, second = others * high - a * others_low + NO_BOUND_OFFSET, a * others_high - others * low + NO_BOUND_OFFSET
     size, positive = ca.fmax(ca.fabs(d), TINY), d > 0
     least = -ca.if_else(positive, second, first) / size
     return ca.mmax(least), ca.mmin(ca.if_else(positive, first, second) / size)
@@ -169,26 +172,26 @@ def _pairs(m: int) -> ca.Function:
     """Return the limits of x due to all pairs with one more row."""
     rows, row, best = ca.SX.sym("rows", m, 4), ca.SX.sym("row", 4), ca.SX.sym("best", 2)
     lower, upper = _limits(rows, row.T)
-    found = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
-    return ca.Function("retiming_pairs", [rows, row, best], [found])
+    result = ca.vertcat(ca.fmax(best[0], lower), ca.fmin(best[1], upper))
+    return ca.Function("retiming_pairs", [rows, row, best], [result])
 
 
 def _backward(m: int) -> ca.Function:
     """Return the controllable set (low, high) of an interval, given that of the next one."""
-    found, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
-    limits, affine = ca.vertsplit(found, [0, 2, 2 + 4 * m])
+    interval, most, after = ca.SX.sym("found", 2 + 4 * m), ca.SX.sym("most"), ca.SX.sym("after", 2)
+    limits, affine = ca.vertsplit(interval, [0, 2, 2 + 4 * m])
     same, other, high, low = ca.vertsplit(affine, m)
     high = ca.vertcat(limits[1], most, same * after[1] + other * after[0] + high)
     low = ca.vertcat(limits[0], same * after[0] + other * after[1] + low)
-    return ca.Function("retiming_backward", [found, most, after], [ca.vertcat(ca.mmax(low), ca.mmin(high))])
+    return ca.Function("retiming_backward", [interval, most, after], [ca.vertcat(ca.mmax(low), ca.mmin(high))])
 
 
 def _forward(m: int) -> ca.Function:
     """Return the largest next x that can be reached from x."""
-    found, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
-    slope, offset = ca.vertsplit(found, m)
+    interval, after, x = ca.SX.sym("found", 2 * m), ca.SX.sym("after", 2), ca.SX.sym("x")
+    slope, offset = ca.vertsplit(interval, m)
     reached = ca.mmin(slope * x + offset)
-    return ca.Function("retiming_forward", [found, after, x], [ca.fmax(ca.fmin(reached, after[1]), after[0])])
+    return ca.Function("retiming_forward", [interval, after, x], [ca.fmax(ca.fmin(reached, after[1]), after[0])])
 
 
 def _timing() -> ca.Function:
@@ -197,13 +200,13 @@ def _timing() -> ca.Function:
         [ca.SX.sym(name, *size) for _ in range(2)] for name, size in (("set", (2,)), ("most", ()), ("x", ()))
     )
     h, fits = ca.SX.sym("h"), x[0] + x[1] > 0
-    for (low, high), largest, own in zip(map(ca.vertsplit, sets), most, x, strict=True):
-        size = ROUNDING * ca.fmax(high, 1e-6 * ca.fmin(largest, 1))
-        for lower, upper in ((low, high), (low, own), (own, high), (own, largest)):
+    for (low, high), largest, speed in zip(map(ca.vertsplit, sets), most, x, strict=True):
+        size = ROUNDING_TOLERANCE * ca.fmax(high, 1e-6 * ca.fmin(largest, 1))
+        for lower, upper in ((low, high), (low, speed), (speed, high), (speed, largest)):
             fits = ca.logic_and(fits, lower <= upper + size)
     time = 2 * h / (ca.sqrt(x[0]) + ca.sqrt(x[1]))
-    found = ca.vertcat(time, (x[1] - x[0]) / (2 * h), ca.if_else(fits, 0, 1))
-    return ca.Function("retiming_timing", [*sets, *most, *x, h], [found])
+    result = ca.vertcat(time, (x[1] - x[0]) / (2 * h), ca.if_else(fits, 0, 1))
+    return ca.Function("retiming_timing", [*sets, *most, *x, h], [result])
 
 
 # The reason why a path has no timing within the bounds, with place and numbers.
@@ -214,12 +217,14 @@ def cause(
 ) -> ModelError:
     """Return the error for a path without a timing; ``table`` (G + 1, 4, r) and the other arrays are of this path."""
     if len(found.u) == 1 and not any(speeds):
-        text = "the grid has only one interval from rest to rest"
-        return ModelError(text, where=where, allowed="2 or more", fix="use more knots")
+        message = "the grid has only one interval from rest to rest"
+        return ModelError(message, where=where, allowed="2 or more", fix="use more knots")
     low, high = table[:, 2], table[:, 3]
     held = np.maximum(low, -high)
     if (held > 0).any():
-        k, row = (int(each) for each in np.unravel_index(np.argmax(held / np.maximum(high - low, 1e-300)), held.shape))
+        k, row = (
+            int(index) for index in np.unravel_index(np.argmax(held / np.maximum(high - low, 1e-300)), held.shape)
+        )
         kind, name = rows.names[row]
         place = f"at {name!r}, at s = {s[k]:.4g} of {s[-1]:.4g}"
         fix = "use a larger bound, a smaller load or another path"
@@ -227,8 +232,8 @@ def cause(
             return ModelError(f"standing still exceeds the {kind} bound {place}", where=where, fix=fix)
         unit = force_units(rows.robot).get(name, "N m")
         most_torque = (high[k, row] - low[k, row]) / 2
-        text = f"standing still needs {abs(held[k, row]) + most_torque:.4g} {unit} of torque {place}"
-        return ModelError(text, where=where, allowed=f"{most_torque:.4g} {unit}", fix=fix)
+        message = f"standing still needs {abs(held[k, row]) + most_torque:.4g} {unit} of torque {place}"
+        return ModelError(message, where=where, allowed=f"{most_torque:.4g} {unit}", fix=fix)
     if found.x[-1] > most[-1]:
         allowed = f"0 to {speeds[1] * np.sqrt(most[-1] / found.x[-1]):.6g}, from the velocity bounds"
         return ModelError(argument="end", value=float(speeds[1]), where=where, allowed=allowed)
@@ -241,19 +246,20 @@ def cause(
         return ModelError(argument="start", value=float(speeds[0]), where=where, allowed=allowed)
     empty = np.flatnonzero(~(found.low <= found.high))
     k = int(empty[-1]) if len(empty) else int(np.argmin(found.x[1:] + found.x[:-1]))
-    text = f"no speed is within the bounds at s = {s[k]:.4g} of {s[-1]:.4g}"
-    return ModelError(text, where=where, fix="use wider bounds, a lower speed at the end, or another path")
+    message = f"no speed is within the bounds at s = {s[k]:.4g} of {s[-1]:.4g}"
+    return ModelError(message, where=where, fix="use wider bounds, a lower speed at the end, or another path")
 
 
 MAX_CACHED_BOUNDS = 64  # sets of bounds per robot
-ROUNDS = 20  # timings in a row, each with friction at the speeds of the previous one
-CONVERGED = 1e-10  # change relative to the largest x
-REFINEMENTS = 6  # of the grid
-CHECKED = np.linspace(0.0, 1.0, 9)  # interval fractions that decide whether to divide the interval
-WANTED = 2e-3  # fraction of a bound by which it may be exceeded between knots
-NEAR, LONG = 1e-3, 5e-4  # margin of a bound that is not reached, and largest share of the time of such intervals
+MAX_FRICTION_ROUNDS = 20  # timings in a row, each with friction at the speeds of the previous one
+CONVERGENCE_TOLERANCE = 1e-10  # change relative to the largest x
+MAX_REFINEMENTS = 6  # of the grid
+CHECKED_FRACTIONS = np.linspace(0.0, 1.0, 9)  # interval fractions that decide whether to divide the interval
+TARGET_EXCESS = 2e-3  # fraction of a bound by which it may be exceeded between knots
+# Margin of a bound that is not reached, and largest share of the time of such intervals.
+IDLE_MARGIN, MAX_IDLE_SHARE = 1e-3, 5e-4
 MAX_PARTS = 6  # of an interval, in one refinement
-SLOWER = 4.0  # divisor of x if friction at that speed leaves no timing
+SLOWDOWN_DIVISOR = 4.0  # divisor of x if friction at that speed leaves no timing
 
 
 def retime(
@@ -313,20 +319,20 @@ def retime(
     where = f"{robot.name}: retime"
     if robot.target.dtype != "float64" or robot.target.device == "cuda":
         robot = robot.to(dtype="float64", device="cpu")
-    given = dict(zip(KINDS, (velocity, acceleration, jerk, torque, torque_rate), strict=True))
-    bounds, rows = _bounds(robot, given, reactions)
+    named_bounds = dict(zip(KINDS, (velocity, acceleration, jerk, torque, torque_rate), strict=True))
+    bounds, rows = _bounds(robot, named_bounds, reactions)
     paths, batch, first = read_path(robot, path, tolerance, where)
     if first and np.ndim(knots):
         knots = real_array(knots, where, "knots") - first
     speeds = number(start, where, "start", least=0.0), number(end, where, "end", least=0.0)
     settings = {"start": speeds[0], "end": speeds[1], "tolerance": tolerance}
     # A grid that is refined for all paths of a batch would be much finer than each path needs.
-    parts = paths if knots is not None else [each.path(b) for each in paths for b in range(len(each.breaks))]
-    found: list[Retimed] = []
+    parts = paths if knots is not None else [path.path(b) for path in paths for b in range(len(path.breaks))]
+    retimed: list[Retimed] = []
     for b, part in enumerate(parts):
         here = where if len(parts) == 1 else f"{where}: path {b}"
-        found += _timed(rows, bounds, part, knots, settings, here)
-    return tuple(found) if batch else found[0]
+        retimed += _timed(rows, bounds, part, knots, settings, here)
+    return tuple(retimed) if batch else retimed[0]
 
 
 def _timed(
@@ -342,14 +348,14 @@ def _timed(
     if bounds.smooth:
         count = intervals_of(paths, where) if knots is None else len(grid.piece)
         if any(speeds):
-            text = f"start is {speeds[0]:g} and end {speeds[1]:g}, with jerk or torque-rate bounds"
-            raise ModelError(text, where=where, allowed="0 and 0, from rest to rest")
+            message = f"start is {speeds[0]:g} and end {speeds[1]:g}, with jerk or torque-rate bounds"
+            raise ModelError(message, where=where, allowed="0 and 0, from rest to rest")
         single = [paths.path(b) for b in range(len(paths.breaks))]
         return [
             Retimed(rows.robot, path, smooth_timing(rows, bounds, path, least, count, where), bounds, settings)
             for path, least in zip(single, profile.times[:, -1].tolist(), strict=True)
         ]
-    for _ in range(REFINEMENTS if knots is None else 0):
+    for _ in range(MAX_REFINEMENTS if knots is None else 0):
         parts = _needed(rows, paths, grid, profile)
         if parts.max() == 1:
             break
@@ -358,24 +364,24 @@ def _timed(
     piece, way = grid.knots
     s = paths.breaks.take(piece, axis=1) + way
     s[:, -1] = paths.breaks[:, -1]
-    none, found = np.zeros(len(grid.piece)), []
+    none, retimed = np.zeros(len(grid.piece)), []
     for b in range(len(s)):
         timing = Timing(profile.times[b], s[b], profile.x[b], profile.u[b], none)
-        found.append(Retimed(rows.robot, paths.path(b), timing, bounds, settings))
-    return found
+        retimed.append(Retimed(rows.robot, paths.path(b), timing, bounds, settings))
+    return retimed
 
 
 def _bounds(robot: Robot, given: Mapping[str, Any], reactions: Any) -> tuple[Bounds, RowKernel]:
     """Return the bounds and their rows along a path; those of recent calls are cached."""
     known: dict[Any, tuple[Bounds, RowKernel]] = robot.kernels.once("bounds of retiming", dict)
     key = *map(_key, given.values()), _key(reactions)
-    found = known.get(key)
-    if found is None:
+    result = known.get(key)
+    if result is None:
         bounds = Bounds.of(robot, given, reactions)
         if len(known) >= MAX_CACHED_BOUNDS:
             known.clear()
-        found = known[key] = bounds, RowKernel.of(robot, bounds)
-    return found
+        result = known[key] = bounds, RowKernel.of(robot, bounds)
+    return result
 
 
 def _key(value: Any) -> Any:
@@ -385,9 +391,9 @@ def _key(value: Any) -> Any:
     if isinstance(value, (float, int)):
         return type(value), value
     if isinstance(value, Mapping):
-        return "table", *((name, _key(each)) for name, each in value.items())
+        return "table", *((name, _key(entry)) for name, entry in value.items())
     if isinstance(value, list | tuple):
-        return tuple(_key(each) for each in value)
+        return tuple(_key(entry) for entry in value)
     array = np.asarray(value)
     return array.shape, array.dtype.str, array.tobytes()
 
@@ -397,29 +403,29 @@ def _profile(rows: RowKernel, paths: JointPath, grid: Grid, speeds: tuple[float,
     piece, way = grid.knots
     table, most = rows.at(paths.pieces.take(piece, axis=1), way)
     start, end = (_at_end(paths, piece[k], way[:, k], speed) for k, speed in zip((0, -1), speeds, strict=True))
-    found = fastest(table, most, grid.h, start, end)
-    if rows.has_friction and not np.count_nonzero(found.failing):
-        d1, x = paths.slopes(piece, way), found.x
+    profile = fastest(table, most, grid.h, start, end)
+    if rows.has_friction and not np.count_nonzero(profile.failing):
+        d1, x = paths.slopes(piece, way), profile.x
         turning = np.zeros(d1.shape, dtype=bool)
         turning[:, 1:] = np.sign(d1[:, 1:]) != np.sign(d1[:, :-1])
         turning[:, :-1] |= turning[:, 1:]
-        for _ in range(ROUNDS):
+        for _ in range(MAX_FRICTION_ROUNDS):
             rubbed = rows.with_friction(table, d1, x, turning)
-            found = fastest(rubbed, most, grid.h, start, end)
-            if np.count_nonzero(found.failing):
-                x = x / SLOWER  # the friction tangent at a high speed is too large at rest
+            profile = fastest(rubbed, most, grid.h, start, end)
+            if np.count_nonzero(profile.failing):
+                x = x / SLOWDOWN_DIVISOR  # the friction tangent at a high speed is too large at rest
                 continue
-            change, x = np.abs(found.x - x).max(), found.x
-            if change <= CONVERGED * x.max():
+            change, x = np.abs(profile.x - x).max(), profile.x
+            if change <= CONVERGENCE_TOLERANCE * x.max():
                 break
         table = rubbed
-    if np.count_nonzero(found.failing):
-        b = int(np.argmax(found.failing.any(axis=1)))
+    if np.count_nonzero(profile.failing):
+        b = int(np.argmax(profile.failing.any(axis=1)))
         here = f"{where}: path {b}" if len(most) > 1 else where
-        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, found.u.shape)[b]
-        own = Profile(*(each[b] for each in found))
-        raise cause(rows, table[b], most[b], own, np.append(s, paths.breaks[b, -1]), speeds, here)
-    return found
+        s = paths.breaks[b, grid.piece] + np.broadcast_to(grid.first, profile.u.shape)[b]
+        failed = Profile(*(array[b] for array in profile))
+        raise cause(rows, table[b], most[b], failed, np.append(s, paths.breaks[b, -1]), speeds, here)
+    return profile
 
 
 def _at_end(paths: JointPath, piece: int, way: Array, speed: float) -> ArrayLike:
@@ -438,19 +444,19 @@ def _needed(rows: RowKernel, paths: JointPath, grid: Grid, found: Profile) -> In
     """
     x, time = found.x, np.diff(found.times)
     way, inner = (
-        first[..., None] + CHECKED * change[..., None]
+        first[..., None] + CHECKED_FRACTIONS * change[..., None]
         for first, change in ((grid.first, grid.h), (x[:, :-1], np.diff(x)))
     )
     table, most = rows.at(paths.pieces[:, grid.piece, None], way)
     if rows.has_friction:
-        shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED))
+        shape, piece = (len(x), -1), np.repeat(grid.piece, len(CHECKED_FRACTIONS))
         table = rows.with_friction(table, paths.slopes(piece, way.reshape(shape)).reshape(*way.shape, -1), inner)
     a, b, low, high = (table[..., k, :] for k in range(4))
     value = a * found.u[..., None, None] + b * inner[..., None]
     left = 2 * (np.minimum(high - value, value - low) / (high - low)).min(axis=(-1, -2))
     speed = np.sqrt(inner / most)
     beyond, slow = np.maximum(-left, speed.max(axis=-1) - 1), 1 - speed.min(axis=-1)
-    idle = (left > NEAR) & (slow > NEAR) & (time > LONG * time.sum(axis=1, keepdims=True))
-    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / WANTED)).clip(1, MAX_PARTS).astype(int)
+    idle = (left > IDLE_MARGIN) & (slow > IDLE_MARGIN) & (time > MAX_IDLE_SHARE * time.sum(axis=1, keepdims=True))
+    parts: Indices = np.ceil(np.sqrt(beyond.clip(0) / TARGET_EXCESS)).clip(1, MAX_PARTS).astype(int)
     needed: Indices = np.maximum(parts, np.where(idle, MAX_PARTS, 1)).max(axis=0)
     return needed

@@ -15,8 +15,8 @@ from torsor.base.checks import interval, rows, table, whole_number
 from torsor.base.errors import ModelError
 
 # Columns of a results table that are not parameters.
-OWN = ("case", "state", "error", "warning", "elapsed", "digest")
-LARGEST = 2**53  # larger integers are not exact floating-point numbers
+RESERVED_COLUMNS = ("case", "state", "error", "warning", "elapsed", "digest")
+LARGEST_INTEGER = 2**53  # larger integers are not exact floating-point numbers
 
 
 class Case(NamedTuple):
@@ -28,8 +28,8 @@ class Case(NamedTuple):
     @property
     def digest(self) -> str:
         """A hash of the values, with which a resumed study identifies computed cases."""
-        text = json.dumps(self.values, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        result = json.dumps(self.values, sort_keys=True)
+        return hashlib.blake2b(result.encode(), digest_size=8).hexdigest()
 
 
 class Cases:
@@ -57,12 +57,16 @@ def grid(values: Mapping[str, Sequence[Any]] | None = None, **more: Sequence[Any
         >>> list(grid({"torques.upper": [5.0, 10.0]}, points=[8]))
         [{'torques.upper': 5.0, 'points': 8}, {'torques.upper': 10.0, 'points': 8}]
     """
-    given = table(values, "grid", "values") | more
-    axes = {name: rows(each, "grid", str(name), "a list of values") for name, each in given.items()}
+    all_values = table(values, "grid", "values") | more
+    axes = {
+        name: rows(values_of_name, "grid", str(name), "a list of values") for name, values_of_name in all_values.items()
+    }
     if not axes or not all(axes.values()):
         raise ModelError("there are no values", where="grid", fix="pass lists, such as `height=[1.6, 1.8]`")
     count = math.prod(map(len, axes.values()))
-    return Cases(count, lambda: (dict(zip(axes, each, strict=True)) for each in itertools.product(*axes.values())))
+    return Cases(
+        count, lambda: (dict(zip(axes, combination, strict=True)) for combination in itertools.product(*axes.values()))
+    )
 
 
 def samples(
@@ -79,10 +83,10 @@ def samples(
     """
     whole_number(count, "samples", "count")
     whole_number(seed, "samples", "seed", least=0)
-    given = table(ranges, "samples", "ranges") | more
-    if not given:
+    all_ranges = table(ranges, "samples", "ranges") | more
+    if not all_ranges:
         raise ModelError("there are no ranges", where="samples", fix="pass them, such as `height=(1.5, 1.9)`")
-    ends = {name: interval(each, "samples", str(name)) for name, each in given.items()}
+    ends = {name: interval(ends_of_name, "samples", str(name)) for name, ends_of_name in all_ranges.items()}
 
     def make() -> Iterator[dict[str, Any]]:
         rng = np.random.default_rng(seed)
@@ -97,14 +101,14 @@ def numbered(cases: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any] | None
     if isinstance(cases, (str, bytes, Mapping)) or not isinstance(cases, Iterable):
         allowed = "a list of tables {parameter: value}, or motion.sweeps.grid(...) or samples(...)"
         raise ModelError(argument="cases", value=cases, where="sweep", allowed=allowed)
-    for number, each in enumerate(cases):
+    for number, case in enumerate(cases):
         where = f"case {number}"
-        if not isinstance(each, Mapping):
-            raise ModelError(f"the case is {reprlib.repr(each)}", where=where, allowed="a table {parameter: value}")
-        values = dict(fixed or {}) | dict(each)
+        if not isinstance(case, Mapping):
+            raise ModelError(f"the case is {reprlib.repr(case)}", where=where, allowed="a table {parameter: value}")
+        values = dict(fixed or {}) | dict(case)
         for name in values:
-            if not isinstance(name, str) or not name or name in OWN:
-                allowed = f"text, but not {', '.join(OWN)}, which are columns of the results"
+            if not isinstance(name, str) or not name or name in RESERVED_COLUMNS:
+                allowed = f"text, but not {', '.join(RESERVED_COLUMNS)}, which are columns of the results"
                 raise ModelError(f"a parameter is named {name!r}", value=name, where=where, allowed=allowed)
             check_text(name, where, "the name of a parameter")
         yield Case(number, {name: _plain_parameter(value, where, name) for name, value in values.items()})
@@ -124,10 +128,10 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [_plain_parameter(each, where, name) for each in value]
+        return [_plain_parameter(entry, where, name) for entry in value]
     if isinstance(value, str):
         return check_text(value, where, name)
-    is_exact = isinstance(value, int) and abs(value) <= LARGEST
+    is_exact = isinstance(value, int) and abs(value) <= LARGEST_INTEGER
     if value is None or is_exact or (isinstance(value, float) and math.isfinite(value)):
         return value
     allowed = "finite numbers, text, booleans, and lists of them"
@@ -137,7 +141,7 @@ def _plain_parameter(value: Any, where: str, name: str) -> Any:
 
 # The results of a case: a row of numbers, text, booleans and arrays, each under a column name.
 
-VALUE = "value"  # the column of a function that returns one number or array
+VALUE_COLUMN = "value"  # the column of a function that returns one number or array
 Kind = str  # "number", "truth", "text", or "array1", "array2", ... with the number of axes
 
 
@@ -164,8 +168,8 @@ class Row(NamedTuple):
     @property
     def cells(self) -> dict[str, Any]:
         """All values by column name."""
-        own = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
-        return dict(zip(OWN, own, strict=True)) | self.values | self.results
+        values = self.number, self.state, self.error, self.warning, self.elapsed, self.digest
+        return dict(zip(RESERVED_COLUMNS, values, strict=True)) | self.values | self.results
 
 
 def results_of(found: Any) -> dict[str, Any]:
@@ -182,11 +186,11 @@ def results_of(found: Any) -> dict[str, Any]:
     if isinstance(found, tuple) and hasattr(found, "_asdict"):
         found = found._asdict()
     if not isinstance(found, Mapping):
-        return {VALUE: _plain_result(found, VALUE)}
+        return {VALUE_COLUMN: _plain_result(found, VALUE_COLUMN)}
     results: dict[str, Any] = {}
     for name, value in found.items():
         if isinstance(value, Mapping) or hasattr(value, "_asdict"):
-            results |= {f"{name}.{inner}": each for inner, each in results_of(value).items()}
+            results |= {f"{name}.{inner}": entry for inner, entry in results_of(value).items()}
         else:
             results[str(name)] = _plain_result(value, str(name))
     for name in results:

@@ -24,7 +24,7 @@ from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError, missing
 from torsor.base.progress import be_silent
 from torsor.motion import MotionError
-from torsor.motion.sweeps.cases import OWN, Case, Row
+from torsor.motion.sweeps.cases import RESERVED_COLUMNS, Case, Row
 from torsor.motion.sweeps.subjects import Subject
 from torsor.simulation import SimulationError
 
@@ -33,9 +33,9 @@ from torsor.simulation import SimulationError
 # The function is sent as bytes with every case and unpacked once in each process, so a worker that replaces a killed
 # one needs nothing else. Errors of a case are part of its row.
 
-MAX_KEPT = 4  # functions that a process caches, because a cluster may serve several studies
+MAX_CACHED_SUBJECTS = 4  # functions that a process caches, because a cluster may serve several studies
 # Errors whose message is self-explanatory; the others are shown with their type.
-_IN_WORDS = (ModelError, MotionError, SimulationError)
+_EXPLAINED_ERRORS = (ModelError, MotionError, SimulationError)
 
 _subjects: dict[str, Subject] = {}
 
@@ -56,19 +56,19 @@ class Parcel(NamedTuple):
         try:
             content = dumps(subject)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            found = f"{subject.name} cannot be sent to another process: {error}"
+            message = f"{subject.name} cannot be sent to another process: {error}"
             fix = "define the function in a module, install cloudpickle, or compute in this process (`workers=0`)"
-            raise ModelError(found, where="sweep", fix=fix) from None
+            raise ModelError(message, where="sweep", fix=fix) from None
         return cls(hashlib.blake2b(content, digest_size=8).hexdigest(), content)
 
     def open(self) -> Subject:
         """Return the subject, which is unpacked once per process."""
-        found = _subjects.get(self.digest)
-        if found is None:
-            found = _subjects[self.digest] = pickle.loads(self.content)
-            while len(_subjects) > MAX_KEPT:
+        result = _subjects.get(self.digest)
+        if result is None:
+            result = _subjects[self.digest] = pickle.loads(self.content)
+            while len(_subjects) > MAX_CACHED_SUBJECTS:
                 _subjects.pop(next(iter(_subjects)), None)
-        return found
+        return result
 
 
 def run_parcel(parcel: Parcel, case: Case, attempt: int = 0) -> Row:
@@ -91,15 +91,15 @@ def run_case(subject: Subject, case: Case) -> Row:
         if here:
             warnings.simplefilter("default")
         try:
-            found = subject.run(case.values)
-            for name in found.results:
-                if name in case.values or name in OWN:
-                    text, fix = f"the result {name!r} has the same name as another column", "rename it"
-                    raise ModelError(text, value=name, where="sweep", fix=fix)
-            results, error, units = found.results, found.reason, dict(found.units)
+            outcome = subject.run(case.values)
+            for name in outcome.results:
+                if name in case.values or name in RESERVED_COLUMNS:
+                    message, fix = f"the result {name!r} has the same name as another column", "rename it"
+                    raise ModelError(message, value=name, where="sweep", fix=fix)
+            results, error, units = outcome.results, outcome.reason, dict(outcome.units)
         except (Exception, SystemExit) as wrong:
-            error = str(wrong) if isinstance(wrong, _IN_WORDS) else f"{type(wrong).__name__}: {wrong}"
-    warning = "\n".join(dict.fromkeys(str(each.message) for each in caught or ()))
+            error = str(wrong) if isinstance(wrong, _EXPLAINED_ERRORS) else f"{type(wrong).__name__}: {wrong}"
+    warning = "\n".join(dict.fromkeys(str(record.message) for record in caught or ()))
     texts, seconds = (_encodable(error), _encodable(warning)), perf_counter() - start
     return Row(case.number, case.digest, case.values, results, *texts, seconds, units)
 
@@ -156,8 +156,11 @@ class Processes(Executor):
     def __init__(self, workers: int | None = None) -> None:
         self.workers = cores() if workers is None else whole_number(workers, "sweep", "workers", most=10_000)
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            found, fix = "the script starts processes while it is imported", 'call it under if __name__ == "__main__":'
-            raise ModelError(found, where="sweep", fix=fix)
+            message, fix = (
+                "the script starts processes while it is imported",
+                'call it under if __name__ == "__main__":',
+            )
+            raise ModelError(message, where="sweep", fix=fix)
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._processes: set[BaseProcess] = set()
         self._threads: list[threading.Thread] = []
@@ -166,7 +169,7 @@ class Processes(Executor):
     @property
     def pids(self) -> list[int]:
         """The ids of the running processes."""
-        return [each.pid for each in list(self._processes) if each.pid is not None]
+        return [process.pid for process in list(self._processes) if process.pid is not None]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         """Return the future of a call in one of the processes; keyword arguments are ignored."""
@@ -211,16 +214,16 @@ class Processes(Executor):
                     job.future.set_exception(CannotStartError("new processes end immediately", where="sweep", fix=fix))
                     continue
                 try:
-                    is_error, found = worker.call(job.function, job.arguments)
+                    is_error, reply = worker.call(job.function, job.arguments)
                 except (EOFError, OSError):
                     error = WorkerDiedError(self._ended(worker))
                     worker = None
                     job.future.set_exception(error)
                     continue
                 if is_error:
-                    job.future.set_exception(found)
+                    job.future.set_exception(reply)
                 else:
-                    job.future.set_result(found)
+                    job.future.set_result(reply)
         finally:
             if worker is not None:
                 worker.close()
@@ -279,8 +282,8 @@ class _Worker:
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
         """Return (whether it failed, the result or error) of a call; raise EOFError if the process ends."""
         self.pipe.send((function, arguments))
-        found: tuple[bool, Any] = self._received()
-        return found
+        result: tuple[bool, Any] = self._received()
+        return result
 
     def _received(self) -> Any:
         wait([self.pipe, self.process.sentinel])
@@ -309,10 +312,10 @@ def _work(pipe: Connection) -> None:
         while True:
             function, arguments = pipe.recv()
             try:
-                found = False, function(*arguments)
+                reply = False, function(*arguments)
             except Exception as error:
-                found = True, _sendable(error)
-            pipe.send(found)
+                reply = True, _sendable(error)
+            pipe.send(reply)
 
 
 def _sendable(error: Exception) -> Exception:
@@ -337,8 +340,8 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-AHEAD = 2  # cases submitted per worker, so that none waits for the next one
-_REFRESH = 2.0  # s after which the cluster size is queried again
+CASES_PER_WORKER = 2  # cases submitted per worker, so that none waits for the next one
+_REFRESH_SECONDS = 2.0  # s after which the cluster size is queried again
 MAX_RENEWED = 30  # largest number of executors in a row that break before they compute a case
 
 
@@ -374,19 +377,19 @@ class Pool:
         self.is_here = isinstance(self.executor, Here)
         # Threads of this process share the function, so it need not be sent.
         self._parcel = None if isinstance(self.executor, (Here, ThreadPoolExecutor)) else Parcel.of(subject)
-        self._size, self._asked = 0, -_REFRESH
+        self._size, self._asked = 0, -_REFRESH_SECONDS
 
     def capacity(self) -> int:
         """Return the number of cases that are submitted to the executor at a time."""
         if self.is_here:
             return 1
-        if monotonic() - self._asked >= _REFRESH:
+        if monotonic() - self._asked >= _REFRESH_SECONDS:
             client = getattr(self.executor, "_client", None)
             known = getattr(self.executor, "workers", None) or getattr(self.executor, "_max_workers", None)
             count = known if isinstance(known, int) else cores()
             size = count if client is None else int(sum(client.nthreads().values()))
             self._asked, self._size = monotonic(), max(1, size)
-        return AHEAD * self._size
+        return CASES_PER_WORKER * self._size
 
     def submit(self, case: Case, attempt: int) -> "Future[Any]":
         """Return the future of a case."""
@@ -413,19 +416,19 @@ class Pool:
             return cast(Executor, source.get_executor(pure=False))
         allowed = "an executor of concurrent.futures, a function that returns one, a distributed.Client, or an address"
         if not callable(source):
-            found = f"is of type {type(source).__name__}"
-            raise ModelError(found, argument="executor", where="sweep", allowed=allowed)
+            message = f"is of type {type(source).__name__}"
+            raise ModelError(message, argument="executor", where="sweep", allowed=allowed)
         made = source()
         if not isinstance(made, Executor) and not hasattr(made, "submit"):
-            found, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
-            raise ModelError(found, where="sweep", allowed=allowed)
+            message, allowed = f"the function executor returned {type(made).__name__}", allowed.partition(",")[0]
+            raise ModelError(message, where="sweep", allowed=allowed)
         return cast(Executor, made)
 
     def is_loss(self, error: BaseException) -> bool:
         """Return whether an error means that the worker of a case was lost; raise it if no other worker can help."""
         if isinstance(error, CannotStartError):
             raise error
-        if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST:
+        if isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in _LOST_WORKER_ERRORS:
             client = getattr(self.executor, "_client", None)
             if client is not None and client.status != "running":
                 fix = "start the scheduler and continue with `resume=True`; finished cases are stored"
@@ -437,9 +440,9 @@ class Pool:
         """Create another executor in place of a broken one."""
         self.renewed += 1
         if self._is_given or self.renewed > MAX_RENEWED:
-            found = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"
+            message = "the executor is broken: a worker ended" if self._is_given else "new workers end immediately"
             fix = "pass a function that returns an executor, or `workers=N`; continue the study with `resume=True`"
-            raise ModelError(found, where="sweep", fix=fix)
+            raise ModelError(message, where="sweep", fix=fix)
         self.executor.shutdown(wait=False, cancel_futures=True)
         self.executor = self._made()
 
@@ -456,7 +459,7 @@ class Pool:
 
 # Errors of dask.distributed by name, because it may not be installed: a worker that died repeatedly with a task, and
 # tasks that a restarted scheduler forgot.
-_LOST = ("KilledWorker", "FutureCancelledError")
+_LOST_WORKER_ERRORS = ("KilledWorker", "FutureCancelledError")
 
 
 def _is_client(executor: Any) -> bool:
@@ -473,6 +476,6 @@ def _connected(address: str) -> Executor:
         client = distributed.Client(address, timeout="10s", set_as_default=False)
     except (OSError, ValueError) as error:
         fix = "start one with: dask scheduler"
-        found = f"there is no scheduler at {address!r}: {error}"
-        raise ModelError(found, value=address, where="sweep", fix=fix) from None
+        message = f"there is no scheduler at {address!r}: {error}"
+        raise ModelError(message, value=address, where="sweep", fix=fix) from None
     return cast(Executor, client.get_executor(pure=False))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # The figure of a study: each result over each parameter that varies (matplotlib, the extra ``plot``).
 
 MAX_ROWS, MAX_COLUMNS = 8, 4
-MANY = 200  # number of cases from which points are small and transparent
+MANY_CASES = 200  # number of cases from which points are small and transparent
 
 
 def _finite(values: NDArray[Any]) -> NDArray[Any]:
@@ -35,7 +35,7 @@ def _named(name: str, column: Column) -> str:
 
 
 COMPLETE, STOPPED = "complete", "stopped by Ctrl-C"
-_EMPTY: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
+_EMPTY_VALUES: dict[str, Any] = {"number": np.nan, "truth": False, "text": ""}
 
 
 class Results:
@@ -71,17 +71,17 @@ class Results:
     def columns(self) -> dict[str, Column]:
         """The columns by name: role, kind and unit."""
         with self._open() as store:
-            return {name: each for name, each in store.columns.items() if name != "digest"}
+            return {name: column for name, column in store.columns.items() if name != "digest"}
 
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of the parameters."""
-        return tuple(name for name, each in self.columns.items() if each.role == "parameter")
+        return tuple(name for name, column in self.columns.items() if column.role == "parameter")
 
     @property
     def units(self) -> dict[str, str]:
         """Units of the columns that have one, by name."""
-        return {name: each.unit for name, each in self.columns.items() if each.unit}
+        return {name: column.unit for name, column in self.columns.items() if column.unit}
 
     @property
     def done(self) -> int:
@@ -118,17 +118,17 @@ class Results:
         chosen, columns = self._chosen(names), self.columns
         with self._open() as store:
             rows = list(store.read(chosen))
-        found = {name: [row[k] for row in rows] for k, name in enumerate(chosen)}
-        return {name: _array(values, columns[name].kind) for name, values in found.items()}
+        result = {name: [row[k] for row in rows] for k, name in enumerate(chosen)}
+        return {name: _array(values, columns[name].kind) for name, values in result.items()}
 
     def to_numpy(self, names: list[str] | None = None) -> NDArray[Any]:
         """Return a structured array (cases,) with one field per column."""
         columns = self.table(names)
-        fields = [(name, each.dtype, each.shape[1:]) for name, each in columns.items()]
-        found = np.empty(len(self), dtype=fields)
-        for name, each in columns.items():
-            found[name] = each
-        return found
+        fields = [(name, column.dtype, column.shape[1:]) for name, column in columns.items()]
+        result = np.empty(len(self), dtype=fields)
+        for name, column in columns.items():
+            result[name] = column
+        return result
 
     def errors(self) -> dict[int, str]:
         """Return the errors of failed cases by case number."""
@@ -140,13 +140,13 @@ class Results:
 
         Arrays are omitted, because one table cannot hold them.
         """
-        columns = {name: each for name, each in self.columns.items() if not each.kind.startswith("array")}
-        header = [f"{name} ({each.unit})" if each.unit else name for name, each in columns.items()]
+        columns = {name: column for name, column in self.columns.items() if not column.kind.startswith("array")}
+        header = [f"{name} ({column.unit})" if column.unit else name for name, column in columns.items()]
         with replacing(Path(path)) as part, part.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
             for row in self.rows(list(columns)):
-                writer.writerow(["" if each is None else each for each in row.values()])
+                writer.writerow(["" if cell is None else cell for cell in row.values()])
 
     def plot(
         self,
@@ -159,21 +159,21 @@ class Results:
         By default the first eight numeric results and four numeric parameters are drawn; ``path`` saves the figure.
         """
         columns = self.columns
-        numbers = [name for name, each in columns.items() if each.kind == "number"]
+        numbers = [name for name, column in columns.items() if column.kind == "number"]
         table = self.table(numbers)
         of_role = {role: [name for name in numbers if columns[name].role == role] for role in ("parameter", "result")}
         varied = [name for name in of_role["parameter"] if np.unique(_finite(table[name])).size > 1]
-        found = [name for name in of_role["result"] if _finite(table[name]).size]
+        numeric_results = [name for name in of_role["result"] if _finite(table[name]).size]
         across = varied[:MAX_COLUMNS] if parameters is None else list(parameters)
-        up = found[:MAX_ROWS] if results is None else list(results)
+        up = numeric_results[:MAX_ROWS] if results is None else list(results)
         for names, what in ((across, "varying parameter"), (up, "numeric result")):
             wrong = [name for name in names if name not in numbers]
             if wrong or not names:
-                text = f"column {wrong[0]!r} has no numbers" if wrong else f"there is no {what}"
-                raise ModelError(text, where="results", allowed=", ".join(numbers) or "columns of numbers")
+                message = f"column {wrong[0]!r} has no numbers" if wrong else f"there is no {what}"
+                raise ModelError(message, where="results", allowed=", ".join(numbers) or "columns of numbers")
         figure = new_figure(3.6 * len(across) + 0.8, 2.3 * len(up) + 0.7)
         grid = figure.subplots(len(up), len(across), squeeze=False, sharex="col", sharey="row")
-        colours, (size, alpha) = colours_of(up), (18.0, 0.9) if len(table[up[0]]) < MANY else (6.0, 0.4)
+        colours, (size, alpha) = colours_of(up), (18.0, 0.9) if len(table[up[0]]) < MANY_CASES else (6.0, 0.4)
         for row, name in zip(grid, up, strict=True):
             for axes, parameter in zip(row, across, strict=True):
                 axes.scatter(table[parameter], table[name], s=size, alpha=alpha, color=colours[name], linewidths=0)
@@ -186,7 +186,7 @@ class Results:
     def to_dict(self) -> dict[str, Any]:
         """Return figures, columns and rows as plain values for JSON, with None for missing or infinite numbers."""
         counts = {"status": self.status, "done": self.done, "failed": self.failed}
-        columns = [vars(each) for each in self.columns.values()]
+        columns = [vars(column) for column in self.columns.values()]
         return {**counts, "columns": columns, "rows": [plain(row) for row in self.rows()]}
 
     def _chosen(self, names: list[str] | None) -> list[str]:
@@ -206,14 +206,14 @@ def read(path: str | Path) -> Results:
 
 
 def _array(values: list[Any], kind: str) -> NDArray[Any]:
-    if kind in _EMPTY:
+    if kind in _EMPTY_VALUES:
         types = {"number": np.float64, "truth": np.bool_, "text": np.str_}
-        return np.array([_EMPTY[kind] if each is None else each for each in values], dtype=types[kind])
-    shapes = {each.shape for each in values if each is not None}
+        return np.array([_EMPTY_VALUES[kind] if value is None else value for value in values], dtype=types[kind])
+    shapes = {value.shape for value in values if value is not None}
     if len(shapes) == 1:
         missing = np.full(shapes.pop(), np.nan)
-        return np.array([missing if each is None else each for each in values])
-    found = np.empty(len(values), dtype=object)  # arrays of different shapes
-    for index, each in enumerate(values):
-        found[index] = each
-    return found
+        return np.array([missing if value is None else value for value in values])
+    result = np.empty(len(values), dtype=object)  # arrays of different shapes
+    for index, value in enumerate(values):
+        result[index] = value
+    return result

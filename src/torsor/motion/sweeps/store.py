@@ -55,7 +55,7 @@ class Store(ABC):
     most_columns = 1900  # SQLite allows 2,000
 
     def __init__(self, units: Mapping[str, str]) -> None:
-        self.columns: dict[str, Column] = {each.name: each for each in OWN_COLUMNS}
+        self.columns: dict[str, Column] = {column.name: column for column in OWN_COLUMNS}
         self._units = units
         self._writing: Writing | None = None
 
@@ -89,7 +89,7 @@ class Store(ABC):
         self._append([self._fitted(row) for row in rows])
 
     def _fitted(self, row: Row) -> Row:
-        row = row._replace(values={name: _column_value(each) for name, each in row.values.items()})
+        row = row._replace(values={name: _column_value(value) for name, value in row.values.items()})
         count = len({*self.columns, *row.values, *row.results})
         if count > self.most_columns:
             error = f"there would be {count} columns; allowed: {self.most_columns}; fix: return arrays"
@@ -120,8 +120,8 @@ class Writing:
         try:
             self._lock.touch()
         except OSError as error:
-            found = f"it cannot be written ({error.strerror})"
-            raise ModelError(found, where=str(path), fix="choose another place") from None
+            message = f"it cannot be written ({error.strerror})"
+            raise ModelError(message, where=str(path), fix="choose another place") from None
         before = self._lock.stat()
         self._connection = sqlite3.connect(self._lock, timeout=0.0, isolation_level=None, check_same_thread=False)
         try:
@@ -188,48 +188,50 @@ class SqliteStore(Store):
     def _begin(self, subject: str | None) -> None:
         execute = self._file.execute
         if subject is not None and not execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            own = ", ".join(f"{_quoted(each.name)} {_TYPES[each.kind]}" for each in OWN_COLUMNS[1:])
+            definitions = ", ".join(f"{_quoted(column.name)} {_TYPES[column.kind]}" for column in OWN_COLUMNS[1:])
             with self._transaction():
                 execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT)")
                 execute("CREATE TABLE columns (name TEXT PRIMARY KEY, role TEXT, kind TEXT, unit TEXT, stored TEXT)")
-                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {own})')
+                execute(f'CREATE TABLE cases ("case" INTEGER PRIMARY KEY, {definitions})')
                 facts = {"format": FORMAT, "subject": subject}
                 self._file.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
         facts = dict(execute("SELECT key, value FROM about"))
         if facts.get("format") != FORMAT:
             raise ModelError(f"its format is {facts.get('format')!r}", where=str(self._path), allowed=FORMAT)
         check_subject(self._path or Path(), facts.get("subject", ""), subject)
-        found = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
-        self.columns |= {each[0]: Column(*each[:4]) for each in found}
+        stored_columns = execute("SELECT name, role, kind, unit, stored FROM columns ORDER BY rowid").fetchall()
+        self.columns |= {row[0]: Column(*row[:4]) for row in stored_columns}
         # The names in the table, because SQLite does not distinguish "T" and "t".
-        self._stored = {each.name: each.name for each in OWN_COLUMNS} | {each[0]: each[4] for each in found}
+        self._stored = {column.name: column.name for column in OWN_COLUMNS} | {
+            column[0]: column[4] for column in stored_columns
+        }
 
     def known(self, number: int) -> str | None:
         """Return the digest of a case by number, or None if it is not stored."""
-        found = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
-        return None if found is None else str(found[0])
+        result = self._file.execute('SELECT digest FROM cases WHERE "case" = ?', (number,)).fetchone()
+        return None if result is None else str(result[0])
 
     def _append(self, rows: Sequence[Row]) -> None:
         try:
             with self._transaction():
-                for name in [each for each in self.columns if each not in self._stored]:
+                for name in [column for column in self.columns if column not in self._stored]:
                     self._add(self.columns[name])
                 for row in rows:
                     values = {name: value for name, value in row.cells.items() if value is not None}
                     names, marks = self._names(values), ", ".join("?" * len(values))
                     # The number is the primary key, so a case that is already stored does not change.
-                    text = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
-                    self._file.execute(text, [_sqlite_value(each) for each in values.values()])
+                    statement = f"INSERT OR IGNORE INTO cases ({names}) VALUES ({marks})"
+                    self._file.execute(statement, [_sqlite_value(value) for value in values.values()])
         except (sqlite3.Error, OverflowError) as error:
             fix = "free disk space or write elsewhere; `resume=True` continues"
-            found = f"the results cannot be written: {error}"
-            raise ModelError(found, where=str(self._path or "sweep"), fix=fix) from None
+            message = f"the results cannot be written: {error}"
+            raise ModelError(message, where=str(self._path or "sweep"), fix=fix) from None
 
     def _names(self, names: Iterable[str]) -> str:
-        return ", ".join(_quoted(self._stored[each]) for each in names)
+        return ", ".join(_quoted(self._stored[name]) for name in names)
 
     def _add(self, column: Column) -> None:
-        taken, stored = {each.lower() for each in self._stored.values()}, column.name.replace("\0", "")
+        taken, stored = {name.lower() for name in self._stored.values()}, column.name.replace("\0", "")
         while stored.lower() in taken:
             stored += "_"
         self._file.execute(f"ALTER TABLE cases ADD COLUMN {_quoted(stored)} {_TYPES.get(column.kind, 'BLOB')}")
@@ -252,8 +254,8 @@ class SqliteStore(Store):
             for row in self._file.execute(f'SELECT {self._names(names)} FROM cases ORDER BY "case"'):
                 yield tuple(map(_restored, row, kinds))
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-            found = f"its values are damaged: {str(error).splitlines()[0]}"
-            raise ModelError(found, where=str(self._path or "results")) from None
+            message = f"its values are damaged: {str(error).splitlines()[0]}"
+            raise ModelError(message, where=str(self._path or "results")) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -329,7 +331,7 @@ class ParquetStore(Store):
             raise
 
     def _parts(self) -> list[Path]:
-        return sorted(each for each in self._path.glob("*.parquet") if not each.name.startswith("."))
+        return sorted(file for file in self._path.glob("*.parquet") if not file.name.startswith("."))
 
     def _scan(self) -> tuple["_Digests", dict[str, int]]:
         """Return the digests of all stored cases and the numbers of done and failed ones; update the columns."""
@@ -337,10 +339,10 @@ class ParquetStore(Store):
         for part in self._parts():
             about = _about(part)
             check_subject(self._path, about["subject"], self._subject)
-            for each in about["columns"]:
-                self.columns.setdefault(each["name"], Column(**each))
-            found = _parquet_columns(part, ["case", "digest", "state"])
-            for number, digest, state in zip(*found, strict=True):
+            for fields in about["columns"]:
+                self.columns.setdefault(fields["name"], Column(**fields))
+            lists = _parquet_columns(part, ["case", "digest", "state"])
+            for number, digest, state in zip(*lists, strict=True):
                 known.add(int(number), digest)
                 states[state] += 1
         return known, states
@@ -366,14 +368,14 @@ class ParquetStore(Store):
     def _write(self, values: Mapping[str, list[Any]], path: Path) -> None:
         pyarrow, parquet = _pyarrow()
         columns = [self.columns[name] for name in values]
-        about = {"format": FORMAT, "subject": self._subject, "columns": [vars(each) for each in columns]}
+        about = {"format": FORMAT, "subject": self._subject, "columns": [vars(column) for column in columns]}
         fields = [
-            pyarrow.field(each.name, _type(pyarrow, each), metadata={"unit": each.unit} if each.unit else None)
-            for each in columns
+            pyarrow.field(column.name, _type(pyarrow, column), metadata={"unit": column.unit} if column.unit else None)
+            for column in columns
         ]
         schema = pyarrow.schema(fields, metadata={_ABOUT: json.dumps(about)})
         arrays = [
-            pyarrow.array([each.tolist() if isinstance(each, np.ndarray) else each for each in column], field.type)
+            pyarrow.array([entry.tolist() if isinstance(entry, np.ndarray) else entry for entry in column], field.type)
             for column, field in zip(values.values(), fields, strict=True)
         ]
         with replacing(path) as part:
@@ -386,7 +388,7 @@ class ParquetStore(Store):
     def forget_failed(self) -> None:
         """Remove the rows of failed cases by rewriting the files that have some."""
         for part in self._parts():
-            names = [each["name"] for each in _about(part)["columns"]]
+            names = [fields["name"] for fields in _about(part)["columns"]]
             columns = dict(zip(names, _parquet_columns(part, names), strict=True))
             done = [index for index, state in enumerate(columns["state"]) if state == "done"]
             if len(done) == len(columns["state"]):
@@ -399,15 +401,15 @@ class ParquetStore(Store):
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the values of some columns, case by case."""
-        found = list[tuple[Any, ...]]()
+        numbered_rows = list[tuple[Any, ...]]()
         kinds = [self.columns[name].kind for name in names]
         for part in self._parts():
-            there = sorted({each["name"] for each in _about(part)["columns"]} & {*names, "case"})
+            there = sorted({fields["name"] for fields in _about(part)["columns"]} & {*names, "case"})
             columns = dict(zip(there, _parquet_columns(part, there), strict=True))
             count = len(columns["case"])
             rows = zip(*(columns.get(name, [None] * count) for name in names), strict=True)
-            found += zip(columns["case"], rows, strict=True)
-        for _, row in sorted(found, key=lambda each: int(each[0])):
+            numbered_rows += zip(columns["case"], rows, strict=True)
+        for _, row in sorted(numbered_rows, key=lambda each: int(each[0])):
             yield tuple(map(_restored, row, kinds))
 
 
@@ -433,8 +435,8 @@ class _Digests:
 
     def get(self, number: int) -> str | None:
         """Return the digest of a case, or None."""
-        found = self._values[number] if number < len(self._values) else 0
-        return f"{found:016x}" if found else None
+        result = self._values[number] if number < len(self._values) else 0
+        return f"{result:016x}" if result else None
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -460,8 +462,8 @@ def _about(part: Path) -> Any:
 
 def _parquet_columns(part: Path, names: Sequence[str]) -> list[list[Any]]:
     """Return columns of a file as lists."""
-    found = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
-    return [found.column(name).to_pylist() for name in names]
+    result = _pyarrow()[1].read_table(part, columns=list(names), partitioning=None)
+    return [result.column(name).to_pylist() for name in names]
 
 
 def _type(pyarrow: Any, column: Column) -> Any:

@@ -74,11 +74,11 @@ class Variation:
             try:
                 self._robots[names] = plain.parametric(free | {name: name for name in names})
             except ModelError as error:
-                titles = listing([each.title for each in (*self.problem.costs, *several(self.problem.constraints))])
+                titles = listing([term.title for term in (*self.problem.costs, *several(self.problem.constraints))])
                 parts = f"a field of a term ({titles}), phases.N.FIELD, frozen.COORDINATE, solve.SETTING"
-                found = f"there is no parameter {' or '.join(map(repr, names))}"
+                message = f"there is no parameter {' or '.join(map(repr, names))}"
                 allowed = f"{parts}, or a number of the robot ({error})"
-                raise ModelError(found, where=self.problem.name, allowed=allowed) from None
+                raise ModelError(message, where=self.problem.name, allowed=allowed) from None
         return self._robots[names]
 
 
@@ -92,7 +92,7 @@ class _Place(NamedTuple):
 
 def _numbers(problem: MotionProblem) -> dict[str, Number]:
     """Return the free numbers of the robot and those of terms, with their bounds."""
-    return {name: Number(each, each, each) for name, each in problem.held.items()} | problem.shared
+    return {name: Number(value, value, value) for name, value in problem.held.items()} | problem.shared
 
 
 def _place(problem: MotionProblem, name: str) -> _Place | None:
@@ -105,14 +105,14 @@ def _place(problem: MotionProblem, name: str) -> _Place | None:
     if title == "frozen":
         return _Place("frozen", -1, field)
     parts = {"objective": problem.costs, "constraints": several(problem.constraints)}
-    places = {each.title: (what, k) for what, own in parts.items() for k, each in enumerate(own)}
+    places = {member.title: (what, k) for what, members in parts.items() for k, member in enumerate(members)}
     for k, phase in enumerate(problem.stages):
-        places |= {f"phases.{each}": ("phases", k) for each in (k, phase.name or k)}
+        places |= {f"phases.{key}": ("phases", k) for key in (k, phase.name or k)}
     if title not in places:
         return None
     what, k = places[title]
     part = (parts | {"phases": problem.stages})[what][k]
-    known = [each.name for each in fields(part) if each.init]
+    known = [entry.name for entry in fields(part) if entry.init]
     if field not in known:
         where = f"{problem.name}: {title}"
         raise ModelError(f"there is no field {field!r}", value=field, where=where, allowed=listing(known, like=field))
@@ -134,8 +134,8 @@ def _replaced(problem: MotionProblem, place: _Place, value: Any) -> MotionProble
 
 
 # Motion arrays that can be stored, with units if all columns have the same.
-KEPT = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}
-_MOTION = {"T": "s", "solve_seconds": "s"}
+KEEPABLE_ARRAYS = {"times": "s", "durations": "s", "q": "", "v": "", "a": "", "tau": "", "reactions": "", "x": ""}
+_MOTION_UNITS = {"T": "s", "solve_seconds": "s"}
 
 
 class Found(NamedTuple):
@@ -174,32 +174,36 @@ class Subject:
         try:
             signature.bind(**values)
         except TypeError as error:
-            names = [each.name for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+            names = [
+                parameter.name
+                for parameter in signature.parameters.values()
+                if parameter.kind is not parameter.VAR_KEYWORD
+            ]
             known = f"the parameters of {self.name}: {listing(names)}"
             allowed = known if names else f"none: {self.name} has no parameters"
             raise ModelError(str(error), where=where, allowed=allowed) from None
 
     def run(self, values: Mapping[str, Any]) -> Found:
         """Return the results of a case."""
-        found = self.function(**values)
-        if isinstance(found, MotionProblem):
-            found = found.solve(**({"check": False} | dict(self.settings)))
-        if not isinstance(found, MotionResult):
-            return Found(results_of(found))
-        if found.status.startswith(CTRL_C):  # the solver returns a result, which the study must not store
+        result = self.function(**values)
+        if isinstance(result, MotionProblem):
+            result = result.solve(**({"check": False} | dict(self.settings)))
+        if not isinstance(result, MotionResult):
+            return Found(results_of(result))
+        if result.status.startswith(CTRL_C):  # the solver returns a result, which the study must not store
             raise KeyboardInterrupt
-        solved = found.is_solved and found.is_feasible
-        units = _MOTION | {name: KEPT[name] for name in self.keep}
-        return Found(self._figures(found), "" if solved else f"not solved: {found.status}", units)
+        solved = result.is_solved and result.is_feasible
+        units = _MOTION_UNITS | {name: KEEPABLE_ARRAYS[name] for name in self.keep}
+        return Found(self._figures(result), "" if solved else f"not solved: {result.status}", units)
 
     def _figures(self, result: MotionResult) -> dict[str, Any]:
-        found: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
-        found |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
-        found |= {name: result.numbers[name] for name in result.problem.shared}
+        figures: dict[str, Any] = {name: getattr(result, name) for name in ("status", "T", "objective")}
+        figures |= {f"objective.{part.title}": part.weighted for part in result.parts if len(result.parts) > 1}
+        figures |= {name: result.numbers[name] for name in result.problem.shared}
         names = ("iterations", "max_violation", "max_violation_fine", "solve_seconds")
-        found |= {name: getattr(result, name) for name in names}
-        found |= {} if self.report is None else self.report(result)
-        return results_of(found | {name: np.asarray(getattr(result, name)) for name in self.keep})
+        figures |= {name: getattr(result, name) for name in names}
+        figures |= {} if self.report is None else self.report(result)
+        return results_of(figures | {name: np.asarray(getattr(result, name)) for name in self.keep})
 
 
 def subject_of(
@@ -208,24 +212,26 @@ def subject_of(
     """Return the subject for a function, a motion problem, its name, or its .toml file."""
     kept = tuple(rows(keep, "sweep", "keep", "a list of names"))
     for name in kept:
-        if name not in KEPT:
-            raise ModelError(f"contains {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEPT))
-    given = table(settings, "sweep", "settings")
-    SolveSettings.of("sweep", **given)  # raises before the first case if they are invalid
-    own = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
-    common: dict[str, Any] = {"keep": kept, "settings": given}
+        if name not in KEEPABLE_ARRAYS:
+            raise ModelError(
+                f"contains {name!r}", value=name, argument="keep", where="sweep", allowed=", ".join(KEEPABLE_ARRAYS)
+            )
+    solve_settings = table(settings, "sweep", "settings")
+    SolveSettings.of("sweep", **solve_settings)  # raises before the first case if they are invalid
+    own_units = {str(name): str(unit) for name, unit in table(units, "sweep", "units").items()}
+    common: dict[str, Any] = {"keep": kept, "settings": solve_settings}
     if isinstance(what, (str, Path)):
         if str(what) in NAMED_PROBLEMS:
             named = NAMED_PROBLEMS[str(what)]
-            return Subject(named.name, named, named.units | own, named.report, **common)
+            return Subject(named.name, named, named.units | own_units, named.report, **common)
         if not Path(what).is_file():
             allowed = f"a .toml file of a motion problem, or one of {', '.join(NAMED_PROBLEMS)}"
             raise ModelError("there is no such problem", where=str(what), allowed=allowed)
         what = load_problem(what)
     if isinstance(what, MotionProblem):
-        return Subject(what.name, Variation(what), own, **common)
+        return Subject(what.name, Variation(what), own_units, **common)
     if not callable(what):
         allowed = "a function, a motion problem, its .toml file, or its name"
         raise ModelError(f"the subject is a {type(what).__name__}", where="sweep", allowed=allowed)
     name = getattr(what, "__qualname__", type(what).__qualname__)
-    return Subject(name, what, own, **common)
+    return Subject(name, what, own_units, **common)

@@ -20,8 +20,8 @@ from torsor.motion.sweeps.store import Store, new_store
 from torsor.motion.sweeps.subjects import Subject, subject_of
 
 # Number of times that a case may lose its worker; a cluster may withdraw machines repeatedly.
-ATTEMPTS = 5
-_LOOK = 0.2  # s between two checks for Ctrl-C and for rows that are due
+DEFAULT_ATTEMPTS = 5
+_POLL_SECONDS = 0.2  # s between two checks for Ctrl-C and for rows that are due
 
 
 def sweep(
@@ -37,7 +37,7 @@ def sweep(
     settings: Mapping[str, Any] | None = None,
     units: Mapping[str, str] | None = None,
     fixed: Mapping[str, Any] | None = None,
-    attempts: int = ATTEMPTS,
+    attempts: int = DEFAULT_ATTEMPTS,
     progress: bool | None = None,
 ) -> Results:
     """Compute a function or a motion problem for many cases, and return the results table.
@@ -103,11 +103,11 @@ def _todo(cases: Iterator[Case], subject: Subject, store: Store, bar: Bar) -> It
         if digest is None:
             yield _Job(case)
         elif digest != case.digest:
-            found, fix = (
+            message, fix = (
                 f"case {case.number} has other values in the file",
                 "pass the same cases, or choose another file",
             )
-            raise ModelError(found, where="resume", fix=fix)
+            raise ModelError(message, where="resume", fix=fix)
         else:
             bar.at(case.number)
 
@@ -214,7 +214,7 @@ class _Sweep:
 
     def _collect(self, pool: Pool) -> None:
         """Collect the cases that have ended."""
-        ended, _ = wait(self._running, timeout=_LOOK, return_when=FIRST_COMPLETED)
+        ended, _ = wait(self._running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         for future in ended:
             if future not in self._running:  # already collected with a broken executor
                 continue
@@ -260,7 +260,7 @@ class _Sweep:
 
     def _keep_finished(self) -> None:
         """Store the results that are available."""
-        for future in [each for each in self._running if each.done() and not each.cancelled()]:
+        for future in [running for running in self._running if running.done() and not running.cancelled()]:
             if future.exception() is None:
                 self._running.pop(future)
                 self._take(future.result())

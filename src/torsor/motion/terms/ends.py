@@ -32,11 +32,11 @@ def of_profiles(value: Given, names: Sequence[str], where: str) -> dict[int, flo
     if value is None:
         return {}
     is_table = isinstance(value, Mapping)
-    own = list(value) if is_table else list(names[: _moving(names)])
-    found = by_name(list(value.values()) if is_table else value, own, 0.0, where)
-    if not np.isfinite(found).all():
+    named = list(value) if is_table else list(names[: _moving(names)])
+    result = by_name(list(value.values()) if is_table else value, named, 0.0, where)
+    if not np.isfinite(result).all():
         raise ModelError(f"the value is {value!r}", value=value, where=where, allowed="finite numbers")
-    return dict(zip(indices_of(own, names, where), found.tolist(), strict=True))
+    return dict(zip(indices_of(named, names, where), result.tolist(), strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,14 +119,14 @@ class End(EndState):
 
 def whole_path(conditions: Sequence[Any]) -> tuple[Any, ...]:
     """Return conditions with a path progress from 0 to 1, unless they give other values."""
-    found = list(conditions)
+    completed = list(conditions)
     for kind, value in ((Start, 0.0), (End, 1.0)):
-        states = [k for k, each in enumerate(found) if isinstance(each, kind) and each.phase is None]
+        states = [k for k, condition in enumerate(completed) if isinstance(condition, kind) and condition.phase is None]
         if not states:
-            found.append(kind(q=value))
-        elif all(found[k].q is None for k in states):
-            found[states[0]] = replace(found[states[0]], q=value)
-    return tuple(found)
+            completed.append(kind(q=value))
+        elif all(completed[k].q is None for k in states):
+            completed[states[0]] = replace(completed[states[0]], q=value)
+    return tuple(completed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -176,17 +176,17 @@ class Symmetric(Ends):
         """Yield one equation per profile and order."""
         for what in ("partners", "signs", "shifts", "paces"):
             table(getattr(self, what), self.title, what)
-        given = (self.signs, self.shifts, self.paces)
-        signs, shifts, paces = (of_profiles(each, names, self.title) for each in given)
+        tables = (self.signs, self.shifts, self.paces)
+        signs, shifts, paces = (of_profiles(numbers, names, self.title) for numbers in tables)
         indices_of([*self.partners, *self.partners.values()], names, self.title)
-        own = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
-        if not own:
+        profiles = range(_moving(names)) if self.only is None else indices_of(self.only, names, self.title)
+        if not profiles:
             raise ModelError("is empty", argument="only", where=self.title, allowed=", ".join(names))
-        for profile, (order, letter) in product(sorted(set(own)), _orders(self.order, self.title)):
+        for profile, (order, letter) in product(sorted(set(profiles)), _orders(self.order, self.title)):
             name, sign = names[profile], signs.get(profile, 1.0)
             other = names.index(self.partners.get(name, name))
             parts = Part(phases - 1, 1.0, order, profile), Part(0, 0.0, order, other, -sign)
-            value, pace = (each.get(profile, 0.0) if order == 0 else 0.0 for each in (shifts, paces))
+            value, pace = (numbers.get(profile, 0.0) if order == 0 else 0.0 for numbers in (shifts, paces))
             label, pacer = f"{letter} of {name}", self.paced_by if pace else ""
             yield Equation(self.title, label, parts, value, value, -pace, pacer)
 

@@ -31,8 +31,8 @@ def _bounded(values: ca.SX, lower: Any, upper: Any, given: tuple[Any, Any], labe
     """Return the components with finite bounds, given as (lower, upper) or as ``given`` (target, tolerance)."""
     target, tolerance = given
     if target is None and (np.ndim(tolerance) or tolerance != 0):
-        text = f"is {tolerance!r} without a target"
-        raise ModelError(text, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
+        message = f"is {tolerance!r} without a target"
+        raise ModelError(message, value=tolerance, argument="tolerance", where=where, fix="widen the bounds")
     if target is not None:
         if lower is not None or upper is not None:
             raise ModelError("both a target and bounds are given", where=where, fix="omit one of them")
@@ -98,15 +98,15 @@ class FrameVelocity(Constraint):
         one_of(self.part, ("linear", "angular"), self.title, "part")
         one_of(self.axes, ("base", "own"), self.title, "axes")
         V = node.velocity(self.frame)
-        own = V[3:] if self.part == "linear" else V[:3]
-        v = own if self.axes == "own" else node.pose(self.frame)[:3, :3] @ own
+        local_velocity = V[3:] if self.part == "linear" else V[:3]
+        v = local_velocity if self.axes == "own" else node.pose(self.frame)[:3, :3] @ local_velocity
         labels = [f"{axis} of the {self.part} velocity of {self.frame}" for axis in AXES]
         parts = Rows(ca.SX(0, 1), np.zeros(0), np.zeros(0), ())
-        if self.speed is None or any(each is not None for each in (self.lower, self.upper, self.velocity)):
+        if self.speed is None or any(bound is not None for bound in (self.lower, self.upper, self.velocity)):
             parts = _bounded(v, self.lower, self.upper, (self.velocity, self.tolerance), labels, self.title)
         if self.speed is None:
             return parts
-        rows = ca.vertcat(parts.expression, ca.sumsqr(own) / positive(self.speed, self.title, "speed") ** 2)
+        rows = ca.vertcat(parts.expression, ca.sumsqr(local_velocity) / positive(self.speed, self.title, "speed") ** 2)
         label = f"{self.part} speed of {self.frame}"
         return Rows(rows, np.append(parts.lower, -np.inf), np.append(parts.upper, 1.0), (*parts.labels, label))
 
@@ -157,11 +157,11 @@ class Orientation(Constraint):
             aside = np.linalg.svd(aim[None, :])[2][1:]  # two perpendicular directions
             now = R @ ca.SX(axis)
             return ca.dot(ca.SX(aim), now), ca.SX(aside) @ now
-        wanted = frozen_array(self.rotation, (3, 3), self.title, "rotation")
-        if not np.allclose(wanted @ wanted.T, np.eye(3), atol=1e-6) or np.linalg.det(wanted) < 0:
+        target = frozen_array(self.rotation, (3, 3), self.title, "rotation")
+        if not np.allclose(target @ target.T, np.eye(3), atol=1e-6) or np.linalg.det(target) < 0:
             allowed = "a rotation matrix"
-            raise ModelError(f"is {wanted.tolist()}", argument="rotation", where=self.title, allowed=allowed)
-        E = ca.SX(wanted).T @ R
+            raise ModelError(f"is {target.tolist()}", argument="rotation", where=self.title, allowed=allowed)
+        E = ca.SX(target).T @ R
         return (ca.trace(E) - 1) / 2, ca.vertcat(E[2, 1] - E[1, 2], E[0, 2] - E[2, 0], E[1, 0] - E[0, 1]) / 2
 
 
@@ -253,8 +253,8 @@ class Follow(Constraint):
         node.robot.place(self.frame)
         path = Path.of(self.curve, where=f"{self.title}: curve")
         if path.points.shape[1] != 3:
-            found = f"the curve has {path.points.shape[1]} coordinates"
-            raise ModelError(found, where=self.title, allowed="points (3) in base axes")
+            message = f"the curve has {path.points.shape[1]} coordinates"
+            raise ModelError(message, where=self.title, allowed="points (3) in base axes")
         p = point_of(node, self.frame, frozen_array(self.point, (3,), self.title, "point"))
         away = p - path.over(node.profile(self.progress))[0]
         labels = (*(f"{axis} of {self.frame} from the curve" for axis in AXES), f"pace of {self.progress}")
@@ -288,11 +288,11 @@ class Manipulability(Cost):
         J = node.jacobian(self.frame)[rows, :]
         # The rank at a random configuration is the structural one.
         symbols = ca.symvar(J)
-        values = [ca.DM(each) for each in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
+        values = [ca.DM(value) for value in np.random.default_rng(0).uniform(0.3, 1.2, len(symbols))]
         free = np.linalg.matrix_rank(ca.Function("J", symbols, [J]).call(values)[0].full())
         if free < len(rows):
-            found = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
-            raise ModelError(found, where=self.title, fix="name only axes along which it can move")
+            message = f"{self.frame} can move along at most {free} of the {len(rows)} axes"
+            raise ModelError(message, where=self.title, fix="name only axes along which it can move")
         A, log_det = J @ J.T, ca.SX(0)
         for k in range(len(rows)):  # by the factors L D L^T
             log_det += ca.log(A[k, k])

@@ -36,10 +36,10 @@ class _Reacting(Term):
         moving = [joint for joint in robot.joints if joint.child in robot.link_names]
         names = [joint.name for joint in moving]
         wrenches = node.wrenches()
-        wanted = indices_of(self.joints, names, self.title, "joint")
-        if not wanted:
+        chosen = indices_of(self.joints, names, self.title, "joint")
+        if not chosen:
             raise ModelError("is empty", argument="joints", where=self.title, allowed=", ".join(names))
-        for k in wanted:
+        for k in chosen:
             row = wrenches[robot.link_names.index(moving[k].child), :]
             for kind, size, part in (("force", self.force, row[3:]), ("moment", self.moment, row[:3])):
                 if size is not None:
@@ -99,8 +99,8 @@ class Reaction(_Reacting, Cost):
         """Return the rows that bound all nodes by the peak."""
         if not self._is_peak:
             return ()
-        own = {each.name: getattr(self, each.name) for each in fields(_Below)}
-        return (_Below(**own | {"name": self.title}),)
+        shared_fields = {field.name: getattr(self, field.name) for field in fields(_Below)}
+        return (_Below(**shared_fields | {"name": self.title}),)
 
     def moments(self, phase: Phase) -> Array:
         """Return the moments; a peak is counted once."""
@@ -186,9 +186,9 @@ class _Limits(Constraint):
         """Return the rows of coordinates with finite limits."""
         values, names = self._values(node)
         least, most = self.bounds_of(node.robot, names)
-        wanted = np.zeros(len(names), dtype=bool)
-        wanted[indices_of(self.only, names, self.title)] = True
-        kept = np.flatnonzero(wanted & (np.isfinite(most) | np.isfinite(least)))
+        is_chosen = np.zeros(len(names), dtype=bool)
+        is_chosen[indices_of(self.only, names, self.title)] = True
+        kept = np.flatnonzero(is_chosen & (np.isfinite(most) | np.isfinite(least)))
         if not kept.size:
             fix = f"give bounds to {self.title}, or limits to the robot"
             raise ModelError(f"no {self.quantity} has a limit", where=node.robot.name, fix=fix)
@@ -230,18 +230,20 @@ class Positions(_Limits):
         if not self.hull:
             return {}
         if model.path is not None or self.at is not None:
-            found = "hull is not supported along a path" if model.path is not None else "hull is not supported with at"
-            raise ModelError(found, where=self.title, fix="omit hull, so that nodes are bounded")
+            message = (
+                "hull is not supported along a path" if model.path is not None else "hull is not supported with at"
+            )
+            raise ModelError(message, where=self.title, fix="omit hull, so that nodes are bounded")
         names = model.robot.position_names
         least, most = self.bounds_of(model.robot, names)
         moving = dict(zip(model.places, range(model.names.moving), strict=True))
-        wanted = indices_of(self.only, names, self.title)
-        still = [names[k] for k in wanted if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
+        chosen = indices_of(self.only, names, self.title)
+        still = [names[k] for k in chosen if k not in moving and (np.isfinite(least[k]) or np.isfinite(most[k]))]
         if still and model.is_closed:
-            found = f"does not support {', '.join(still)}, which closed loops determine"
+            message = f"does not support {', '.join(still)}, which closed loops determine"
             fix = "name the active coordinates in only, and the others in another Positions without hull"
-            raise ModelError(found, argument="hull", where=self.title, allowed=", ".join(model.names), fix=fix)
-        return {moving[k]: (float(least[k]), float(most[k])) for k in wanted if k in moving}
+            raise ModelError(message, argument="hull", where=self.title, allowed=", ".join(model.names), fix=fix)
+        return {moving[k]: (float(least[k]), float(most[k])) for k in chosen if k in moving}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -328,12 +330,12 @@ class Unactuated(Constraint):
         first, last = self.during
         spline = phase.spline
         inner, degree = spline.knots[2:-2], spline.degree - 2
-        found = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
-        kept = found[(found >= first) & (found <= last)]
+        abscissae = np.array([inner[k + 1 : k + 1 + degree].mean() for k in range(spline.count - 2)])  # Greville
+        kept = abscissae[(abscissae >= first) & (abscissae <= last)]
         if not kept.size:
             fix = "use a longer during, more control points, or at"
-            text = f"there is no collocation point during {self.during!r}"
-            raise ModelError(text, value=self.during, where=self.title, fix=fix)
+            message = f"there is no collocation point during {self.during!r}"
+            raise ModelError(message, value=self.during, where=self.title, fix=fix)
         return kept
 
     def rows(self, node: Node) -> Rows:

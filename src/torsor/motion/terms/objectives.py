@@ -57,11 +57,11 @@ class Effort(Cost):
         tau, names, scale = node.tau, node.force_names, self.scale
         if self.kind == "normalised":
             if np.ndim(scale) or isinstance(scale, Mapping) or scale != 1:
-                text, fix = (
+                message, fix = (
                     f"is {scale!r}, but kind='normalised' uses the robot's limits",
                     "omit scale, or use `kind='squared'`",
                 )
-                raise ModelError(text, value=scale, argument="scale", where=self.title, fix=fix)
+                raise ModelError(message, value=scale, argument="scale", where=self.title, fix=fix)
             limits = dict(zip(node.robot.coordinate_names, node.robot.effort_limit.tolist(), strict=True))
             scale = [limits[name] or np.inf for name in names]  # unactuated coordinates have a limit of 0
             if not np.isfinite(scale).any():

@@ -20,14 +20,14 @@ def kind_of(cls: type) -> str:
 
 def term_registry(*bases: type) -> dict[str, type]:
     """Return the public term classes that derive from one of the bases, by their names in files."""
-    found, left = dict[str, type](), list(bases)
+    result, left = dict[str, type](), list(bases)
     while left:
         cls = left.pop()
         left += cls.__subclasses__()
         plain = not cls.__name__.startswith("_") and cls.__module__.startswith("torsor.motion.")
         if plain and cls not in (Cost, Constraint, Ends, EndState, OnPath):
-            found[kind_of(cls)] = cls
-    return dict(sorted(found.items()))
+            result[kind_of(cls)] = cls
+    return dict(sorted(result.items()))
 
 
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:

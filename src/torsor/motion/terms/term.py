@@ -97,7 +97,7 @@ class Term:
     def check(self) -> None:
         """Raise ModelError if the name is not a string, or if moments are outside 0 to 1."""
         instance_of(self.name, str, type(self).__name__, "name", allowed="a string")
-        at, during = (finite_vector(each) for each in (self.at, self.during))
+        at, during = (finite_vector(moments) for moments in (self.at, self.during))
         if self.at is not None and (at is None or not at.size or at.min() < 0 or at.max() > 1):
             allowed = "fractions of the phase from 0 to 1"
             raise ModelError(argument="at", value=self.at, where=self.title, allowed=allowed)
@@ -144,9 +144,9 @@ class Cost(Term):
         """Raise ModelError if the moments, the integration interval or the weight is invalid."""
         super().check()
         if not self.is_sum and not self.during[0] < self.during[1]:
-            found = f"is {self.during!r}, an empty integration interval"
+            message = f"is {self.during!r}, an empty integration interval"
             fix = "use a longer interval, or at for a sum over moments"
-            raise ModelError(found, value=self.during, argument="during", where=self.title, fix=fix)
+            raise ModelError(message, value=self.during, argument="during", where=self.title, fix=fix)
         number(self.weight, self.title, "weight")
 
     def fewest(self, model: MotionModel) -> int:
@@ -174,17 +174,17 @@ def _evaluate(function: Callable[[Node], Any], node: Node, where: str) -> ca.SX:
     """Return the column that a function returns for a node, after checking that it depends only on node symbols."""
     if not callable(function):
         raise ModelError(argument="function", value=function, where=where, allowed="a function of a node")
-    found = function(node)
+    value = function(node)
     try:
-        column = ca.SX(found)
+        column = ca.SX(value)
     except (NotImplementedError, TypeError):
-        text = f"the function returns {type(found).__name__}"
-        raise ModelError(text, where=where, allowed="a CasADi SX of the node's quantities") from None
-    own = {each.__hash__() for each in ca.symvar(node.symbols)}
-    foreign = [str(each) for each in ca.symvar(column) if each.__hash__() not in own]
+        message = f"the function returns {type(value).__name__}"
+        raise ModelError(message, where=where, allowed="a CasADi SX of the node's quantities") from None
+    node_symbols = {symbol.__hash__() for symbol in ca.symvar(node.symbols)}
+    foreign = [str(symbol) for symbol in ca.symvar(column) if symbol.__hash__() not in node_symbols]
     if foreign or column.shape[1] != 1:
-        text = f"the function depends on {foreign[0]}" if foreign else f"the function returns shape {column.shape}"
-        raise ModelError(text, where=where, allowed="one column of the node's quantities")
+        message = f"the function depends on {foreign[0]}" if foreign else f"the function returns shape {column.shape}"
+        raise ModelError(message, where=where, allowed="one column of the node's quantities")
     return ca.densify(column)
 
 
@@ -199,10 +199,10 @@ class ExpressionCost(Cost):
 
     def integrand(self, node: Node) -> ca.SX:
         """Return the value of the function."""
-        found = _evaluate(self.function, node, self.title)
-        if found.numel() != 1:
-            raise ModelError(f"the function returns {found.numel()} numbers", where=self.title, allowed="one")
-        return found
+        result = _evaluate(self.function, node, self.title)
+        if result.numel() != 1:
+            raise ModelError(f"the function returns {result.numel()} numbers", where=self.title, allowed="one")
+        return result
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,9 +224,9 @@ class ExpressionConstraint(Constraint):
 
     def rows(self, node: Node) -> Rows:
         """Return the rows that have a finite bound."""
-        found = _evaluate(self.function, node, self.title)
-        m = found.numel()
+        result = _evaluate(self.function, node, self.title)
+        m = result.numel()
         labels = tuple(self.labels) or tuple(f"row {k}" for k in range(m))
         if len(labels) != m:
             raise ModelError(f"there are {len(labels)} labels", where=self.title, allowed=f"{m}, one per row")
-        return Rows.bounded(found, self.lower, self.upper, labels, self.title)
+        return Rows.bounded(result, self.lower, self.upper, labels, self.title)

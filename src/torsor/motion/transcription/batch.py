@@ -50,8 +50,8 @@ class ScatterSum(NamedTuple):
     @classmethod
     def of(cls, *places: list[Indices]) -> "ScatterSum":
         """Return the scatter-add of entries with one or several places each, -1 for none."""
-        parts = [np.concatenate([np.zeros(0, dtype=int), *each]) for each in places]
-        taken = [np.flatnonzero(each >= 0) for each in parts]
+        parts = [np.concatenate([np.zeros(0, dtype=int), *place]) for place in places]
+        taken = [np.flatnonzero(part >= 0) for part in parts]
         return cls(np.concatenate(taken), np.concatenate([a[b] for a, b in zip(parts, taken, strict=True)]))
 
     def total(self, values: Array, size: int) -> Array:
@@ -73,11 +73,11 @@ class ChainRule:
     @cached_property
     def groups(self) -> list[SplineGroup]:
         """The profiles, grouped by spline."""
-        found: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
+        by_spline: dict[tuple[int, bytes], tuple[Spline, list[int]]] = {}
         for i, spline in enumerate(self.phase_layout.splines):
-            found.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
+            by_spline.setdefault((spline.degree, spline.inner.tobytes()), (spline, []))[1].append(i)
         groups = []
-        for spline, profiles in found.values():
+        for spline, profiles in by_spline.values():
             local = [spline.local(self.s, d) for d in range(self.orders)]
             wide = np.concatenate([spline.matrix(self.s, d) for d in range(self.orders)])
             groups.append(SplineGroup(np.array(profiles), np.stack([B for B, _ in local]), local[0][1], wide))
@@ -98,32 +98,32 @@ class ChainRule:
     def rates(self, x: Array) -> Array:
         """Return profiles and their derivatives by s (orders, K, N)."""
         C = self.phase_layout.points(x)
-        found = np.empty((self.orders, len(self.s), len(C)))
+        result = np.empty((self.orders, len(self.s), len(C)))
         if len(self.groups) == 1:
-            np.matmul(self.groups[0].wide, C.T, out=found.reshape(-1, len(C)))
-            return found
+            np.matmul(self.groups[0].wide, C.T, out=result.reshape(-1, len(C)))
+            return result
         for group in self.groups:
-            own = C[group.profiles, : group.wide.shape[1]]
-            found[:, :, group.profiles] = (group.wide @ own.T).reshape(self.orders, len(self.s), -1)
-        return found
+            points = C[group.profiles, : group.wide.shape[1]]
+            result[:, :, group.profiles] = (group.wide @ points.T).reshape(self.orders, len(self.s), -1)
+        return result
 
     def sums(self, values: Array, count: int) -> Array:
         """Return gradients (count, n) of functions, summed over nodes, given derivatives (K, orders N count)."""
         by_order = values.reshape(len(self.s), self.orders, -1, count)
-        found = np.zeros((count, self.size + 1))  # known points are collected in the last column
+        result = np.zeros((count, self.size + 1))  # known points are collected in the last column
         for group in self.groups:
-            own = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
-            total = group.wide.T @ own.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
+            derivatives = by_order if len(self.groups) == 1 else by_order[:, :, group.profiles]
+            total = group.wide.T @ derivatives.transpose(1, 0, 2, 3).reshape(len(group.wide), -1)
             shaped = total.reshape(len(total), len(group.profiles), count)
-            found[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
-        return found[:, :-1]
+            result[:, self.phase_layout.columns[group.profiles, : len(total)]] = shaped.transpose(2, 1, 0)
+        return result[:, :-1]
 
     def gram(self, values: Array, weights: Array, specials: Sequence[int]) -> Array:
         """Return J^T W J (n, n) of m functions, given derivatives (K, orders m N + m specials).
 
         ``weights`` (K,) belong to the nodes; ``specials`` are the indices of T and the numbers in x (-1: known).
         """
-        found, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
+        result, count = np.zeros((self.size, self.size)), len(self.phase_layout.splines)
         m = values.shape[1] // (self.orders * count + len(specials))
         root = np.sqrt(np.abs(weights))[:, None, None]
         rates = values[:, : self.orders * m * count].reshape(len(self.s), self.orders, m, count)
@@ -132,9 +132,9 @@ class ChainRule:
             size = span.stop - span.start
             parts, places = [others[span].reshape(size * m, -1)], [np.array(specials, dtype=int)]
             for group in self.groups:
-                own = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
+                derivatives = rates[span] if len(self.groups) == 1 else rates[span][..., group.profiles]
                 # points (nodes, P, functions profiles): one product per node
-                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ own.reshape(size, self.orders, -1)
+                points = (group.B[:, span].transpose(1, 2, 0) * root[span]) @ derivatives.reshape(size, self.orders, -1)
                 points = points.reshape(size, -1, m, len(group.profiles)).transpose(0, 2, 1, 3)
                 parts.append(points.reshape(size * m, -1))
                 places.append(self.columns(group, span.start).T.ravel())
@@ -144,16 +144,16 @@ class ChainRule:
             if to.size:
                 J = own_parts[0] if len(own_parts) == 1 else np.concatenate(own_parts, axis=1)
                 signs = np.repeat(np.sign(weights[span]), m)[:, None]
-                found[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
-        return found
+                result[np.ix_(to, to)] += J.T @ (J if (signs >= 0).all() else J * signs)
+        return result
 
     @property
     def variables(self) -> Indices:
         """The indices in x of the control points of these nodes."""
         columns = [self.phase_layout.columns[group.profiles, : group.wide.shape[1]] for group in self.groups]
         used = zip(columns, self.groups, strict=True)
-        found = np.unique(np.concatenate([own[:, group.wide.any(axis=0)].ravel() for own, group in used]))
-        return np.asarray(found[found >= 0])
+        result = np.unique(np.concatenate([indices[:, group.wide.any(axis=0)].ravel() for indices, group in used]))
+        return np.asarray(result[result >= 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,31 +166,31 @@ class Pairs:
     @cached_property
     def _parts(self) -> list[tuple[SplineGroup, Indices, Indices]]:
         """The pairs of each group, and the indices in x of their control points (K, pairs, P)."""
-        found = []
+        parts = []
         for group in self.chain.groups:
             index = np.flatnonzero(np.isin(self.profiles, group.profiles))
-            own = np.searchsorted(group.profiles, self.profiles[index])
-            columns = [self.chain.columns(group, node)[own] for node in range(len(self.chain.s))]
-            found.append((group, index, np.stack(columns)))
-        return found
+            members = np.searchsorted(group.profiles, self.profiles[index])
+            columns = [self.chain.columns(group, node)[members] for node in range(len(self.chain.s))]
+            parts.append((group, index, np.stack(columns)))
+        return parts
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices, Indices]:
         """Nodes, pairs and columns of the entries; the column is -1 if a control point is known."""
-        found = []
+        blocks = []
         for _, index, columns in self._parts:
             nodes, pairs, _ = np.indices(columns.shape)
-            found.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
-        nodes, pairs, columns = np.concatenate(found, axis=1)
+            blocks.append(np.stack([nodes, index[pairs], columns]).reshape(3, -1))
+        nodes, pairs, columns = np.concatenate(blocks, axis=1)
         return nodes, pairs, columns
 
     def entries(self, values: Array) -> list[Array]:
         """Return the entries, given derivatives (K, orders pairs)."""
-        by_order, found = values.reshape(len(self.chain.s), self.chain.orders, -1), []
+        by_order, result = values.reshape(len(self.chain.s), self.chain.orders, -1), []
         for group, index, _ in self._parts:
-            own = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
-            found.append(np.matmul(own.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
-        return found
+            derivatives = by_order if len(index) == by_order.shape[2] else by_order[:, :, index]
+            result.append(np.matmul(derivatives.transpose(0, 2, 1), group.B.transpose(1, 0, 2)).ravel())
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,25 +204,25 @@ class Blocks:
     @cached_property
     def _group_pairs(self) -> list[tuple[SplineGroup, SplineGroup, Indices]]:
         """The pairs of groups, and the indices of their blocks."""
-        found = []
+        group_pairs = []
         for group in self.chain.groups:
             for other in self.chain.groups:
                 index = np.flatnonzero(np.isin(self.i, group.profiles) & np.isin(self.j, other.profiles))
                 if index.size:
-                    found.append((group, other, index))
-        return found
+                    group_pairs.append((group, other, index))
+        return group_pairs
 
     @cached_property
     def _products(self) -> list[tuple[slice, Indices | None, Array]]:
         """Slices of nodes and orders, blocks, and B_dp B_eq (nodes d e, p q), for each pair of groups and span."""
-        found, square = [], self.chain.orders**2
+        products, square = [], self.chain.orders**2
         for group, other, index in self._group_pairs:
             blocks = None if index.size == self.i.size else index
             for span in self.chain.spans:
                 product = np.einsum("dkp,ekq->kdepq", group.B[:, span], other.B[:, span])
                 flat = product.reshape(-1, product.shape[3] * product.shape[4])
-                found.append((slice(span.start * square, span.stop * square), blocks, flat))
-        return found
+                products.append((slice(span.start * square, span.stop * square), blocks, flat))
+        return products
 
     @cached_property
     def places(self) -> ScatterSum:
@@ -242,8 +242,8 @@ class Blocks:
         """Return the matrix (n, n), given second derivatives (K, orders of i, orders of j, blocks)."""
         flat, n = values.reshape(len(self.chain.s) * self.chain.orders**2, -1), self.chain.size
         parts = [np.zeros(0)]
-        for own, blocks, product in self._products:
-            parts.append(((flat[own] if blocks is None else flat[own][:, blocks]).T @ product).ravel())
+        for node_orders, blocks, product in self._products:
+            parts.append(((flat[node_orders] if blocks is None else flat[node_orders][:, blocks]).T @ product).ravel())
         return self.places.total(np.concatenate(parts), n * n).reshape(n, n)
 
 
@@ -298,10 +298,10 @@ class Batch:
         for d in range(1, len(w)):
             w[d] /= T**d
         Q = self._closed_positions(w[0]) if self.kernels.node.model.is_closed else None
-        given: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
-        given |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
-        given["held"] = np.array(list(self.kernels.node.held.values()))
-        return given if Q is None else given | {"Q": Q}
+        inputs: dict[str, Any] = {f"y_{k}": w[k] for k in range(self.kernels.orders)}
+        inputs |= {"T": np.array(T), "numbers": x[self._specials[1:]], "s": self.s, "data": self._data}
+        inputs["held"] = np.array(list(self.kernels.node.held.values()))
+        return inputs if Q is None else inputs | {"Q": Q}
 
     @cached_property
     def _data(self) -> Array:
@@ -328,9 +328,9 @@ class Batch:
 
     def value(self, x: Array) -> tuple[Array, float]:
         """Return the rows (K m,) and the integral."""
-        found = self.kernels.value(**self._at(x))
-        rows = found["rows"].ravel() if self.kernels.m else np.zeros(0)
-        return rows, float(self.weights @ found["cost"][:, 0])
+        result = self.kernels.value(**self._at(x))
+        rows = result["rows"].ravel() if self.kernels.m else np.zeros(0)
+        return rows, float(self.weights @ result["cost"][:, 0])
 
     # First derivatives
 
@@ -355,14 +355,14 @@ class Batch:
         """Return the entries of the row Jacobian (see ``structure``), and the gradient (n,) of the integral."""
         inputs = self._at(x)
         if self._last_jacobian[0] is not inputs:
-            found = self._node_jacobian.call(**inputs)
-            values = self._pairs.entries(found["rows"]) if "rows" in found else [np.zeros(0)]
-            values += [found[name].ravel() for name in ("timed", "shared") if name in found]
+            derivatives = self._node_jacobian.call(**inputs)
+            values = self._pairs.entries(derivatives["rows"]) if "rows" in derivatives else [np.zeros(0)]
+            values += [derivatives[name].ravel() for name in ("timed", "shared") if name in derivatives]
             gradient = np.zeros(self.layout.size)
             if self.kernels.costs:  # the integrand has derivatives (K, orders N + specials)
-                weighted, own = found["cost"] * self.weights[:, None], self.kernels.profiles
-                gradient = self._chain.sums(weighted[:, :own], 1)[0]
-                for place, value in zip(self._others, weighted[:, own:].sum(axis=0), strict=True):
+                weighted, profile_count = derivatives["cost"] * self.weights[:, None], self.kernels.profiles
+                gradient = self._chain.sums(weighted[:, :profile_count], 1)[0]
+                for place, value in zip(self._others, weighted[:, profile_count:].sum(axis=0), strict=True):
                     gradient[place] += value
             self._last_jacobian[:] = inputs, (np.concatenate(values), gradient)
         entries, gradient = self._last_jacobian[1]
@@ -376,27 +376,27 @@ class Batch:
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight . integral + multipliers . rows."""
-        given = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
-        found = self._node_hessian.call(**self._at(x), **given)
+        weights = {"multipliers": multipliers.reshape(len(self.s), self.kernels.m), "weight": weight * self.weights}
+        derivatives = self._node_hessian.call(**self._at(x), **weights)
         n, others = self.layout.size, self._others
-        total = self._blocks.total(found["blocks"]) if "blocks" in found else np.zeros((n, n))
-        if "squares" in found:
-            total += self._chain.gram(found["squares"], 2 * given["weight"], others)
+        total = self._blocks.total(derivatives["blocks"]) if "blocks" in derivatives else np.zeros((n, n))
+        if "squares" in derivatives:
+            total += self._chain.gram(derivatives["squares"], 2 * weights["weight"], others)
         if others:
-            mixed = self._chain.sums(found["mixed"], len(others))
-            for place, own in zip(others, mixed, strict=True):
-                total[place] += own
-                total[:, place] += own
-            total[np.ix_(others, others)] += found["corner"].sum(axis=0).reshape(len(others), -1)
+            mixed = self._chain.sums(derivatives["mixed"], len(others))
+            for place, row in zip(others, mixed, strict=True):
+                total[place] += row
+                total[:, place] += row
+            total[np.ix_(others, others)] += derivatives["corner"].sum(axis=0).reshape(len(others), -1)
         return total
 
     @cached_property
     def hessian_pattern(self) -> Flags:
         """The sparsity pattern (n, n) of the Hessian."""
         n, others, seen = self.layout.size, self._others, self._chain.variables
-        found = np.zeros((n, n), dtype=bool)
-        found.ravel()[self._blocks.places.to] = True
+        result = np.zeros((n, n), dtype=bool)
+        result.ravel()[self._blocks.places.to] = True
         for other in others:
-            found[other, seen] = found[seen, other] = True
-            found[other, others] = True
-        return found
+            result[other, seen] = result[seen, other] = True
+            result[other, others] = True
+        return result

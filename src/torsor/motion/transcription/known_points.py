@@ -35,16 +35,16 @@ class KnownPoints:
         extra_phases: Sequence[Sequence[int]],
     ):
         self._phases, self._names, self._extras, self._extra_phases = phases, names, extras, extra_phases
-        self._states = [each for each in conditions if isinstance(each, EndState)]
+        self._states = [condition for condition in conditions if isinstance(condition, EndState)]
         self.known: list[Known] = [{} for _ in phases]
         self.equations = list[Equation]()
-        for each in conditions:
-            if isinstance(each, EndState):
-                solved = self._solve(each, each.index(len(phases)))
-                own = each.equations(names, len(phases))
-                self.equations += [one for one in own if (one.parts[0].profile, one.parts[0].order) not in solved]
-            elif isinstance(each, Ends):
-                for one in each.equations(names, len(phases)):
+        for condition in conditions:
+            if isinstance(condition, EndState):
+                solved = self._solve(condition, condition.index(len(phases)))
+                equations = condition.equations(names, len(phases))
+                self.equations += [one for one in equations if (one.parts[0].profile, one.parts[0].order) not in solved]
+            elif isinstance(condition, Ends):
+                for one in condition.equations(names, len(phases)):
                     added = [part for part in one.parts if part.profile >= names.moving]
                     if all(part.phase in extra_phases[part.profile - names.moving] for part in added):
                         self.equations.append(one)  # its profiles are used in the phases that it refers to
@@ -56,22 +56,22 @@ class KnownPoints:
                     value = (ends[0] if index < used[0] else ends[1]) or 0.0
                     known |= {(first + k, point): value for point in range(self._splines[index][first + k].count)}
             last = self._splines[used[-1]][first + k].count - 1
-            for phase, point, given in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
-                if given is not None:
-                    self.known[phase][first + k, point] = given
+            for phase, point, value_at_end in ((used[0], 0, ends[0]), (used[-1], last, ends[1])):
+                if value_at_end is not None:
+                    self.known[phase][first + k, point] = value_at_end
 
     def positions(self, ends: Sequence[float]) -> list[dict[float, float]]:
         """Return the given {time: position} of each profile; phase k lasts from ends[k] to ends[k + 1]."""
-        found: list[dict[float, float]] = [{} for _ in self._names]
-        for each in self._states:
-            time = float(ends[each.index(len(self._phases)) + (each.s == 1)])
-            for (profile, order), value in each.values(self._names).items():
+        result: list[dict[float, float]] = [{} for _ in self._names]
+        for state in self._states:
+            time = float(ends[state.index(len(self._phases)) + (state.s == 1)])
+            for (profile, order), value in state.values(self._names).items():
                 if order == 0:
-                    found[profile][time] = value
+                    result[profile][time] = value
         for k, ((first, last), used) in enumerate(zip(self._extras.values(), self._extra_phases, strict=True)):
-            given = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
-            found[self._names.moving + k] = {time: value for time, value in given.items() if value is not None}
-        return found
+            at_ends = {float(ends[used[0]]): first, float(ends[used[-1] + 1]): last}
+            result[self._names.moving + k] = {time: value for time, value in at_ends.items() if value is not None}
+        return result
 
     @cached_property
     def _splines(self) -> list[list[Spline]]:
@@ -117,13 +117,15 @@ def bound_control_points(
             first, last = spline.knots[: spline.count], spline.knots[spline.degree + 1 :]
             near = (first < end) & (last > begin) | (spline.matrix([begin, end]) != 0).any(axis=0)
             columns = phase_layout.columns[profile, : spline.count][near]
-            given = phase_layout.known[profile, : spline.count][near][columns < 0]
-            beyond = given[~((given >= least - TOUCHING) & (given <= most + TOUCHING))]
+            known = phase_layout.known[profile, : spline.count][near][columns < 0]
+            beyond = known[~((known >= least - TOUCHING) & (known <= most + TOUCHING))]
             if beyond.size:
-                found = f"is given as {shortened(beyond)} at an end"
-                raise ModelError(found, argument=name, where=where, allowed=f"{least} to {most}")
+                message = f"is given as {shortened(beyond)} at an end"
+                raise ModelError(message, argument=name, where=where, allowed=f"{least} to {most}")
             free = columns[columns >= 0]
             lower[free], upper[free] = np.maximum(lower[free], least), np.minimum(upper[free], most)
             if (lower[free] > upper[free]).any():
-                found = f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
-                raise ModelError(found, where=where)
+                message = (
+                    f"the bounds {least} to {most} on the control points of {name} contradict those of another term"
+                )
+                raise ModelError(message, where=where)

@@ -84,12 +84,12 @@ class Path:
     @classmethod
     def through(cls, points: object, degree: int = 5, at: object = None, where: str = "path") -> "Path":
         """Return the spline through points (K, nq) at progress ``at`` (K,), by default proportional to the length."""
-        given, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
-        if len(given) <= degree:
+        rows, _ = _rows(points, where), Spline(degree, np.zeros(0))  # checks the degree
+        if len(rows) <= degree:
             allowed = f"({degree + 1} or more, coordinates)"
-            raise ModelError(f"have shape {given.shape}", argument="points", where=where, allowed=allowed)
+            raise ModelError(f"have shape {rows.shape}", argument="points", where=where, allowed=allowed)
         if at is None:
-            ways = np.linalg.norm(np.diff(given, axis=0), axis=1)
+            ways = np.linalg.norm(np.diff(rows, axis=0), axis=1)
             if not (ways > 0).all():
                 raise ModelError("two successive points are equal", where=where, fix="omit one")
             places = np.concatenate([[0.0], np.cumsum(ways) / ways.sum()])
@@ -97,18 +97,18 @@ class Path:
         else:
             read = finite_vector(at)
             places = np.zeros(0) if read is None else read
-            if len(places) != len(given) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
-                allowed = f"{len(given)} increasing numbers from 0 to 1"
+            if len(places) != len(rows) or places[0] != 0 or places[-1] != 1 or not (np.diff(places) > 0).all():
+                allowed = f"{len(rows)} increasing numbers from 0 to 1"
                 raise ModelError(argument="at", value=at, where=where, allowed=allowed)
         inner = [places[k + 1 : k + 1 + degree].mean() for k in range(len(places) - degree - 1)]  # so that a spline
         spline = Spline(degree, np.array(inner))  # exists (Schoenberg and Whitney)
-        return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), given), dtype=float))
+        return cls(spline, np.asarray(np.linalg.solve(spline.matrix(places), rows), dtype=float))
 
     def positions(self, x: Array, order: int = 0) -> Array:
         """Return positions (..., nq), or their derivatives by the progress, at a progress (...)."""
         at = np.asarray(x, dtype=float)
-        found = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
-        return np.asarray(found.reshape(*at.shape, self.points.shape[1]))
+        result = self.spline.matrix(np.clip(at.ravel(), 0.0, 1.0), order) @ self.points
+        return np.asarray(result.reshape(*at.shape, self.points.shape[1]))
 
     @cached_property
     def _pieces(self) -> Array:
@@ -174,9 +174,9 @@ class MotionModel:
         if robot.nq != robot.nv and not robot.loops:
             turning = [joint.name for joint in robot.joints if joint.kind.nq != joint.kind.nv]
             fix = "describe it by hinges and slides in series"
-            found = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
+            message = f"{', '.join(turning)}: positions are quaternions, which splines cannot interpolate"
             raise ModelError(
-                found, where=robot.name, allowed="joints with as many positions as degrees of freedom", fix=fix
+                message, where=robot.name, allowed="joints with as many positions as degrees of freedom", fix=fix
             )
         if not isinstance(self.frozen, Mapping) or finite_vector(list(self.frozen.values()) or 0.0) is None:
             allowed = "{coordinate: a finite number}"
@@ -184,28 +184,32 @@ class MotionModel:
         indices_of(list(self.frozen), robot.coordinate_names, f"{robot.name}: frozen")
         wheels = [loop.name for loop in robot.loops if isinstance(loop, Wheel)]
         if wheels:
-            found = f"the robot has wheels ({', '.join(wheels)}), whose positions do not follow from active coordinates"
-            raise ModelError(found, where=robot.name, fix="use a model without wheels, or torsor.simulate")
+            message = (
+                f"the robot has wheels ({', '.join(wheels)}), whose positions do not follow from active coordinates"
+            )
+            raise ModelError(message, where=robot.name, fix="use a model without wheels, or torsor.simulate")
         if robot.loops and (self.frozen or self.path is not None):
             fix = "lock coordinates with robot.with_coupling(name, {coordinate: 1.0}, offset)"
             text = "coordinates and paths are not supported for a robot with loops"
             raise ModelError(text, argument="frozen", where=robot.name, fix=fix)
         if robot.loops and self.parameters:
-            found = f"free parameters ({', '.join(self.parameters)}) are not supported for a robot with loops"
-            raise ModelError(found, where=robot.name, allowed="free parameters of robots without loops")
+            message = f"free parameters ({', '.join(self.parameters)}) are not supported for a robot with loops"
+            raise ModelError(message, where=robot.name, allowed="free parameters of robots without loops")
         if self.path is not None and (self.path.points.shape[1] != robot.nv or self.frozen):
-            found = f"the path has {self.path.points.shape[1]} coordinates, and {len(self.frozen)} are frozen"
-            raise ModelError(found, where=robot.name, allowed=f"a path of all {robot.nv} coordinates, with none frozen")
-        given = None if self.assembly is None else finite_vector(self.assembly)
-        if self.assembly is not None and (not robot.loops or given is None or len(given) != robot.nq):
-            found, allowed = f"is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
-            raise ModelError(found, argument="assembly", value=self.assembly, where=robot.name, allowed=allowed)
+            message = f"the path has {self.path.points.shape[1]} coordinates, and {len(self.frozen)} are frozen"
+            raise ModelError(
+                message, where=robot.name, allowed=f"a path of all {robot.nv} coordinates, with none frozen"
+            )
+        assembly = None if self.assembly is None else finite_vector(self.assembly)
+        if self.assembly is not None and (not robot.loops or assembly is None or len(assembly) != robot.nq):
+            message, allowed = f"is {self.assembly!r}", f"{robot.nq} positions, for a robot with loops"
+            raise ModelError(message, argument="assembly", value=self.assembly, where=robot.name, allowed=allowed)
         if not self.names:
             raise ModelError("no coordinate moves", where=robot.name, fix="freeze fewer coordinates")
         twice = [name for name in self.extras if name in self.names[: self.names.moving]]
         if twice:
-            found = f"the profile {twice[0]!r} has the name of a coordinate"
-            raise ModelError(found, where=robot.name, fix="rename it")
+            message = f"the profile {twice[0]!r} has the name of a coordinate"
+            raise ModelError(message, where=robot.name, fix="rename it")
 
     @property
     def robot(self) -> Robot:
@@ -223,8 +227,8 @@ class MotionModel:
         robot = self.robot
         if self.path is not None:
             return Profiles.of(["progress"], self.extras)
-        own = robot.active if robot.loops else [name for name in robot.coordinate_names if name not in self.frozen]
-        return Profiles.of(own, self.extras)
+        moving = robot.active if robot.loops else [name for name in robot.coordinate_names if name not in self.frozen]
+        return Profiles.of(moving, self.extras)
 
     @cached_property
     def places(self) -> list[int]:
@@ -243,7 +247,7 @@ class MotionModel:
 
     def motion(self, y: list[ca.SX], Q: ca.SX | None) -> list[ca.SX]:
         """Return positions, velocities, accelerations and jerks of all coordinates; ``Q`` are closed-loop positions."""
-        y = [each[: self.names.moving] for each in y]
+        y = [order[: self.names.moving] for order in y]
         if Q is not None:
             v, a = self.robot.function("constrained_accelerations")(Q, y[1], y[2])
             rates = steps(Tree.of(self.robot), Q) @ v
@@ -254,15 +258,15 @@ class MotionModel:
         spread = ca.SX(self.robot.nv, self.names.moving)
         for column, row in enumerate(self.places):
             spread[row, column] = 1
-        return [ca.SX(self._still) + spread @ y[0], *(spread @ each for each in y[1:])]
+        return [ca.SX(self._still) + spread @ y[0], *(spread @ rate for rate in y[1:])]
 
     @property
     def _still(self) -> Array:
         """The positions (nq,) of frozen coordinates, 0 for the others."""
-        found = np.zeros(self.robot.nq)
+        result = np.zeros(self.robot.nq)
         for name, value in self.frozen.items():
-            found[self.robot.coordinate_names.index(name)] = value
-        return found
+            result[self.robot.coordinate_names.index(name)] = value
+        return result
 
     def follow(self, Q: ca.SX, y_1: ca.SX) -> ca.SX:
         """Return the derivative (nq x N) of closed-loop positions by the profiles."""

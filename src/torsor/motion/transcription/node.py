@@ -19,7 +19,7 @@ import numpy as np
 from torsor.base.errors import ModelError
 from torsor.dynamics.recursions.kinematics import sx
 from torsor.motion.transcription.motion_model import ORDERS, MotionModel
-from torsor.motion.transcription.phase import EVEN, Clock
+from torsor.motion.transcription.phase import EVEN_CLOCK, Clock
 from torsor.robot.robot import Robot
 from torsor.spatial import cross
 
@@ -77,7 +77,7 @@ class Node:
         model: MotionModel,
         shared: Sequence[str] = (),
         held: Mapping[str, float] | None = None,
-        clock: Clock = EVEN,
+        clock: Clock = EVEN_CLOCK,
     ):
         self.model, count = model, len(model.names)
         self.clock = clock
@@ -119,10 +119,10 @@ class Node:
         """Return profiles and their time derivatives; ``y`` are derivatives by s T."""
         if not self.clock.harmonics:
             return self.y
-        found, rate = [self.y[0]], self._clock(1)
+        result, rate = [self.y[0]], self._clock(1)
         for _ in range(1, ORDERS):
-            found.append(self._by_even_time(found[-1]) / rate)
-        return found
+            result.append(self._by_even_time(result[-1]) / rate)
+        return result
 
     def _by_even_time(self, expression: ca.SX) -> ca.SX:
         """Return the derivative of an expression of y and s by s T."""
@@ -174,9 +174,9 @@ class Node:
     @property
     def symbols(self) -> ca.SX:
         """All symbols on which expressions of a node may depend."""
-        own = [each.symbol for each in self._quantities.values()]
-        given = [self.held_numbers, *self.all_data.values()]
-        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *given, *own)
+        quantity_symbols = [quantity.symbol for quantity in self._quantities.values()]
+        parameters = [self.held_numbers, *self.all_data.values()]
+        return ca.vertcat(self.u, self.s, *([] if self.Q is None else [self.Q]), *parameters, *quantity_symbols)
 
     # Quantities of the robot
 
@@ -194,7 +194,7 @@ class Node:
         """Force rates (N m/s, N/s)."""
         if self.Q is not None:
             J = self.call("constrained_inverse_dynamics_derivatives", *self._driving(self.Q))
-            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(each[: self.model.names.moving] for each in self.rates[1:]))
+            closed: ca.SX = ca.horzcat(*J) @ ca.vertcat(*(rate[: self.model.names.moving] for rate in self.rates[1:]))
             return closed
         if self._is_free:
             rates: ca.SX = self.call("force_rate", self.q, self.v, self.a, self.j)[1]
@@ -211,20 +211,22 @@ class Node:
         """Return the time derivative of an expression of profiles up to accelerations."""
         before = self.value(expression)
         if self.clock.harmonics:
-            found = self._by_even_time(before) / self.clock_rate
+            result = self._by_even_time(before) / self.clock_rate
         else:
-            found = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
+            result = sum((ca.jtimes(before, self.y[k], self.y[k + 1]) for k in range(ORDERS - 1)), start=ca.SX(0))
         if self.Q is not None:
-            found += ca.jtimes(before, self.Q, self._loop_jacobian @ self.rates[1])
-        return found
+            result += ca.jtimes(before, self.Q, self._loop_jacobian @ self.rates[1])
+        return result
 
     def pose(self, place: str) -> ca.SX:
         """Return the pose (4 x 4) of a link or frame in base axes."""
         link, within = self.robot.place(place)
         if link < 0:
             return sx(within)
-        own = self._compute("poses", self.q)[4 * link : 4 * link + 4, :]  # all links at once, because terms use many
-        return own if np.array_equal(within, np.eye(4)) else own @ sx(within)
+        link_pose = self._compute("poses", self.q)[
+            4 * link : 4 * link + 4, :
+        ]  # all links at once, because terms use many
+        return link_pose if np.array_equal(within, np.eye(4)) else link_pose @ sx(within)
 
     def position(self, place: str) -> ca.SX:
         """Return the position (3 x 1) of the origin of a link or frame, in base axes."""
@@ -247,8 +249,8 @@ class Node:
     def jacobian(self, place: str) -> ca.SX:
         """Return the velocity of a link or frame (6 x N), in base axes, for unit rates of the moving profiles."""
         R, rates = self.pose(place)[:3, :3], self.y[1][: self.model.names.moving]
-        found: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
-        return found * self.clock_rate if self.clock.harmonics else found
+        result: ca.SX = ca.diagcat(R, R) @ ca.jacobian(self.velocity(place), rates)
+        return result * self.clock_rate if self.clock.harmonics else result
 
     def wrenches(self) -> ca.SX:
         """Return the joint reactions (L x 6): the wrench of each parent on its link, at its origin in its axes."""
@@ -265,8 +267,8 @@ class Node:
         key = name, *options.values()
         if key not in self._known:
             self._known[key] = self.call(name, *values, **options)
-        found: ca.SX = self._known[key]
-        return found
+        result: ca.SX = self._known[key]
+        return result
 
     # Derivatives
 
@@ -280,13 +282,19 @@ class Node:
     @property
     def quantities(self) -> tuple[ca.SX, ...]:
         """The symbols of the quantities that terms have used so far."""
-        return tuple(each.symbol for each in self._quantities.values())
+        return tuple(quantity.symbol for quantity in self._quantities.values())
 
     def orders(self, expression: ca.SX) -> int:
         """Return the number of profile orders in an expression; 1 means only positions."""
-        own = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
+        used_orders = [k + 1 for k in range(ORDERS) if ca.depends_on(expression, self.y[k])]
         # With closed loops, second derivatives of positions contain accelerations.
-        return max([1 if self.Q is None else 3, *own, *(each.orders for each in self.quantities_in(expression))])
+        return max(
+            [
+                1 if self.Q is None else 3,
+                *used_orders,
+                *(quantity.orders for quantity in self.quantities_in(expression)),
+            ]
+        )
 
     @cached_property
     def u(self) -> ca.SX:
@@ -351,8 +359,8 @@ class Node:
 
     def value(self, expression: ca.SX) -> ca.SX:
         """Return an expression of terms with the quantity symbols replaced by their values."""
-        for each in self.quantities_in(expression):
-            expression = ca.substitute(expression, each.symbol, each.value)
+        for quantity in self.quantities_in(expression):
+            expression = ca.substitute(expression, quantity.symbol, quantity.value)
         return expression
 
     def derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
@@ -360,8 +368,8 @@ class Node:
         if direct:
             return self._by_u(self.value(expression))
         total = self._by_u(expression)
-        for each in self.quantities_in(expression):
-            total += ca.jacobian(expression, each.symbol) @ each.derivatives.jacobian
+        for quantity in self.quantities_in(expression):
+            total += ca.jacobian(expression, quantity.symbol) @ quantity.derivatives.jacobian
         return self.value(total)
 
     def second_derivatives(self, expression: ca.SX, direct: bool = False) -> ca.SX:
@@ -371,15 +379,15 @@ class Node:
         used = self.quantities_in(expression)
         total = self._by_u(self._by_u(expression).T)
         if used:
-            Y = ca.vertcat(*(each.symbol for each in used))
-            J = ca.vertcat(*(each.derivatives.jacobian for each in used))
+            Y = ca.vertcat(*(quantity.symbol for quantity in used))
+            J = ca.vertcat(*(quantity.derivatives.jacobian for quantity in used))
             by_Y = ca.jacobian(expression, Y).T
             cross = self._by_u(by_Y).T @ J
             total += cross + cross.T + J.T @ ca.jacobian(by_Y, Y) @ J
-            for each, weights in zip(used, ca.vertsplit(by_Y, self.robot.nv), strict=True):
-                total += each.derivatives.hessian(weights)
+            for quantity, weights in zip(used, ca.vertsplit(by_Y, self.robot.nv), strict=True):
+                total += quantity.derivatives.hessian(weights)
         return self.value(total)
 
     def quantities_in(self, expression: ca.SX) -> list[_Quantity]:
         """Return the quantities with recursive derivatives on which an expression depends."""
-        return [each for each in self._quantities.values() if ca.depends_on(expression, each.symbol)]
+        return [quantity for quantity in self._quantities.values() if ca.depends_on(expression, quantity.symbol)]

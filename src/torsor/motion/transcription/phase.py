@@ -23,7 +23,7 @@ from torsor.motion.transcription.splines import Spline
 # derivative are the same at both ends, so states that are equal there by s are equal by t.
 
 SLOWEST = 0.25  # smallest rate dh/ds, so that time runs forward
-LARGEST = 0.7  # bound of each variable
+MAX_CLOCK_VARIABLE = 0.7  # bound of each variable
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class Clock:
 
     def _basis(self, s: Any, order: int, pi: Any) -> list[Any]:
         """Return the derivative, of a given order, of the functions of s that the variables multiply in h."""
-        found = list[Any]()
+        basis = list[Any]()
         for k in range(1, self.harmonics + 1):
             w = 2 * math.pi * k
             sine, cosine = pi.sin(w * s), pi.cos(w * s)
-            found += [
+            basis += [
                 [sine / w, (1 - cosine) / w],
                 [cosine, sine],
                 [-w * sine, w * cosine],
                 [-(w**2) * cosine, -(w**2) * sine],
             ][order]
-        return found
+        return basis
 
     def derivative(self, s: ca.SX, values: ca.SX, order: int) -> ca.SX:
         """Return h (order 0) or its derivative by s, as an expression."""
@@ -65,22 +65,22 @@ class Clock:
 
     def place(self, fraction: Array, values: Array) -> Array:
         """Return the s (K,) at which fractions of the duration have elapsed: the inverse of h, by Newton's method."""
-        wanted = np.asarray(fraction, dtype=float)
+        target = np.asarray(fraction, dtype=float)
         grid = np.linspace(0.0, 1.0, 257)
-        s = np.interp(wanted, self.numeric(grid, values), grid)
+        s = np.interp(target, self.numeric(grid, values), grid)
         for _ in range(4):
-            s = np.clip(s - (self.numeric(s, values) - wanted) / self.numeric(s, values, 1), 0.0, 1.0)
+            s = np.clip(s - (self.numeric(s, values) - target) / self.numeric(s, values, 1), 0.0, 1.0)
         return np.asarray(s)
 
 
-EVEN = Clock()
+EVEN_CLOCK = Clock()
 
 
 POINTS = 12  # default number of control points
 MAX_POINTS, MAX_NODES = 10_000, 1_000_000  # of a phase; more would not fit into memory
 MAX_HARMONICS = 6  # of a clock
-APART = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
-FEWEST = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
+FAR_APART_RATIO = 100.0  # ratio of duration bounds above which the initial guess is their geometric mean
+MIN_GAUSS_POINTS = 20  # Gauss points of an integral; with fewer, solvers find motions that are fast between them
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +126,20 @@ class Phase:
         counts = {"points": (self.points, MAX_POINTS), "nodes": (self.nodes, MAX_NODES)}
         for name, (count, most) in (counts | {"knots": (self.knots, MAX_POINTS)}).items():
             if (is_whole(count) and count > most) or (np.ndim(count) == 1 and np.size(count) > most):
-                found = f"{name} is {count}" if is_whole(count) else f"there are {np.size(count)} {name}"
-                raise ModelError(found, where=where, allowed=f"{most} or fewer", fix=f"use fewer {name}")
+                message = f"{name} is {count}" if is_whole(count) else f"there are {np.size(count)} {name}"
+                raise ModelError(message, where=where, allowed=f"{most} or fewer", fix=f"use fewer {name}")
         if self.knots is not None and self.points not in (POINTS, self.spline.count):
-            found = f"points is {self.points!r}, but the knots belong to {self.spline.count} points"
-            raise ModelError(found, value=self.points, where=where, fix="omit points")
-        own = {} if self.own is None else self.own
-        if not isinstance(own, Mapping) or not all(isinstance(each, Spline) for each in own.values()):
+            message = f"points is {self.points!r}, but the knots belong to {self.spline.count} points"
+            raise ModelError(message, value=self.points, where=where, fix="omit points")
+        own_splines = {} if self.own is None else self.own
+        if not isinstance(own_splines, Mapping) or not all(
+            isinstance(spline, Spline) for spline in own_splines.values()
+        ):
             raise ModelError(argument="own", value=self.own, where=where, allowed="{coordinate: Spline}")
-        given = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
-        nodes = np.linspace(0.0, 1.0, max(int(given), 0)) if is_whole(given) else finite_vector(given)
+        node_setting = 10 * self.spline.count + 1 if self.nodes is None else self.nodes
+        nodes = (
+            np.linspace(0.0, 1.0, max(int(node_setting), 0)) if is_whole(node_setting) else finite_vector(node_setting)
+        )
         nodes = np.zeros(0) if nodes is None else np.unique(nodes)
         if nodes.size < 2 or not (nodes[0] >= 0 and nodes[-1] <= 1):
             allowed = "at least 2, or fractions of the phase from 0 to 1"
@@ -168,9 +172,9 @@ class Phase:
         From the mean of 1e-9 and 1e9 s, solvers would descend to motions that reverse many times.
         """
         least, most = self.bounds
-        return math.sqrt(least) * math.sqrt(most) if most > APART * least else (least + most) / 2
+        return math.sqrt(least) * math.sqrt(most) if most > FAR_APART_RATIO * least else (least + most) / 2
 
-    def integral(self, first: float, last: float, fewest: int = FEWEST) -> tuple[Array, Array]:
+    def integral(self, first: float, last: float, fewest: int = MIN_GAUSS_POINTS) -> tuple[Array, Array]:
         """Return moments s (K,) and weights (K,) of the integral from the first to the last s.
 
         There are at least ``fewest`` Gauss points.
@@ -179,10 +183,10 @@ class Phase:
             moments = np.unique(np.hstack([first, self.nodes[(self.nodes > first) & (self.nodes < last)], last]))
             steps = np.diff(moments)
             return moments, np.concatenate([steps, [0.0]]) / 2 + np.concatenate([[0.0], steps]) / 2
-        inner = np.unique(np.concatenate([each.inner for each in (self.spline, *(self.own or {}).values())]))
+        inner = np.unique(np.concatenate([spline.inner for spline in (self.spline, *(self.own or {}).values())]))
         edges = np.concatenate([[first], inner[(inner > first) & (inner < last)], [last]])
-        degree = max(each.degree for each in (self.spline, *(self.own or {}).values()))
-        count = max(2 * degree - 2, -(-max(fewest, FEWEST) // (len(edges) - 1)))
+        degree = max(spline.degree for spline in (self.spline, *(self.own or {}).values()))
+        count = max(2 * degree - 2, -(-max(fewest, MIN_GAUSS_POINTS) // (len(edges) - 1)))
         at, weights = np.polynomial.legendre.leggauss(count)
         half = np.diff(edges)[:, None] / 2
         return (edges[:-1, None] + half * (1 + at)).ravel(), (half * weights).ravel()

@@ -48,8 +48,8 @@ class RowRates:
     def _columns(self) -> list[int]:
         """Indices in x of those of T, the clock and the speed that are variables."""
         layout, numbers = self._phase_layout, self.batch.layout.numbers
-        own = [layout.duration] if layout.duration >= 0 else []
-        return [*own, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
+        duration = [layout.duration] if layout.duration >= 0 else []
+        return [*duration, *layout.ticks, *([numbers[self.per]] if self.per in numbers else [])]
 
     def _coefficients(self, x: Array) -> tuple[Array, Array, Array]:
         """Return c (K - 1,), and its first (K - 1, P) and second (K - 1, P, P) derivatives by ``_columns``.
@@ -61,9 +61,9 @@ class RowRates:
         h = np.diff(clock.numeric(s, x[list(layout.ticks)]))
         c = self.weight / (T**2 * h)
         # h is linear in the clock variables.
-        ticks = [np.diff(clock.numeric(s, each) - s) / h for each in np.eye(len(layout.ticks))]
+        ticks = [np.diff(clock.numeric(s, direction) - s) / h for direction in np.eye(len(layout.ticks))]
         slopes, bends = ([], []) if layout.duration < 0 else ([np.full(len(h), -2 / T)], [np.full(len(h), 2 / T**2)])
-        slopes += [-each for each in ticks]
+        slopes += [-tick for tick in ticks]
         speeds = [x[column] for column in self._columns[len(slopes) :]]
         for speed in speeds:
             c /= speed
@@ -96,8 +96,8 @@ class RowRates:
         node, row = np.divmod(rows, self.batch.kernels.m)
         place = np.full(self.batch.kernels.m, -1)
         place[self.chosen] = np.arange(len(self.chosen))
-        own, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
-        later, earlier = np.flatnonzero(own & (node > 0)), np.flatnonzero(own & (node < count - 1))
+        is_used, count = (columns >= 0) & (place[row] >= 0), len(self.batch.s)
+        later, earlier = np.flatnonzero(is_used & (node > 0)), np.flatnonzero(is_used & (node < count - 1))
         kept, steps = np.concatenate([later, earlier]), np.concatenate([node[later] - 1, node[earlier]])
         shape = (count - 1) * len(self.chosen), self.batch.layout.size
         blocks = RowBlocks(shape, steps * len(self.chosen) + place[row[kept]], columns[kept])
@@ -111,9 +111,9 @@ class RowRates:
     def gradient(self, x: Array) -> Array:
         """Return the gradient (n,)."""
         (c, first, _), d, A = self._coefficients(x), self._steps(x), self._slopes(x)
-        found = A.transposed_times((2 * c[:, None] * d).ravel())
-        found[self._columns] += first.T @ (d**2).sum(axis=1)
-        return found
+        result = A.transposed_times((2 * c[:, None] * d).ravel())
+        result[self._columns] += first.T @ (d**2).sum(axis=1)
+        return result
 
     def hessian(self, x: Array) -> tuple[Array, Array]:
         """Return the Hessian (n, n) without the row curvature, and the multipliers (K m,) that add it."""
@@ -167,8 +167,8 @@ class Program:
 
     def __reduce__(self) -> Any:
         """Raise PicklingError and say why."""
-        found = "a nonlinear program cannot be pickled: its functions are compiled for one process"
-        raise pickle.PicklingError(f"{found}; fix: pickle the MotionProblem, which rebuilds its program")
+        message = "a nonlinear program cannot be pickled: its functions are compiled for one process"
+        raise pickle.PicklingError(f"{message}; fix: pickle the MotionProblem, which rebuilds its program")
 
     @cached_property
     def m(self) -> int:
@@ -178,11 +178,11 @@ class Program:
     @cached_property
     def rows(self) -> list[Row]:
         """The descriptions of the rows."""
-        found = list[Row]()
+        descriptions = list[Row]()
         for batch in self.batches:
             labels = batch.kernels.labels
-            found += [Row(*names, batch.phase, float(s)) for s in batch.s for names in labels]
-        return found + [Row(each.title, each.label) for each in self.linear.equations]
+            descriptions += [Row(*names, batch.phase, float(s)) for s in batch.s for names in labels]
+        return descriptions + [Row(equation.title, equation.label) for equation in self.linear.equations]
 
     @cached_property
     def _raw_bounds(self) -> tuple[Array, Array]:
@@ -190,9 +190,9 @@ class Program:
         for side in ("lower", "upper"):
             parts = list[Array]()
             for batch in self.batches:
-                own = np.concatenate([np.zeros(0), *(getattr(each, side) for each in batch.kernels.rows)])
-                parts.append(np.tile(own, len(batch.s)))
-            sides.append(np.concatenate([*parts, [getattr(each, side) for each in self.linear.equations]]))
+                node_bounds = np.concatenate([np.zeros(0), *(getattr(row, side) for row in batch.kernels.rows)])
+                parts.append(np.tile(node_bounds, len(batch.s)))
+            sides.append(np.concatenate([*parts, [getattr(equation, side) for equation in self.linear.equations]]))
         return sides[0], sides[1]
 
     @cached_property
@@ -227,15 +227,15 @@ class Program:
 
     def value(self, x: Array) -> tuple[float, Array]:
         """Return f and the rows (m,), read-only."""
-        found: tuple[float, Array] = self._at("value", x, self._value)
-        return found
+        result: tuple[float, Array] = self._at("value", x, self._value)
+        return result
 
     def _value(self, x: Array) -> tuple[float, Array]:
-        found = [batch.value(x) for batch in self.batches]
-        rows = np.concatenate([*(rows for rows, _ in found), self.linear.value(x)])
+        parts = [batch.value(x) for batch in self.batches]
+        rows = np.concatenate([*(rows for rows, _ in parts), self.linear.value(x)])
         rows /= self.scales
         rows.setflags(write=False)
-        return self.factor * (sum(cost for _, cost in found) + sum(each.value(x) for each in self.rates)), rows
+        return self.factor * (sum(cost for _, cost in parts) + sum(rate.value(x) for rate in self.rates)), rows
 
     @cached_property
     def structure(self) -> tuple[Indices, Indices]:
@@ -262,14 +262,14 @@ class Program:
 
     def jacobian(self, x: Array) -> tuple[Array, Array]:
         """Return the gradient (n,) of f and the entries of the row Jacobian (see ``structure``), read-only."""
-        found: tuple[Array, Array] = self._at("jacobian", x, self._jacobian)
-        return found
+        result: tuple[Array, Array] = self._at("jacobian", x, self._jacobian)
+        return result
 
     def _jacobian(self, x: Array) -> tuple[Array, Array]:
         gradient, entries = np.zeros(self.n), list[Array]()
         for batch in self.batches:
-            values, own = batch.jacobian(x)
-            gradient += self.factor * own
+            values, batch_gradient = batch.jacobian(x)
+            gradient += self.factor * batch_gradient
             entries.append(values)
         for cost in self.rates:
             gradient += self.factor * cost.gradient(x)
@@ -277,20 +277,20 @@ class Program:
             entries.append(self.linear.jacobian(x)[self.linear.pattern])
         values = np.concatenate([np.zeros(0), *entries])[self._order[0]]
         values /= self._entry_scales
-        for each in (gradient, values):
-            each.setflags(write=False)
+        for array in (gradient, values):
+            array.setflags(write=False)
         return gradient, values
 
     def hessian(self, x: Array, multipliers: Array, weight: float) -> Array:
         """Return the Hessian (n, n) of weight f + multipliers . rows."""
         total, first, unscaled = np.zeros((self.n, self.n)), 0, multipliers / self.scales
-        curved = [(each.batch, *each.hessian(x)) for each in self.rates] if self.factor * weight else []
+        curved = [(rate.batch, *rate.hessian(x)) for rate in self.rates] if self.factor * weight else []
         for batch in self.batches:
-            own = unscaled[first : first + batch.m]
+            batch_multipliers = unscaled[first : first + batch.m]
             for other, _, by_rows in curved:
                 if other is batch:
-                    own = own + self.factor * weight * by_rows
-            total += batch.hessian(x, own, self.factor * weight)
+                    batch_multipliers = batch_multipliers + self.factor * weight * by_rows
+            total += batch.hessian(x, batch_multipliers, self.factor * weight)
             first += batch.m
         total += self.factor * weight * sum(curvature for _, curvature, _ in curved)
         return total + self.linear.hessian(x, unscaled[first:]) if self.linear.m else total

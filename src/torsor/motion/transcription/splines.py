@@ -90,18 +90,20 @@ class Spline:
             rising = values * ratio
             values = np.pad(values * (1 - ratio), ((0, 0), (0, 1)))
             values[:, 1:] += rising
-        D, found = self.differences(order), np.empty((len(values), self.degree + 1))
+        D, result = self.differences(order), np.empty((len(values), self.degree + 1))
         for span in np.unique(first):  # from basis functions of the derivative to those of the control points
-            own = first == span
-            found[own] = values[own] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
-        return found, first
+            is_inside = first == span
+            result[is_inside] = (
+                values[is_inside] @ D[span : span + self.degree + 1 - order, span : span + self.degree + 1]
+            )
+        return result, first
 
     def matrix(self, s: ArrayLike, order: int = 0) -> Array:
         """Return the matrix (K, count) from control points to values, or derivatives by s, at s (K,)."""
         values, first = self.local(s, order)
-        found = np.zeros((len(values), self.count))
-        np.put_along_axis(found, first[:, None] + np.arange(self.degree + 1), values, axis=1)
-        return found
+        result = np.zeros((len(values), self.count))
+        np.put_along_axis(result, first[:, None] + np.arange(self.degree + 1), values, axis=1)
+        return result
 
     def taylor(self, s: ArrayLike, points: Array) -> Array:
         """Return the coefficients (K, degree + 1, n) of powers of the distance from s (K,), for points (count, n)."""
