@@ -246,7 +246,7 @@ def test_hostile_files_are_refused(tmp_path: Path) -> None:
         ({"multipliers": np.zeros((2, 2))}, "multipliers has shape"),
         ({"log": np.zeros((1, 9))}, "log has shape"),
         ({"log": np.float64(0.0)}, "not a result"),
-        ({"torsor": 7}, "version 7"),
+        ({"torsor": 7}, "version is 7"),
         ({"status": "x" * 5000}, "too long"),
         ({"problem": np.frombuffer(b"torsor = 1\nrobot = '/etc/passwd'", dtype=np.uint8)}, "no phases"),
         ({"problem": np.frombuffer(b"\xff", dtype=np.uint8)}, "not valid TOML"),
@@ -302,7 +302,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
         ({"seconds": "long"}, "seconds"),
         ({"refine": -1.0}, "refine"),
         ({"start": np.zeros((5, 3))}, "a MotionResult, profiles (K, 2)"),
-        ({"start": "line"}, "start is str"),
+        ({"start": "line"}, "start is a str"),
         ({"start": np.full((5, 2), np.inf)}, "not finite"),
     ):
         with refused(words):
@@ -328,9 +328,7 @@ def test_a_limit_on_time_that_ends_while_compiling_is_told_in_words(monkeypatch:
     monkeypatch.setattr("torsor.motion.solve.GRACE_SECONDS", 0.0)
     monkeypatch.setattr("torsor.motion.solve.check_start", lambda *_: pause.wait(60))  # nobody sets it
     for check in (True, False):
-        with refused(
-            what="0.1 s ended while its functions were compiled, before the", error=motion.MotionError
-        ) as told:
+        with refused(what="0.1 s was reached during compilation, before the", error=motion.MotionError) as told:
             problem.solve(seconds=0.1, check=check)
         assert told.value.result is None and not told.value.conflict
 
@@ -341,7 +339,7 @@ def test_a_limit_on_time_while_a_further_step_is_compiled_keeps_the_motion(monke
 
     monkeypatch.setattr("torsor.motion.solve.least_effort_problem", out_of_time)
     r = fastest().solve(tie_break=True)
-    assert r.is_solved and r.status.startswith("optimal") and "time limit ended the next step" in r.status
+    assert r.is_solved and r.status.startswith("optimal") and "time limit was reached while the next step" in r.status
 
 
 def test_a_problem_has_settings_of_its_own() -> None:

@@ -115,7 +115,7 @@ def test_names_that_differ_in_case_are_different_columns(output: Path | None) ->
 @pytest.mark.parametrize("content", [b"", b"no database at all, but long enough to be read as one" * 20])
 def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_bytes(content)
-    with refused(what="no results of a sweep"):
+    with refused(what="it is not a results file"):
         sweeps.read(tmp_path / "x.sqlite")
     with refused(value=".txt", allowed=".sqlite"):
         sweeps.read("x.txt")

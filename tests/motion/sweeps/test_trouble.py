@@ -112,7 +112,7 @@ def test_threads_take_functions_that_cannot_be_sent() -> None:
 def test_executors_that_take_no_cases_end_the_study_in_words() -> None:
     closed = ThreadPoolExecutor(1)
     closed.shutdown()
-    with refused(fix="give an executor"):
+    with refused(fix="pass an open executor"):
         swept(lambda: 1.0, [{}], executor=closed, workers=None)
     with refused(allowed="an executor of concurrent.futures"):
         swept(lambda: 1.0, [{}], executor=lambda: None, workers=None)

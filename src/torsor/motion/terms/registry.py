@@ -33,7 +33,7 @@ def term_registry(*bases: type) -> dict[str, type]:
 def made(known: Mapping[str, type], table: Mapping[str, Any], where: str) -> Any:
     """Return the term that a table describes by its kind and its fields."""
     if KEY not in table:
-        raise error(where, f"there is no {KEY}", ", ".join(known), f"add {KEY} = ...")
+        raise error(where, f"{KEY} is missing", ", ".join(known), f"add {KEY} = ...")
     name = known_word(known, table[KEY], KEY, where)
     rest = {key: value for key, value in table.items() if key != KEY}
     return filled(known[name], rest, f"{where} ({name})", keys={KEY: FORM})
