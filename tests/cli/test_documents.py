@@ -74,7 +74,7 @@ def test_identify_writes_the_document_of_its_result(capsys: pytest.CaptureFixtur
 
 def test_view_says_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     torsor.simulate(ARM.to(device="casadi"), duration=0.002).save("fall.npz")
-    found = printed(capsys, "view", "two_link", "fall.npz", "--page", "page.html")
+    found = printed(capsys, "view", "two_link", "fall.npz", "-o", "page.html")
     assert found["page"] == "page.html" and found["url"] is None
     assert found["shows"] == [{"name": "two_link", "kind": "robot"}, {"name": "fall.npz", "kind": "trajectory"}]
 
@@ -100,7 +100,7 @@ def test_completion_scripts_are_scripts_of_their_shells(
 
 def test_a_name_that_is_nearly_one_of_the_library_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "two_lnk"]) == 1
-    assert capsys.readouterr().err.endswith("; fix: write two_link\n")
+    assert capsys.readouterr().err.endswith("; fix: did you mean two_link?\n")
 
 
 # Tables of states
@@ -142,7 +142,7 @@ def test_a_saved_trajectory_is_a_table_of_states(capsys: pytest.CaptureFixture[s
 
 def test_a_figure_is_not_written_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "two_link", "--plot", "-"]) == 1
-    assert "a figure on standard output" in capsys.readouterr().err
+    assert "--plot -: a file name is needed" in capsys.readouterr().err
 
 
 def test_a_host_that_is_not_of_this_machine_is_refused() -> None:

@@ -54,7 +54,7 @@ def test_motions_and_identifications_are_reported(tmp_path: Path) -> None:
     [
         ("info two_link --q 0 0", "add --report FILE"),
         ("info two_link --report out.txt", "the suffix is '.txt'; allowed: .html"),
-        ("simulate two_link --report -", "allowed: a file that ends with .html"),
+        ("simulate two_link --report -", "--report -: a file name is needed"),
     ],
 )
 def test_mistakes_are_named(

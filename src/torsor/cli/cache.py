@@ -11,7 +11,7 @@ from torsor.compiler import cache
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--clear", action="store_true", help="remove them")
+    parser.add_argument("--clear", action="store_true", help="remove all kernels")
 
 
 def _run(arguments: Namespace, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""``torsor count``: the arithmetic operations of the algorithms of a robot."""
+"""``torsor count``: count the arithmetic operations of a robot's algorithms."""
 
 from argparse import Namespace
 

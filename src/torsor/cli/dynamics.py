@@ -1,7 +1,6 @@
-"""``torsor dynamics``: any quantity of a robot at a state, or over a table of states."""
+"""``torsor dynamics``: quantities of a robot at one state, or over a table of states."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -10,7 +9,8 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.options import add_output
+from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import (
     LETTERS,
     add_robot,
@@ -38,14 +38,13 @@ QUANTITIES = [
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "what to compute (default: inverse_dynamics); of a link or frame: jacobian:LINK. One or more of "
+    text = "quantities, such as mass_matrix or jacobian:LINK (default: inverse_dynamics). All quantities: "
     parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=text + ", ".join(QUANTITIES))
     add_states(parser, "q v a j tau")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
+    add_output(parser, "a table (.csv) or arrays (.npz)", (".csv", ".npz"))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.output, [".csv", ".npz"])
     given = given_robot(arguments)
     robot = as_robot(given)
     states = given_states(arguments, given)
@@ -77,9 +76,9 @@ def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quanti
     known_name(name, QUANTITIES, robot.name, "quantity")
     algorithm = ALGORITHMS[name]
     if algorithm.at_place and not place:
-        raise ModelError("is that of a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
+        raise ModelError("needs a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
-        raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
+        raise ModelError("does not belong to a link or frame", argument=name, where=robot.name, fix=f"write {name}")
     inputs, active = [], [robot.coordinate_names.index(each) for each in robot.active]
     for letter, _, of_active in (each.partition("_") for each in algorithm.inputs if each != "share"):
         count = robot.nq if letter == "q" else robot.nv

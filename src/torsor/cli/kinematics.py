@@ -1,14 +1,14 @@
-"""``torsor kinematics``: where links and frames are, and how fast they move."""
+"""``torsor kinematics``: poses and velocities of links and frames."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from torsor.base.arrays import Array
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.options import add_output
+from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
@@ -19,19 +19,18 @@ TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all links and frames)")
+    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all)")
     add_states(parser, "q v")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
+    add_output(parser, "a table (.csv) or arrays (.npz)", (".csv", ".npz"))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.output, [".csv", ".npz"])
     given = given_robot(arguments)
     robot = as_robot(given)
     states = given_states(arguments, given)
     moving = [name for name, place in robot.places.items() if place.link >= 0]
     for name in arguments.places:
-        robot.place(name)  # raises ModelError with the names that there are
+        robot.place(name)  # raises ModelError for unknown names
     places = arguments.places or moving
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
@@ -48,7 +47,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(own))))
         if twists is not None:
             own = [f"{each} ({'rad' if each[0] == 'w' else 'm'}/s)" for each in TWIST]
-            title = "Angular and linear velocities, in own axes"
+            title = "Angular and linear velocities, in body axes"
             print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(own))))
     else:
         console.print(f"{len(poses)} states of {len(places)} links and frames", highlight=False)
@@ -57,7 +56,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[Array, Array | None]:
-    """Return poses (..., P, 4, 4) in base axes and, if velocities are given, twists (..., P, 6) in own axes."""
+    """Return poses (..., P, 4, 4) in base axes and, if velocities are given, twists (..., P, 6) in body axes."""
     q = states["q"]
     on_base = {name: np.broadcast_to(tree.place(name).pose, (*q.shape[:-1], 4, 4)) for name in places}
     moving = {name: tree.place(name).link >= 0 for name in places}
