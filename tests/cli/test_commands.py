@@ -168,6 +168,9 @@ def test_convert_writes_another_format_and_replaces_a_file_with_force_only(
     assert main(["convert", "two_link", str(tmp_path / ("a" * 300 + ".urdf"))]) == 1
     shown = capsys.readouterr().err
     assert (
-        "--force" in shown and "the output is also an input" in shown and "the suffix is '.step'" in shown and "too long" in shown
+        "--force" in shown
+        and "the output is also an input" in shown
+        and "the suffix is '.step'" in shown
+        and "too long" in shown
     )
     assert main(["convert", "two_link", str(path), "--force"]) == 0

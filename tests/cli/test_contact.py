@@ -40,7 +40,18 @@ def test_a_ball_rests_at_the_depth_of_the_spring_with_its_weight(ball: Path, tmp
 def test_compliant_contact_on_a_slope_is_that_of_python(ball: Path, tmp_path: Path) -> None:
     output = tmp_path / "roll.npz"
     settings = ("--duration", "0.05", "--step", "0.0005", "--output", str(output))
-    options = ("--contact", "compliant", "--stiffness", "1e4", "--exponent", "1", "--ground-pitch", "0.2", "--slip", "0.1")
+    options = (
+        "--contact",
+        "compliant",
+        "--stiffness",
+        "1e4",
+        "--exponent",
+        "1",
+        "--ground-pitch",
+        "0.2",
+        "--slip",
+        "0.1",
+    )
     start = ("--q0", "0", "0", "0.102", "0", "0", "0", "1")
     assert main(["simulate", str(ball), *start, *settings, *options]) == 0
     pose = torsor.spatial.make_pose(torsor.spatial.from_rpy([0.0, 0.2, 0.0]))
@@ -66,7 +77,10 @@ def test_limits_let_drives_saturate(capsys: pytest.CaptureFixture[str]) -> None:
         (["--contact", "hard", "--friction", "-1"], "contact: --friction is -1.0; allowed: a finite number, 0 or more"),
         (["--contact", "hard", "--stiffness", "nan"], "contact: --stiffness is nan"),
         (["--contact", "hard", "--ground-pitch", "2"], "contact: --ground-pitch is 2.0"),
-        (["--contact", "hard", "--ground-pitch", "0.1", "--no-ground"], "--ground-pitch and --no-ground are both given"),
+        (
+            ["--contact", "hard", "--ground-pitch", "0.1", "--no-ground"],
+            "--ground-pitch and --no-ground are both given",
+        ),
         (["--contact", "hard", "--no-ground"], "no shapes that may touch"),
         (["--contact", "hard", "--shapes", "foot"], "no link, frame or shape 'foot'"),
         (["--contact", "hard", "--pair", "ball", "ball"], "move together"),

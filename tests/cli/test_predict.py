@@ -96,7 +96,7 @@ def test_a_motion_that_is_optimal_at_the_nodes_only_is_told_by_its_status(
 def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([*command, "--help-all"])
-    shown = capsys.readouterr().out
+    shown = re.sub(r"\n {7}", " ", capsys.readouterr().out)
     for words in (
         "0    success",
         "3    the motion problem is infeasible" if command else "3    infeasible problem",

@@ -192,7 +192,9 @@ def test_motion_that_a_table_does_not_have_is_said(capsys: Captured, tmp_path: P
     path = tmp_path / "log.csv"
     path.write_text("time,q joint1,q joint2\n0,0.1,0.2\n")
     assert main(["dynamics", "two_link", "inverse_dynamics", "--states", str(path)]) == 0
-    assert "log.csv: the columns 'v NAME' and 'a NAME' are missing and are assumed to be zero" in capsys.readouterr().err
+    assert (
+        "log.csv: the columns 'v NAME' and 'a NAME' are missing and are assumed to be zero" in capsys.readouterr().err
+    )
     assert main(["dynamics", "two_link", "gravity_force", "--states", str(path)]) == 0
     assert not capsys.readouterr().err
 

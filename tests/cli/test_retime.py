@@ -46,7 +46,10 @@ def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixt
         (["--reaction", "knee", "1", "1"], "no joint 'knee'"),
         (["--corner-tolerance", "-1"], "--corner-tolerance is -1"),
         (["--velocity", "1", "2"], "6 of them"),
-        (["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"], "--reaction: a joint is given twice"),
+        (
+            ["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"],
+            "a joint is given twice",
+        ),
         (["-o", "motion.txt"], "the suffix is '.txt'"),
     ],
 )
@@ -65,7 +68,11 @@ def test_a_robot_without_limits_asks_for_bounds(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("paths.json", json.dumps([WAYPOINTS.tolist()] * 2), "paths.json: the file contains 2 paths; allowed: one path"),
+        (
+            "paths.json",
+            json.dumps([WAYPOINTS.tolist()] * 2),
+            "the file contains 2 paths; allowed: one path",
+        ),
         ("points.yaml", "joint_names: []", "the suffix is '.yaml'; allowed: .csv, .npz, .json"),
     ],
 )

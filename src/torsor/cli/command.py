@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from torsor.base.errors import MotionError, SimulationError
@@ -43,7 +44,7 @@ ALL = _EVERYWHERE | PREDICTED
 ALL[DONE] = "success"
 ALL[NONE] = "infeasible problem, failed simulation, failed check or failed case"
 
-WIDTH, INDENT = 80, 26  # columns of the help, and those before its texts
+WIDTH, INDENT = 80, 24  # columns of the help, and those before its texts
 _POSITIONAL = "positional arguments"  # the name of their group in argparse
 GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--debug")
 """Options of many commands, which only ``--help-all`` shows."""
@@ -52,7 +53,8 @@ GENERAL = ("--base", "--strict", "--snap", "--search", "--xacro", "--force", "--
 def statuses_help(statuses: Mapping[int, str]) -> str:
     """Return the list of exit statuses: those of all commands, and those of one command."""
     texts = sorted((_EVERYWHERE | dict(statuses)).items())
-    return "\n".join(["exit status:", *(f"  {status:<4} {text}" for status, text in texts), ""])
+    lines = [fill(f"  {status:<4} {text}", WIDTH - 1, subsequent_indent=" " * 7) for status, text in texts]
+    return "\n".join(["exit status:", *lines, ""])
 
 
 def status_of_error(error: Exception) -> int:
@@ -73,7 +75,7 @@ class Command:
     ``run`` does the work and prints to the console. It raises ``ModelError``, ``MotionError``, ``SimulationError`` or
     ``OSError`` if the input is invalid, and returns None for success or an exit status. ``statuses`` are the exit
     statuses of this command alone. ``examples`` are whole command lines for ``--help``. ``options`` maps a library
-    argument to its option where their names differ. ``main`` are the options that ``--help`` shows, all but
+    argument to its option where their names differ. ``main`` has the options that ``--help`` shows, all but
     ``GENERAL`` by default; ``--help-all`` shows all.
     """
 
@@ -82,7 +84,7 @@ class Command:
     statuses: Mapping[int, str] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
-    main: tuple[str, ...] = ()
+    main: str = ""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -120,13 +122,14 @@ class CommandParser(ArgumentParser):
     def complete(self, own: Command) -> None:
         """Take the examples and the main options of a command, after its arguments are declared."""
         self.own = own
-        needed = [action for action in self._actions if action.required]
-        words = [f"{action.option_strings[0]} " if action.option_strings else "" for action in needed]
-        formatter = HelpFormatter(self.prog)
-        texts = [word + formatter._format_args(action, action.dest) for word, action in zip(words, needed, strict=True)]
-        others = [action for action in self._get_positional_actions() if not action.required]
-        texts += [f"[{formatter._format_args(action, action.dest)}]" for action in others]
-        self.usage = " ".join(["%(prog)s", *texts, "[options]"])
+        formatter, words = HelpFormatter(self.prog), []
+        for action in self._actions:
+            if not action.option_strings:
+                word = formatter._format_args(action, action.dest)
+                words.append(f"[{word.strip('[]')}]" if action.nargs in ("*", "?") else word)
+            elif action.required:
+                words.append(formatter._format_action_invocation(action))
+        self.usage = " ".join(["%(prog)s", *words, "[options]"])
 
     def format_help(self, is_whole: bool = False) -> str:
         """Return the help of the command: the main options, or all of them."""
@@ -160,14 +163,14 @@ class CommandParser(ArgumentParser):
         flag = action.option_strings[-1]
         if flag in ("--help", "--help-all"):
             return False
-        return flag in self.own.main if self.own.main else flag not in GENERAL
+        return flag in self.own.main.split() if self.own.main else flag not in GENERAL
 
 
 class _Help(argparse.Action):
     """Print the help, the whole of it for ``--help-all``, and exit."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings, nargs=0, default=argparse.SUPPRESS)
+        super().__init__(*args, **{**settings, "nargs": 0, "default": argparse.SUPPRESS})
 
     def __call__(self, parser: ArgumentParser, namespace: Namespace, values: Any, option: str | None = None) -> None:
         assert isinstance(parser, CommandParser)

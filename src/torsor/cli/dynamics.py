@@ -38,7 +38,7 @@ QUANTITIES = [
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "quantities, such as mass_matrix or jacobian:LINK (default: inverse_dynamics). All quantities: "
+    text = "such as mass_matrix or jacobian:LINK (default: inverse_dynamics). Quantities: "
     parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=text + ", ".join(QUANTITIES))
     add_states(parser, "q v a j tau")
     add_output(parser, "a table (.csv) or arrays (.npz)", (".csv", ".npz"))
@@ -131,7 +131,7 @@ def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
 
 _EXAMPLES = (
     "torsor dynamics stanford --q 0 0.5 0.3 0 0.5 0",
-    "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --v 1 0 --json -",
+    "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --json -",
     "torsor dynamics two_link jacobian:link2",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

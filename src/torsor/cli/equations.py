@@ -19,12 +19,18 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
     parser.add_argument("name", metavar="NAME", help="algorithm, such as mass_matrix or jacobian:LINK")
     parser.add_argument("--form", choices=_FORMS, default="latex", help="output language (default: latex)")
-    text = "use symbols for the robot's numbers, or for those of the given paths (links.link2.mass)"
+    text = "use symbols for the robot's numbers. With paths such as links.link2.mass, only for these"
     parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=text)
-    text = "print the operations as they are computed, with named subexpressions. Use it for large robots"
+    text = "print the operations as computed, for large robots"
     parser.add_argument("--no-simplify", action="store_true", help=text)
     parser.add_argument("--digits", type=int, default=6, metavar="N", help="digits of numbers in LaTeX (default: 6)")
-    parser.add_argument("--axes", choices=AXES, default="local", help="axes of Jacobians and twists (default: local)")
+    parser.add_argument(
+        "--axes",
+        choices=AXES,
+        default="local",
+        metavar="AXES",
+        help=f"axes of Jacobians: {', '.join(AXES)} (default: local)",
+    )
     add_output(parser, "text (default: standard output)")
 
 

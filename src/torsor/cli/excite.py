@@ -44,7 +44,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--clearance", type=float)
     text = "logs of earlier motions. The new motion targets parameters that are still poorly known"
     parser.add_argument("--measured", type=Path, nargs="+", default=[], metavar="FILE", help=text)
-    add_option(parser, "--map", ", as for torsor identify (.toml, .json, .yaml)", type=Path)
+    add_option(parser, "--map", " (.toml, .json, .yaml)", type=Path)
     add_option(parser, "--cutoff", " in the logs, as for torsor identify", type=float)
     text = "optimality criterion (default: determinant with --measured, otherwise condition)"
     parser.add_argument("--criterion", choices=CRITERIA, help=text)
@@ -99,9 +99,9 @@ def _expected(motion: Excitation) -> Table:
 
 _EXAMPLES = (
     "torsor excite robot.urdf -o motion.csv --plot motion.png",
-    "torsor excite robot.urdf --measured log.csv --map map.toml --joint-trajectory motion.yaml",
+    "torsor excite robot.urdf --measured log.csv --joint-trajectory motion.yaml",
     "torsor excite robot.urdf --clearance 0.05 --acceleration 5 --rate 500 -o motion.csv",
 )
-_MAIN = ("--period", "--velocity", "--acceleration", "--torque", "--clearance", "--measured", "--map", "--output")
-_MAIN += ("--joint-trajectory", "--rate", "--plot", "--json")
+_MAIN = "--period --velocity --acceleration --torque --clearance --measured --map --output "
+_MAIN += "--joint-trajectory --rate --plot --json"
 COMMAND = Command(_add_arguments, _run, statuses=EXCITED, examples=_EXAMPLES, main=_MAIN)

@@ -60,7 +60,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     details = " (default: inverse dynamics). For fmi, they are outputs besides q, v and a, such as pose:LINK"
     add_option(parser, "--names", details, nargs="+")
     add_option(parser, "--dtype", " (default: float64)", choices=DTYPES)
-    text = "name of the files and of the library or module (default: torsor_kernels, for ros2 ROBOT_dynamics)"
+    text = "name of the files and the library. The default is torsor_kernels, for ros2 ROBOT_dynamics"
     parser.add_argument("--name", metavar="NAME", help=text)
     parser.add_argument("--prefix", metavar="PREFIX", help="prefix of the function names")
     text = "hold joints at these positions (rad, m), such as finger=0. Joints that follow them are held too"
@@ -98,5 +98,5 @@ _EXAMPLES = (
     "torsor export robot.urdf robot_dynamics --to ros2 --fix finger_joint1=0",
     "torsor export ur5 ur5.fmu --to fmi --names pose:ee_link",
 )
-_MAIN = ("--to", "--names", "--dtype", "--name", "--prefix", "--fix", "--force", "--json")
+_MAIN = "--to --names --dtype --name --prefix --fix --force --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, options={"overwrite": "--force"}, main=_MAIN)

@@ -24,21 +24,20 @@ from torsor.identification.logs.first_look import write_look_report
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = (
-        "logs (.csv) with columns 'time', 'q NAME' and 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional, units "
-    )
+    text = "logs (.csv) with columns 'time', 'q NAME', 'tau NAME'. Columns 'v NAME' and 'a NAME' are optional, units "
     text += "may follow in [], other columns need --map. A robot with loops needs the columns of its drives"
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG", help=text)
-    add_option(parser, "--map", ": names, units, gears, delays (.toml, .json, .yaml)", type=Path)
-    text = "run the quality checks only, and list what can be identified"
+    add_option(parser, "--map", " (.toml, .json, .yaml). It has names, units, gears and delays", type=Path)
+    text = "only run the quality checks of the logs"
     parser.add_argument("--check", action="store_true", help=text)
-    add_option(parser, "--cutoff", " (default: chosen from spectra)", type=float)
+    add_option(parser, "--cutoff", ". The default is chosen from spectra", type=float)
     details = " (default: no filter). It filters torques and regressor alike"
     add_option(parser, "--force-cutoff", details, type=float, dest="bandwidth")
     text = "identify physically consistent parameters. -o and --total-mass imply it"
     parser.add_argument("--physical", action="store_true", help=text)
     add_option(parser, "--among", " (default: all)", nargs="+", default=["*"])
-    text = f"friction models, or auto to choose by BIC (default: Coulomb, viscous). Models: {', '.join(OFFERED)}"
+    text = "friction models, or auto. The default is Coulomb and viscous friction, auto chooses by BIC. Models: "
+    text += ", ".join(OFFERED)
     parser.add_argument("--friction-models", nargs="+", default=[], dest="friction", metavar="MODEL", help=text)
     text = "ignore inertia and friction of motors that drive several joints (drives.coupling of the map)"
     parser.add_argument("--uncoupled", action="store_true", help=text)
@@ -46,10 +45,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--instruments", choices=(SIMULATION,), help=text)
     parser.add_argument("--robust", choices=tuple(INFLUENCES), help="limit the influence of outliers")
     parser.add_argument("--total-mass", type=float, metavar="KG", help="known mass of all moving links")
-    text = "fraction of the samples at the end, used for validation only"
+    text = "last fraction of the samples, for validation only"
     parser.add_argument("--held-out", type=float, default=0.0, metavar="FRACTION", help=text)
     parser.add_argument("--validate", type=Path, metavar="FILE", help="log for validation only")
-    add_output(parser, f"the identified robot ({', '.join(WRITTEN)})", WRITTEN)
+    add_output(parser, f"the identified robot. Formats: {', '.join(WRITTEN)}", WRITTEN)
     add_plot(parser, ". It shows measured and predicted torques, and with --check the signals")
     add_report(parser, ". It contains predictions, confidence intervals and unidentifiable parameters")
 
@@ -122,9 +121,8 @@ def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
 _EXAMPLES = (
     "torsor identify robot.urdf log.csv --map map.toml --check --plot signals.png",
     "torsor identify robot.urdf log.csv -o real.urdf --report identified.html",
-    "torsor identify robot.urdf log.csv --friction-models auto --force-cutoff 20 --held-out 0.2",
-    "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv --plot forces.png",
+    "torsor identify robot.urdf run1.csv run2.csv --cutoff 20 --validate run3.csv",
 )
-_MAIN = ("--map", "--check", "--cutoff", "--friction-models", "--physical", "--held-out", "--validate", "--output")
-_MAIN += ("--plot", "--report", "--json")
+_MAIN = "--map --check --cutoff --friction-models --physical --held-out --validate --output --plot "
+_MAIN += "--report --json"
 COMMAND = Command(_add_arguments, _run, statuses=CHECKED, examples=_EXAMPLES, main=_MAIN)

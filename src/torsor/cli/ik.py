@@ -21,12 +21,12 @@ from torsor.spatial import from_rpy, make_pose
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    details = " of a link or frame, with optional roll pitch yaw (rad). The option may be repeated"
-    metavar = ("PLACE", "X Y Z [R P Y]")
+    details = " of a link or frame. It is x y z, or x y z roll pitch yaw (m, rad). The option may be repeated"
+    metavar = ("PLACE", "X")
     add_option(parser, "--target", details, nargs="+", action="append", required=True, metavar=metavar)
-    add_option(parser, "--q0", " of the search (default: neutral posture)", nargs="+", type=float)
+    add_option(parser, "--q0", " (default: neutral posture)", nargs="+", type=float)
     parser.add_argument("--no-limits", action="store_true", help="ignore joint limits")
-    add_option(parser, "--all", ": every posture of a six-axis arm for one pose", action="store_true")
+    add_option(parser, "--all", " postures of a six-axis arm for one pose", action="store_true")
     add_option(parser, "--clearance", type=float)
     parser.add_argument("--allowed", metavar="FILE", help=".srdf file with pairs of links that may touch")
 
@@ -97,6 +97,6 @@ def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
 _EXAMPLES = (
     "torsor ik six_axis_arm --target link6 0.5 0.2 0.6",
     "torsor ik ur5 --target ee_link 0.4 0.2 0.4 0 1.5 0 --all",
-    "torsor ik panda.urdf --target panda_hand 0.4 0.2 0.4 --clearance 0.02 --allowed panda.srdf",
+    "torsor ik robot.urdf --target hand 0.4 0.2 0.4 --clearance 0.02",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -61,10 +61,12 @@ def _run(arguments: Namespace, console: Console) -> None:
         kinds = (f"{loop.name} ({'coupling' if isinstance(loop, Coupling) else loop.kind})" for loop in robot.loops)
         wheels = any(isinstance(loop, Wheel) for loop in robot.loops)
         console.print(f"Loops{' and wheels' if wheels else ''}: " + ", ".join(kinds), highlight=False, markup=False)
-        found = robot.closed.mobility()
-        equations = f"redundant equations: {found.redundant} of {found.equations}"
-        positions = "" if found.position_dof == found.dof else f" of velocities, {found.position_dof} of positions"
-        console.print(f"Freedoms: {found.dof}{positions}; {equations}", highlight=False)
+        mobility = robot.closed.mobility()
+        equations = f"redundant equations: {mobility.redundant} of {mobility.equations}"
+        positions = (
+            "" if mobility.position_dof == mobility.dof else f" of velocities, {mobility.position_dof} of positions"
+        )
+        console.print(f"Freedoms: {mobility.dof}{positions}; {equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if isinstance(given, ParallelRobot):
         legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in given.legs)

@@ -123,8 +123,8 @@ class _MainParser(CommandParser):
         lines = ["usage: torsor COMMAND [options]", "", str(self.description), "", *grouped_help(GROUPS)]
         if is_whole:
             return "\n".join([*lines, statuses_help(ALL)])
-        lines.append("torsor COMMAND --help shows the main options of a command, --help-all all of them.")
-        lines.append("torsor --version prints the version, torsor --help-all the exit statuses.")
+        lines.append("torsor COMMAND --help shows the main options, --help-all shows all options.")
+        lines.append("torsor --version shows the version, torsor --help-all the exit statuses.")
         return "\n".join([*lines, ""])
 
 

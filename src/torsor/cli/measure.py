@@ -18,7 +18,7 @@ TABLES = (".csv", ".mot", ".sto")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "recordings: markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
+    text = "markers (.trc, .c3d) and ground forces (.mot, .sto, .c3d)"
     parser.add_argument("files", nargs="+", metavar="FILE", help=text)
     add_option(parser, "--mass", ", needed without --model", type=float)
     add_option(parser, "--height", " (default: 1.741)", type=float, default=1.741)
@@ -118,10 +118,10 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
 
 
 _EXAMPLES = (
-    "torsor measure walk.trc forces.mot --mass 80 --height 1.8 --plot walk.png -o walk.csv",
-    "torsor measure walk.c3d --mass 62 --sex female --standing static.c3d --report walk.html",
+    "torsor measure walk.trc forces.mot --mass 80 --height 1.8 -o walk.csv",
+    "torsor measure walk.c3d --mass 62 --sex female --report walk.html",
     "torsor measure walk.trc forces.mot --model subject.osim -o angles.mot",
 )
-_MAIN = ("--mass", "--height", "--sex", "--standing", "--model", "--treadmill", "--cutoff", "--segments", "--output")
-_MAIN += ("--plot", "--report", "--json")
+_MAIN = "--mass --height --sex --standing --model --treadmill --cutoff --segments --output --plot "
+_MAIN += "--report --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, main=_MAIN)

@@ -7,8 +7,8 @@ from typing import Any
 
 # The metavar and the help of each option. Commands add details to the help, and never another meaning.
 SHARED: dict[str, tuple[str | None, str]] = {
-    "--output": ("FILE", "write the result to this file"),
-    "--plot": ("FILE", "write a figure to this file, such as .png, .pdf or .svg"),
+    "--output": ("FILE", "write the result"),
+    "--plot": ("FILE", "write a figure (.png, .pdf, .svg, ...)"),
     "--report": ("FILE", "write an .html report that opens offline"),
     "--json": ("FILE", "write the result as JSON; - is standard output"),
     "--force": (None, "replace existing output files"),
@@ -38,7 +38,7 @@ SHARED: dict[str, tuple[str | None, str]] = {
     "--mass": ("KG", "body mass"),
     "--height": ("M", "body height"),
     "--sex": (None, "anthropometric table"),
-    "--all": (None, "all of them"),
+    "--all": (None, "all"),
 }
 
 

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_suffix
 from torsor.base.startup import STOPPED
-from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, Command
+from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, WIDTH, Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import check_new, print_paths, write_json
 from torsor.cli.predictions import NAMED
@@ -26,12 +27,10 @@ OUTPUTS = (".npz", ".csv", *KINDS, ".mot")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     names = ", ".join(NAMED)
-    text = f"problem file (.toml) or a built-in problem. Built-in problems: {names}"
+    text = f"problem file (.toml) or built-in problem, such as walk. Built-in problems: {names}"
     parser.add_argument("problem", metavar="PROBLEM", help=text)
-    details = (
-        "result (.npz), table (.csv), movie (.mp4, .gif), OpenSim (.mot). Movies and .mot files are for humans. A "
-    )
-    details += ".mot file has ground forces, external loads and moments beside it"
+    details = ".npz, .csv, .mp4, .gif or .mot. Movies and OpenSim files (.mot) are for humans. A .mot file has ground "
+    details += "forces, external loads and moments beside it"
     add_output(parser, details, OUTPUTS, repeat=True)
     add_plot(parser)
     add_report(parser)
@@ -42,7 +41,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_option(parser, "--iterations", " (default: 500)", type=int)
     parser.add_argument("--seconds", type=float, metavar="S", help="time limit (default: none)")
     parser.add_argument("--refine", action="store_true", help="add nodes until bounds hold between them too")
-    text = "initial guess: a result (.npz) or joint angles (.mot, .sto)"
+    text = "initial guess: result (.npz), angles (.mot, .sto)"
     parser.add_argument("--guess", type=Path, metavar="FILE", help=text)
     text = "interval of the joint angles to use: one step, from heel strike to heel strike (default: all)"
     parser.add_argument("--guess-times", type=float, nargs=2, metavar=("START", "END"), help=text)
@@ -52,7 +51,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tie-break", action="store_true", help=text)
     groups: dict[str, Any] = {}
     for option, owners in _owners().items():
-        title = f"options of {', '.join(owners)}"
+        title = fill(f"options of {', '.join(owners)}", WIDTH - 1)
         group = groups.get(title) or groups.setdefault(title, parser.add_argument_group(title))
         first, dot, rest = option.settings["help"].partition(". ")
         settings = option.settings | {"help": f"{first}{_defaults(option, owners)}{dot}{rest}"}
@@ -224,12 +223,10 @@ _STATUSES = PREDICTED | {
 _EXAMPLES = (
     "torsor predict two-link-time --plot motion.png",
     "torsor predict walk --speed 1.3 -o walk.csv -o walk.mp4 --plot walk.png",
-    "torsor predict walk --compare angles.mot forces.mot --plot walk.png",
-    "torsor predict lift --box 15 --ergonomics lift.html",
     "torsor predict problem.toml -o result.npz",
 )
-_MAIN = ("--output", "--plot", "--report", "--json", "--guess", "--solver", "--iterations", "--seconds", "--progress")
-_MAIN += ("--speed", "--length", "--slope", "--mass", "--height", "--box", "--starts", "--compare", "--points")
+_MAIN = "--output --plot --report --json --guess --iterations --seconds --progress --speed --length "
+_MAIN += "--slope --mass --height --starts --compare"
 _OPTIONS = {"version": "--formulation", "force": "--torque", "rate": "--torque-rate", "torque_rates": "--torque-rate"}
 _OPTIONS |= {"u": "--weight", "ranges": "--range"}
 COMMAND = Command(_add_arguments, _run, _STATUSES, _EXAMPLES, _OPTIONS, _MAIN)

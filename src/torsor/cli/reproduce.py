@@ -24,15 +24,17 @@ LONG_TIME = 5.0  # s above which the expected time of an item is printed
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "items (barman/fig-4.7, khalil/eq-57) or documents (barman) (default: list all items)"
+    text = "item (khalil/eq-57) or document (barman). Without a name, all items are listed"
     parser.add_argument("names", nargs="*", metavar="NAME", help=text)
-    add_option(parser, "--all", ": compute every item", action="store_true")
+    add_option(parser, "--all", " items are computed", action="store_true")
     parser.add_argument("--quick", action="store_true", help="skip items that take more than a few seconds")
-    parser.add_argument("--kind", choices=KINDS, metavar="KIND", help=f"only items of this kind: {', '.join(KINDS)}")
+    parser.add_argument(
+        "--kind", choices=KINDS, metavar="KIND", help=f"only items of one kind. Kinds: {', '.join(KINDS)}"
+    )
     details = ": a folder for the figures (.png)"
     add_option(parser, "--output", details, action=OutputFile, kind="folder", metavar="FOLDER")
     suffixes = (".html", ".md", ".json")
-    details = "; or .md, or .json without figures"
+    details = "; also .md and .json"
     add_option(parser, "--report", details, action=OutputFile, suffixes=suffixes)
     text = "write the list of misprints (.md)"
     parser.add_argument("--errata", action=OutputFile, suffixes=(".md",), metavar="FILE", help=text)

@@ -36,7 +36,7 @@ MIN_SAMPLES = 10  # of a motion in a file
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "joint path: a table with columns 'q NAME' (.csv), or a trajectory (.npz, .json). A table may have a column "
+    text = "joint path: a table (.csv) or a trajectory (.npz, .json). A table has columns 'q NAME' and perhaps "
     text += "'time'. A .json file is a ROS JointTrajectory, a retimed motion or a list of waypoints"
     parser.add_argument("path", type=Path, metavar="PATH", help=text)
     for kind in KINDS:
@@ -49,7 +49,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = "force (N) and moment (N m) limits of a joint. The option may be repeated; inf for none"
     parser.add_argument("--reaction", nargs=3, action="append", default=[], metavar=("JOINT", "N", "NM"), help=text)
     parser.add_argument("--payload", nargs=2, metavar=("PLACE", "KG"), help="payload at a link or frame")
-    text = "blend corners within this distance (rad, m) of straight segments (default: a spline through all waypoints)"
+    text = "blend corners within this distance (rad, m). Segments are then straight (default: a spline through all)"
     parser.add_argument("--corner-tolerance", dest="tolerance", type=float, metavar="Q", help=text)
     for name in ("start", "end"):
         text = f"speed at the {name}: norm of the joint velocities (default: 0)"
@@ -126,9 +126,9 @@ def _number(text: str, where: str) -> float:
 
 _EXAMPLES = (
     "torsor retime ur5 waypoints.csv -o motion.csv --plot motion.png",
-    "torsor retime robot.urdf waypoints.csv --acceleration 10 --jerk 100 --joint-trajectory motion.json",
+    "torsor retime robot.urdf path.csv --jerk 100 --joint-trajectory motion.json",
     "torsor retime ur5 waypoints.csv --payload ee_link 3 --corner-tolerance 0.05",
 )
-_MAIN = ("--velocity", "--acceleration", "--jerk", "--torque", "--payload", "--corner-tolerance", "--output")
-_MAIN += ("--joint-trajectory", "--rate", "--plot", "--json")
+_MAIN = "--velocity --acceleration --jerk --torque --payload --corner-tolerance --output "
+_MAIN += "--joint-trajectory --rate --plot --json"
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES, main=_MAIN)

@@ -247,9 +247,9 @@ def _closed_state(robot: Robot, q0: list[float], v0: Numbers) -> tuple[list[floa
 
 _EXAMPLES = (
     "torsor simulate two_link --q0 0.3 -1.2 --v0 1 0 --duration 0.1 --plot fall.png",
-    "torsor simulate two_link --controller computed-torque --bandwidth 20 --setpoint 1 1",
+    "torsor simulate two_link --controller pd --kp 9 --kd 2 --setpoint 1 1",
     "torsor simulate robot.urdf --base floating --contact hard --q0 0 0 0.5 0 0 0 1",
 )
-_MAIN = ("--duration", "--step", "--method", "--q0", "--v0", "--tau", "--controller", "--setpoint", "--contact")
-_MAIN += ("--limits", "--output", "--plot", "--report", "--json")
+_MAIN = "--duration --step --method --q0 --v0 --tau --controller --setpoint --contact --limits --output "
+_MAIN += "--plot --report --json"
 COMMAND = Command(_add_arguments, _run, SIMULATED, _EXAMPLES, {"kind": "--contact"}, _MAIN)

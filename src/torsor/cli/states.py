@@ -23,8 +23,8 @@ from torsor.simulation import Trajectory
 
 def add_robot(parser: ArgumentParser) -> None:
     """Declare the argument ROBOT and the options for reading it: ``--base``, ``--strict``, ``--snap``, ..."""
-    text = "robot file, robot_descriptions:NAME or a library robot. Files: .urdf, .sdf, .xml (MJCF), .xacro, .usda, "
-    text += f".osim, .toml, .yaml. Library robots: {', '.join(robot_names())}"
+    text = "robot file or library robot, such as ur5. Files: .urdf, .sdf, .xml (MJCF), .xacro, .usda, "
+    text += f".osim, .toml, .yaml; also robot_descriptions:NAME. Library robots: {', '.join(robot_names())}"
     parser.add_argument("robot", metavar="ROBOT", help=text)
     add_base(parser)
     parser.add_argument("--strict", action="store_true", help="turn warnings about the robot file into errors")

@@ -35,7 +35,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     text = f"port, or the next free one (default: {PORT})"
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help=text)
     parser.add_argument("--no-browser", action="store_true", help="do not open the browser")
-    add_output(parser, "an offline page (.html), without a viewer", (".html",))
+    add_output(parser, "an offline page (.html). No viewer is started", (".html",))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -88,6 +88,5 @@ _EXAMPLES = (
     "torsor view six_axis_arm --swing",
     "torsor view motion.npz other.npz --no-browser",
     "torsor view two_link -o two_link.html",
-    "torsor view robot.urdf --collision",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

@@ -49,7 +49,7 @@ PERSON = (
 )
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
-_BEST = "speed. Without --length, the step length of one step is optimised"
+_BEST = "walking or running speed. Without --length, the step length of one step is optimised"
 SPEED = Argument("speed", float, _BEST, "m/s", "M/S")
 LENGTH = Argument("length", float, "step length. It is free in a walk with --speed alone", "m", "M")
 WIDTH = Argument("width", float, "step width", "m", "M")
