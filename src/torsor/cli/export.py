@@ -1,5 +1,6 @@
 """``torsor export``: write a robot's algorithms as source code, a ROS 2 package or an FMU."""
 
+import re
 from argparse import ArgumentParser, Namespace
 
 from rich.console import Console
@@ -83,8 +84,13 @@ def _run(arguments: Namespace, console: Console) -> None:
         allowed = ", ".join(f"--to {name}" for name in _OF_PARALLEL)
         raise ModelError(f"--to {target} does not support parallel robots", where=robot.name, allowed=allowed)
     if arguments.fix:
-        robot = as_robot(robot).fix(dict(arguments.fix))
-    paths = getattr(export, target)(robot, arguments.path, **settings, overwrite=arguments.force)
+        robot = as_robot(robot)
+        for joint, value in arguments.fix:
+            robot = robot.fix(joint, value)
+    try:
+        paths = getattr(export, target)(robot, arguments.path, **settings, overwrite=arguments.force)
+    except ModelError as error:
+        raise error.but(fix=re.sub(r"robot\.fix\('(.+)', 0\.0\)", r"--fix \1=0", error.fix)) from None
     print_paths(console, *paths)
     write_json(arguments, console, {"robot": robot.name, "files": [str(path) for path in paths]})
 

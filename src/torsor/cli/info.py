@@ -63,9 +63,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         console.print(f"Loops{' and wheels' if wheels else ''}: " + ", ".join(kinds), highlight=False, markup=False)
         mobility = robot.closed.mobility()
         equations = f"redundant equations: {mobility.redundant} of {mobility.equations}"
-        positions = (
-            "" if mobility.position_dof == mobility.dof else f" of velocities, {mobility.position_dof} of positions"
-        )
+        is_holonomic = mobility.position_dof == mobility.dof
+        positions = "" if is_holonomic else f" of velocities, {mobility.position_dof} of positions"
         console.print(f"Freedoms: {mobility.dof}{positions}; {equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
     if isinstance(given, ParallelRobot):
@@ -110,6 +109,7 @@ def _as_dict(robot: Robot) -> dict[str, Any]:
         "joints": [{name: getattr(joint, name) for name in (*joint_fields, *limits)} for joint in robot.joints],
         "frames": [{"name": frame.name, "link": frame.link, "pose": frame.pose} for frame in robot.frames],
         "loops": [loop.name for loop in robot.loops],
+        "elastic_motors": [f"{joint.name}/motor" for joint in robot.elastic],
     }
 
 

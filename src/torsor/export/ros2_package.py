@@ -105,7 +105,8 @@ def _check(robot: Robot) -> None:
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
             allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
-            raise ModelError(found, where=where, allowed=allowed, fix="robot.fix holds a joint still")
+            name = joint.coordinate if joint.follows else joint.name
+            raise ModelError(found, where=where, allowed=allowed, fix=f"hold the joint: robot.fix({name!r}, 0.0)")
     if not robot.nv:
         raise ModelError("no joint moves", where=robot.name, allowed="one or more")
 
