@@ -20,7 +20,6 @@ from torsor.cli.states import add_robot, add_states, as_robot, given_robot, give
 from torsor.mechanism import Coupling, Wheel
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation import Trajectory
 
 SUFFIXES = (".trc", ".mot", ".sto", ".c3d", ".osim")  # files of recorded people
 SNAP = "1e-5"  # rad: pi/2 with four decimals
@@ -87,6 +86,8 @@ def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Ar
     if robot.loops and "tau" not in states:
         found = "has no torques, which a robot with loops needs"
         raise ModelError(found, argument="states", where=robot.name, fix="add columns 'tau NAME' to the table")
+    from torsor.simulation import Trajectory  # slow to import
+
     v, a = (states.get(letter, np.zeros((len(q), robot.nv))) for letter in "va")
     tau = states["tau"] if "tau" in states else robot.inverse_dynamics(q, v, a)
     view.write_report(path, Trajectory(robot, states.get("time", np.arange(len(q), dtype=float)), q, v, a, tau))

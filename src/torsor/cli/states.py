@@ -18,7 +18,6 @@ from torsor.mechanism.mechanism import FORCES, units
 from torsor.robot.load import load, named_robot, robot_names
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation import Trajectory
 
 
 def add_robot(parser: ArgumentParser) -> None:
@@ -189,6 +188,8 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
     """
     where = path.name
     if path.suffix.lower() == ".npz":
+        from torsor.simulation import Trajectory  # slow to import, and few commands need it
+
         saved = Trajectory.load(path)
         if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
             found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
