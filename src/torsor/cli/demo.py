@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor import library, view
+from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile, add_option
 from torsor.cli.outputs import write_json
@@ -32,7 +33,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     console.print(view.joint_table(robot))
     console.print(view.state_table(robot, q[50], v[50], a[50]))
     console.print(view.count_table(robot))
-    view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
+    with working(f"drawing {arguments.output.name}"):
+        view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
     console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
     if arguments.json is not None:
         counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}

@@ -17,6 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import torsor
+from torsor.base.progress import working
 from torsor.base.summary import titled_table
 from torsor.cli.command import DOCTORED, NONE, Command
 from torsor.cli.outputs import write_json
@@ -57,7 +58,8 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     for title in ("versions", "machine", "cache"):
         _print(console, title, found[title])
     _print(console, "extras", {each["package"]: _words(each) for each in found["extras"]})
-    checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _gpu or _has_gpu()}
+    with working("running the self-test"):
+        checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _gpu or _has_gpu()}
     table = titled_table("self-test", "check", "result", "seconds", words=True)
     for name, (fault, seconds) in checks.items():
         table.add_row(escape(name), f"[red]{escape(fault)}[/red]" if fault else "[green]good[/green]", f"{seconds:.2f}")

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from torsor.base.files import replacing
+from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
 from torsor.cli.outputs import print_paths, write_json
@@ -37,14 +38,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(arguments: Namespace, console: Console) -> None:
     robot = as_robot(given_robot(arguments))
     symbols = False if arguments.symbols is None else arguments.symbols or True
-    found = robot.equations(
-        arguments.name,
-        form=arguments.form,
-        symbols=symbols,
-        simplify=not arguments.no_simplify,
-        digits=arguments.digits,
-        axes=arguments.axes,
-    )
+    with working(f"deriving {arguments.name}"):
+        found = robot.equations(
+            arguments.name,
+            form=arguments.form,
+            symbols=symbols,
+            simplify=not arguments.no_simplify,
+            digits=arguments.digits,
+            axes=arguments.axes,
+        )
     text = found if isinstance(found, str) else _script(found)
     if arguments.output is None:
         console.out(text, highlight=False)

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from torsor import export
 from torsor.base.errors import ModelError
+from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile, add_option
 from torsor.cli.outputs import print_paths, write_json
@@ -88,7 +89,8 @@ def _run(arguments: Namespace, console: Console) -> None:
         for joint, value in arguments.fix:
             robot = robot.fix(joint, value)
     try:
-        paths = getattr(export, target)(robot, arguments.path, **settings, overwrite=arguments.force)
+        with working(f"exporting {robot.name}"):
+            paths = getattr(export, target)(robot, arguments.path, **settings, overwrite=arguments.force)
     except ModelError as error:
         raise error.but(fix=re.sub(r"robot\.fix\('(.+)', 0\.0\)", r"--fix \1=0", error.fix)) from None
     print_paths(console, *paths)

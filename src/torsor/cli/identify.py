@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from torsor.base.errors import warn
+from torsor.base.progress import working
 from torsor.cli.command import CHECKED, DONE, NONE, Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
@@ -63,23 +64,25 @@ def _run(arguments: Namespace, console: Console) -> int | None:
     if arguments.check:
         return _check(robot, arguments, console)
     load = partial(Measurements.load, robot=robot, columns=arguments.map, cutoff=arguments.cutoff)
-    data, unseen = load(arguments.logs), None if arguments.validate is None else load(arguments.validate)
+    with working("reading the logs"):
+        data, unseen = load(arguments.logs), None if arguments.validate is None else load(arguments.validate)
     couplings = {}
     if arguments.map is not None and not arguments.uncoupled:
         couplings = LogMap.of(arguments.map).couplings(robot)
-    result = identify(
-        robot,
-        data,
-        physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
-        among=arguments.among,
-        friction="auto" if arguments.friction == ["auto"] else arguments.friction,
-        couplings=couplings,
-        bandwidth=arguments.bandwidth,
-        robust=arguments.robust,
-        instruments=arguments.instruments,
-        mass=arguments.total_mass,
-        held_out=arguments.held_out,
-    )
+    with working(f"identifying {robot.name}"):
+        result = identify(
+            robot,
+            data,
+            physical=arguments.physical or arguments.output is not None or arguments.total_mass is not None,
+            among=arguments.among,
+            friction="auto" if arguments.friction == ["auto"] else arguments.friction,
+            couplings=couplings,
+            bandwidth=arguments.bandwidth,
+            robust=arguments.robust,
+            instruments=arguments.instruments,
+            mass=arguments.total_mass,
+            held_out=arguments.held_out,
+        )
     notes = list(data.notes)
     for motor, (*first, last) in couplings.items():
         text = "its inertia and friction are identified too (--uncoupled ignores them)"
@@ -111,7 +114,8 @@ def _run(arguments: Namespace, console: Console) -> int | None:
 
 def _check(robot: MeasuredRobot, arguments: Namespace, console: Console) -> int:
     """Print the quality checks of the logs, and return the exit status."""
-    look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
+    with working("checking the logs"):
+        look = first_look(robot, arguments.logs, arguments.map, cutoff=arguments.cutoff)
     console.print(look.report(), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, look.to_dict())
     write_files(console, (arguments.plot, look.plot), (arguments.report, lambda path: write_look_report(path, look)))

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
+from torsor.base.progress import working
 from torsor.base.summary import titled_table
 from torsor.cli.command import Command
 from torsor.cli.options import add_option
@@ -57,7 +58,8 @@ def _run(arguments: Namespace, console: Console) -> None:
             q = q[(robot.shapes.distances(q, within=clearance).distance >= clearance).all(axis=1)]
             cause = "" if len(q) else f"no posture with this pose has a clearance of {clearance:g} m"
     else:
-        found = inverse_kinematics(robot, targets, q0=arguments.q0, limits=within, clearance=clearance)
+        with working("solving inverse kinematics"):
+            found = inverse_kinematics(robot, targets, q0=arguments.q0, limits=within, clearance=clearance)
         q, error, cause = found.q[None], float(found.error), found.cause()
         if found.clearance is not None:
             shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}

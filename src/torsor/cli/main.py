@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import torsor
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
+from torsor.base.progress import print_lines, working
 from torsor.base.registry import subpackages
-from torsor.base.startup import STOPPED, WORDS
+from torsor.base.startup import STOPPED, WORDS, is_command
 from torsor.cli.command import (
     ALL,
     ARGUMENTS,
@@ -89,7 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     argv = sys.argv[1:] if argv is None else argv
-    parser = _parser(next((word for word in argv if not word.startswith("-")), ""))
+    if is_command():
+        print_lines()
+    with working("loading torsor"):
+        parser = _parser(next((word for word in argv if not word.startswith("-")), ""))
     if not argv:
         parser.print_help(sys.stderr)
         return ARGUMENTS

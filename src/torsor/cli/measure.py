@@ -8,6 +8,7 @@ from rich.console import Console
 
 from torsor.base.documents import plain
 from torsor.base.errors import ModelError, warn
+from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
@@ -49,20 +50,22 @@ def _run(arguments: Namespace, console: Console) -> None:
     standing = None
     if arguments.standing is not None:
         standing = load(arguments.standing, unit=_unit(arguments, arguments.standing), axes=arguments.axes).markers
-    gait = measured_gait(
-        markers,
-        forces,
-        mass=arguments.mass,
-        height=arguments.height,
-        sex=arguments.sex,
-        standing=standing,
-        model=None if arguments.model is None else read_osim(arguments.model),
-        cutoff=arguments.cutoff,
-        force_cutoff=arguments.force_cutoff,
-    )
+    with working("computing joint angles and moments"):
+        gait = measured_gait(
+            markers,
+            forces,
+            mass=arguments.mass,
+            height=arguments.height,
+            sex=arguments.sex,
+            standing=standing,
+            model=None if arguments.model is None else read_osim(arguments.model),
+            cutoff=arguments.cutoff,
+            force_cutoff=arguments.force_cutoff,
+        )
     for table in gait.tables():
         console.print(table)
-    found = identify_segments(gait) if arguments.segments else None
+    with working("estimating segment masses"):
+        found = identify_segments(gait) if arguments.segments else None
     if found is not None:
         console.print(str(found), markup=False, highlight=False, soft_wrap=True)
     write_json(arguments, console, _as_dict(gait, found))

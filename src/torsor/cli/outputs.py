@@ -19,6 +19,7 @@ from torsor.base.arrays import Array
 from torsor.base.documents import STANDARD_OUTPUT, write_document
 from torsor.base.errors import ModelError, missing, printable
 from torsor.base.files import check_opened, check_suffix, check_target, replacing, write_npz
+from torsor.base.progress import working
 from torsor.base.tables import POINT_SUFFIXES
 from torsor.cli.options import OutputFile, add_option, add_output, add_plot
 
@@ -202,7 +203,8 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
     """Write the files whose paths are not None, each with its function, and print the paths."""
     for path, write in files:
         if path is not None:
-            write(path)
+            with working(f"writing {path.name}"):
+                write(path)
     print_paths(console, *(path for path, _ in files))
 
 

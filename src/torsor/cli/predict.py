@@ -10,6 +10,7 @@ from rich.console import Console
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_suffix
+from torsor.base.progress import working
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, ONLY_AT_NODES, PREDICTED, UNFINISHED, WIDTH, Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
@@ -67,14 +68,16 @@ def _run(arguments: Namespace, console: Console) -> int:
         elif path.suffix.lower() == ".mot":
             check_new(arguments, *opensim_files(path))
     given = _options_of(prediction, arguments)
-    problem = prediction.problem(given)
+    with working(f"building the motion problem {prediction.name}"):
+        problem = prediction.problem(given)
     try:
         limits = {name: getattr(arguments, name) for name in ("tolerance", "iterations", "seconds")}
         names = ("refine", "progress", "feasible_first", "tie_break")
         flags = {name: getattr(arguments, name) or None for name in names}
         start = _given_start(problem, arguments.guess, arguments.guess_times)
         settings = {"solver": arguments.solver, "start": start, **limits, **flags}
-        result, report = prediction.solved(problem, given, settings)
+        with working(f"solving {problem.name}"):
+            result, report = prediction.solved(problem, given, settings)
     except MotionError as error:
         if error.result is not None:  # the closest motion shows what is wrong
             _write(arguments, error.result, plain_report(error.result), console)

@@ -11,6 +11,7 @@ from rich.console import Console
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, warn
 from torsor.base.files import check_file
+from torsor.base.progress import working
 from torsor.base.tables import check_rate, instants
 from torsor.cli.command import DONE, Command
 from torsor.cli.options import SHARED, add_option
@@ -74,7 +75,8 @@ def _run(arguments: Namespace, console: Console) -> int:
         raise ModelError("a joint is given twice", where="--reaction", allowed="each joint once")
     own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
     path = _path(arguments.path, robot)
-    motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **given, reactions=reactions, **own)
+    with working("retiming the path"):
+        motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **given, reactions=reactions, **own)
     if isinstance(motion, tuple):
         found, fix = f"the file contains {len(motion)} paths", "write one file for each path"
         raise ModelError(found, where=arguments.path.name, allowed="one path", fix=fix)

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from torsor.base.archive import load_result
 from torsor.base.errors import ModelError, ModelWarning
+from torsor.base.progress import working
 from torsor.base.result import Result
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
@@ -47,7 +48,9 @@ def _run(arguments: Namespace, console: Console) -> None:
         from torsor.view.pages import page
 
         given = [_given(name, arguments) for name in arguments.what]
-        page(given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True)), arguments.output)
+        shown = given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True))
+        with working(f"writing {arguments.output.name}"):
+            page(shown, arguments.output)
         print_paths(console, arguments.output)
         write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, given)})
         return
