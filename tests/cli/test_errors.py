@@ -23,7 +23,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("torsor.cli.info.given_robot", fail)
+    monkeypatch.setattr("torsor.cli.info.load_robot", fail)
     return main(["info", "two_link"])
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile
 from torsor.cli.outputs import print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.formats.writing import copies_folder
 
@@ -21,7 +21,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace, console: Console) -> None:
     path: Path = arguments.path
-    robot = as_robot(given_robot(arguments))
+    robot = as_robot(load_robot(arguments))
     robot.save(path)
     folder = copies_folder(path)
     meshes = folder if folder.is_dir() and f"{folder.name}/".encode() in path.read_bytes() else None

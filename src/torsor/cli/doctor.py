@@ -54,18 +54,18 @@ EXTRAS = {
 def _run(arguments: Namespace, console: Console) -> int | None:
     versions = {"torsor": torsor.__version__, "python": platform.python_version()}
     versions |= {name: version(name) for name in ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")}
-    found: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
+    report: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
     for title in ("versions", "machine", "cache"):
-        _print(console, title, found[title])
-    _print(console, "extras", {each["package"]: _words(each) for each in found["extras"]})
+        _print(console, title, report[title])
+    _print(console, "extras", {extra["package"]: _words(extra) for extra in report["extras"]})
     with working("running the self-test"):
         checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _gpu or _has_gpu()}
     table = titled_table("self-test", "check", "result", "seconds", words=True)
     for name, (fault, seconds) in checks.items():
         table.add_row(escape(name), f"[red]{escape(fault)}[/red]" if fault else "[green]good[/green]", f"{seconds:.2f}")
     console.print(table)
-    found["checks"] = {name: {"good": not fault, "fault": fault} for name, (fault, _) in checks.items()}
-    write_json(arguments, console, found)
+    report["checks"] = {name: {"good": not fault, "fault": fault} for name, (fault, _) in checks.items()}
+    write_json(arguments, console, report)
     if any(fault for fault, _ in checks.values()):
         console.print("Please report this with all lines above.", style="bold red")
         return NONE
@@ -90,14 +90,14 @@ def _machine() -> dict[str, str]:
 
 
 def _cache() -> dict[str, str]:
-    found, why = cache.info(), cache.refused()
-    if found.path is None or why:
+    info, why = cache.info(), cache.refused()
+    if info.path is None or why:
         return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; every process compiles again"}
-    return {"folder": str(found.path), "kernels": f"{found.kernels}, {found.bytes / 1e6:.1f} MB"}
+    return {"folder": str(info.path), "kernels": f"{info.kernels}, {info.bytes / 1e6:.1f} MB"}
 
 
 def _extras() -> list[dict[str, str]]:
-    found = []
+    extras = []
     for name, (use, extra) in EXTRAS.items():
         try:
             module = importlib.import_module(name)
@@ -108,8 +108,8 @@ def _extras() -> list[dict[str, str]]:
             state = "" if getattr(error, "name", None) == name else f"broken: {error}"
         except Exception as error:  # a package that is installed and cannot start, such as cupy without a driver
             state = f"broken: {error}"
-        found.append({"package": name, "version": state, "use": use, "extra": extra})
-    return found
+        extras.append({"package": name, "version": state, "use": use, "extra": extra})
+    return extras
 
 
 def _words(extra: Mapping[str, str]) -> str:

@@ -16,8 +16,8 @@ from torsor.cli.states import (
     add_robot,
     add_states,
     as_robot,
-    given_robot,
     given_states,
+    load_robot,
     unit_of,
     warn_of_zeros,
 )
@@ -45,24 +45,26 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    given = given_robot(arguments)
-    robot = as_robot(given)
-    states = given_states(arguments, given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
+    states = given_states(arguments, loaded)
     default = "constrained_inverse_dynamics" if robot.loops and robot.active else "inverse_dynamics"
-    wanted = [_algorithm(name) for name in arguments.quantities or [default]]
+    names = [_algorithm(name) for name in arguments.quantities or [default]]
     # A single state takes less time in CasADi's virtual machine than its compilation takes.
     engine = robot if arguments.states is not None else robot.to(device="casadi")
-    found = [each for name in wanted for each in _computed(engine, name, states)]
-    needed = {each.partition("_")[0] for name in wanted for each in ALGORITHMS[name.partition(":")[0]].inputs}
+    quantities = [quantity for name in names for quantity in _computed(engine, name, states)]
+    needed = {symbol.partition("_")[0] for name in names for symbol in ALGORITHMS[name.partition(":")[0]].inputs}
     warn_of_zeros(arguments.states, needed, states)
     if arguments.states is None:
-        for each in found:
-            print_quantity(console, each)
+        for quantity in quantities:
+            print_quantity(console, quantity)
     else:
-        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.values.shape))}" for each in found)
+        shapes = ", ".join(f"{quantity.name} {'x'.join(map(str, quantity.values.shape))}" for quantity in quantities)
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
-    write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
+    write_json(
+        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
+    )
+    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
 
 
 def _algorithm(name: str) -> str:
@@ -71,24 +73,24 @@ def _algorithm(name: str) -> str:
     return ALGORITHM_OF.get(method, method) + colon + place
 
 
-def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
-    name, _, place = given.partition(":")
+def _computed(robot: Robot, title: str, states: dict[str, Array]) -> list[Quantity]:
+    name, _, place = title.partition(":")
     known_name(name, QUANTITIES, robot.name, "quantity")
     algorithm = ALGORITHMS[name]
     if algorithm.at_place and not place:
         raise ModelError("needs a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
         raise ModelError("does not belong to a link or frame", argument=name, where=robot.name, fix=f"write {name}")
-    inputs, active = [], [robot.coordinate_names.index(each) for each in robot.active]
-    for letter, _, of_active in (each.partition("_") for each in algorithm.inputs if each != "share"):
+    inputs, active = [], [robot.coordinate_names.index(name) for name in robot.active]
+    for letter, _, of_active in (symbol.partition("_") for symbol in algorithm.inputs if symbol != "share"):
         count = robot.nq if letter == "q" else robot.nv
         numbers = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
         inputs.append(numbers[..., active] if of_active else numbers)
     values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
-        return [_quantity(robot, given, name, values)]
+        return [_quantity(robot, title, name, values)]
     parts = zip(algorithm.results, values, strict=True)
-    return [_quantity(robot, f"{given} {label}", name, value) for label, value in parts]
+    return [_quantity(robot, f"{title} {label}", name, value) for label, value in parts]
 
 
 _WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
@@ -109,7 +111,7 @@ def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
     units: list[str] = []
     if ALGORITHMS[name].output in (("n",), ("N",)) and not ALGORITHMS[name].results and name not in _MIXED:
         by_name = dict(zip(robot.coordinate_names, unit_of(robot, _LIKE.get(name, "tau")), strict=True))
-        units = [by_name[each] for each in axes[0]]
+        units = [by_name[name] for name in axes[0]]
     return Quantity(title, np.asarray(values), axes, units)
 
 

@@ -10,7 +10,7 @@ from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
 from torsor.cli.outputs import print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.dynamics.recursions.places import AXES
 
 _FORMS = ("latex", "sympy")
@@ -36,10 +36,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = as_robot(given_robot(arguments))
+    robot = as_robot(load_robot(arguments))
     symbols = False if arguments.symbols is None else arguments.symbols or True
     with working(f"deriving {arguments.name}"):
-        found = robot.equations(
+        equations = robot.equations(
             arguments.name,
             form=arguments.form,
             symbols=symbols,
@@ -47,7 +47,7 @@ def _run(arguments: Namespace, console: Console) -> None:
             digits=arguments.digits,
             axes=arguments.axes,
         )
-    text = found if isinstance(found, str) else _script(found)
+    text = equations if isinstance(equations, str) else _script(equations)
     if arguments.output is None:
         console.out(text, highlight=False)
     else:

@@ -14,7 +14,7 @@ from torsor.base.tables import check_rate
 from torsor.cli.command import DONE, EXCITED, Command
 from torsor.cli.options import add_option
 from torsor.cli.outputs import add_motion, write_motion
-from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list
+from torsor.cli.states import add_robot, as_robot, load_robot, number_or_list
 from torsor.identification import Excitation, Measurements, excite
 from torsor.identification.excitation.design import CRITERIA
 from torsor.identification.excitation.excite import check_excitable
@@ -61,7 +61,7 @@ def _run(arguments: Namespace, console: Console) -> int:
     for path in (arguments.output, arguments.joint_trajectory):
         if path is not None and path.suffix.lower() != ".npz":
             check_rate(arguments.rate, arguments.period, path.name)
-    robot = as_robot(given_robot(arguments))
+    robot = as_robot(load_robot(arguments))
     check_excitable(robot)
     logs = [Measurements.load(log, robot, arguments.map, cutoff=arguments.cutoff) for log in arguments.measured]
     limits: dict[str, Any] = {name: number_or_list(getattr(arguments, name)) for name in (*LIMITS, "noise")}

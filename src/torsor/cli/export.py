@@ -11,7 +11,7 @@ from torsor.base.progress import working
 from torsor.cli.command import Command
 from torsor.cli.options import OutputFile, add_option
 from torsor.cli.outputs import print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot, pair
+from torsor.cli.states import add_robot, as_robot, load_robot, pair
 from torsor.compiler import DTYPES
 from torsor.robot.parallel import ParallelRobot
 
@@ -71,7 +71,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = given_robot(arguments)
+    robot = load_robot(arguments)
     settings = {option: value for option in _OPTIONS if (value := getattr(arguments, option)) is not None}
     target, taken = arguments.to, _TARGETS[arguments.to][1]
     for option in settings:

@@ -13,7 +13,7 @@ from torsor.base.progress import working
 from torsor.cli.command import CHECKED, DONE, NONE, Command
 from torsor.cli.options import add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.formats.dispatch import WRITTEN
 from torsor.identification import LogMap, Measurements, first_look, write_identification_report
 from torsor.identification.closed_robot import MeasuredRobot, measured_robot
@@ -55,12 +55,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> int | None:
-    given = given_robot(arguments)
+    loaded = load_robot(arguments)
     if arguments.output is not None:  # fails early if the format cannot express the robot
         with TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are repeated when the file is written
-            as_robot(given).save(Path(folder, arguments.output.name))
-    robot = measured_robot(given)
+            as_robot(loaded).save(Path(folder, arguments.output.name))
+    robot = measured_robot(loaded)
     if arguments.check:
         return _check(robot, arguments, console)
     load = partial(Measurements.load, robot=robot, columns=arguments.map, cutoff=arguments.cutoff)

@@ -14,7 +14,7 @@ from torsor.base.summary import titled_table
 from torsor.cli.command import Command
 from torsor.cli.options import add_option
 from torsor.cli.outputs import write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.mechanism.mechanism import units
 from torsor.robot.inverse_kinematics import analytic_inverse_kinematics, inverse_kinematics
 from torsor.spatial import from_rpy, make_pose
@@ -33,8 +33,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = as_robot(given_robot(arguments))
-    targets = dict(_target(robot.name, *given) for given in arguments.target)
+    robot = as_robot(load_robot(arguments))
+    targets = dict(_target(robot.name, *words) for words in arguments.target)
     if len(targets) < len(arguments.target):
         raise ModelError("a link or frame has two targets", where=robot.name, allowed="one --target for each")
     within, clearance = not arguments.no_limits, arguments.clearance
@@ -59,10 +59,10 @@ def _run(arguments: Namespace, console: Console) -> None:
             cause = "" if len(q) else f"no posture with this pose has a clearance of {clearance:g} m"
     else:
         with working("solving inverse kinematics"):
-            found = inverse_kinematics(robot, targets, q0=arguments.q0, limits=within, clearance=clearance)
-        q, error, cause = found.q[None], float(found.error), found.cause()
-        if found.clearance is not None:
-            shapes = {"clearance": float(found.clearance), "blocking": found.blocking()}
+            solution = inverse_kinematics(robot, targets, q0=arguments.q0, limits=within, clearance=clearance)
+        q, error, cause = solution.q[None], float(solution.error), solution.cause()
+        if solution.clearance is not None:
+            shapes = {"clearance": float(solution.clearance), "blocking": solution.blocking()}
     names = [escape(f"{name} ({unit})") for name, unit in zip(robot.position_names, units(robot)[0], strict=True)]
     shown = [[f"{value + 0.0:.{4 if arguments.all else 6}f}" for value in row.round(9)] for row in q]
     if arguments.all:  # a row for each posture
@@ -83,16 +83,16 @@ def _run(arguments: Namespace, console: Console) -> None:
         raise ModelError(cause, where=f"{robot.name}: closest posture" if len(q) else robot.name)
 
 
-def _target(robot: str, place: str, *given: str) -> tuple[str, Any]:
+def _target(robot: str, place: str, *words: str) -> tuple[str, Any]:
     """Return the link or frame and its position (3,) or pose (4, 4)."""
     try:
-        numbers = [float(text) for text in given]
+        numbers = [float(text) for text in words]
     except ValueError:
         numbers = []
     if len(numbers) not in (3, 6) or not np.isfinite(numbers).all():
-        found = f"--target {place} {' '.join(given)}".rstrip()
+        option = f"--target {place} {' '.join(words)}".rstrip()
         allowed = "a link or frame and 3 or 6 finite numbers: x y z [roll pitch yaw]"
-        raise ModelError(f"{found} is not a target", where=robot, allowed=allowed)
+        raise ModelError(f"{option} is not a target", where=robot, allowed=allowed)
     return place, numbers if len(numbers) == 3 else make_pose(from_rpy(numbers[3:]), numbers[:3])
 
 

@@ -16,7 +16,7 @@ from torsor.base.errors import ModelError, ModelWarning, listing
 from torsor.cli.command import Command
 from torsor.cli.options import add_report
 from torsor.cli.outputs import write_files, write_json
-from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states, warn_of_zeros
+from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot, warn_of_zeros
 from torsor.mechanism import Coupling, Wheel
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
@@ -43,11 +43,11 @@ def _run(arguments: Namespace, console: Console) -> None:
 
         write_json(arguments, console, show_recording(arguments.robot, console))
         return
-    given = given_robot(arguments)
-    robot = as_robot(given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
     if arguments.report is None and (arguments.q or arguments.states):
         raise ModelError("--q and --states need --report", where=robot.name, fix="add --report FILE")
-    states = {} if arguments.report is None else given_states(arguments, given)
+    states = {} if arguments.report is None else given_states(arguments, loaded)
     warn_of_zeros(arguments.states, "va", states)
     size = f"{len(robot.links)} moving links, nq = {robot.nq}, nv = {robot.nv}"
     console.print(f"[bold]{escape(robot.name)}[/bold]: {size}")
@@ -66,22 +66,22 @@ def _run(arguments: Namespace, console: Console) -> None:
         positions = "" if is_holonomic else f" of velocities, {mobility.position_dof} of positions"
         console.print(f"Freedoms: {mobility.dof}{positions}; {equations}", highlight=False)
         console.print("Active: " + (", ".join(robot.active) or "none"), highlight=False, markup=False)
-    if isinstance(given, ParallelRobot):
-        legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in given.legs)
-        console.print(f"Platform: {given.dof} freedoms; legs and their drives: {', '.join(legs)}", highlight=False)
+    if isinstance(loaded, ParallelRobot):
+        legs = (f"{leg.name} ({', '.join(leg.driven) or 'no drive'})" for leg in loaded.legs)
+        console.print(f"Platform: {loaded.dof} freedoms; legs and their drives: {', '.join(legs)}", highlight=False)
     if robot.frames:
         console.print("Frames: " + ", ".join(frame.name for frame in robot.frames), highlight=False, markup=False)
     _hint_of_snap(arguments, robot, console)
     _hints_of_bodies(robot, console)
     write_json(arguments, console, _as_dict(robot))
-    write_files(console, (arguments.report, lambda path: _write_report(path, given, states)))
+    write_files(console, (arguments.report, lambda path: _write_report(path, loaded, states)))
 
 
-def _write_report(path: Path, given: Robot | ParallelRobot, states: dict[str, Array]) -> None:
+def _write_report(path: Path, loaded: Robot | ParallelRobot, states: dict[str, Array]) -> None:
     """Write a report with the bearing loads at a state or over a table of states."""
-    robot, q = as_robot(given), states["q"]
+    robot, q = as_robot(loaded), states["q"]
     if q.ndim == 1:
-        view.write_report(path, given, q=q)
+        view.write_report(path, loaded, q=q)
         return
     if robot.loops and "tau" not in states:
         found = "has no torques, which a robot with loops needs"
@@ -119,7 +119,7 @@ def _hints_of_bodies(robot: Robot, console: Console) -> None:
     from torsor.geometry.placed import placed_shapes
     from torsor.geometry.uniform import FACTOR, inertia_hints, missing_meshes
 
-    kinds = Counter(each.shape.shape for each in placed_shapes(robot))
+    kinds = Counter(placed.shape.shape for placed in placed_shapes(robot))
     if kinds:
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         console.print(f"Collision shapes: {counts}", highlight=False, markup=False)
@@ -144,9 +144,9 @@ def _hint_of_snap(arguments: Namespace, robot: Robot, console: Console) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # they are printed already
-        snapped = as_robot(given_robot(Namespace(**vars(arguments) | {"snap": float(SNAP)})))
+        snapped = as_robot(load_robot(Namespace(**vars(arguments) | {"snap": float(SNAP)})))
     if snapped != robot:
-        before, after = (each.operation_count("inverse_dynamics").arithmetic for each in (robot, snapped))
+        before, after = (model.operation_count("inverse_dynamics").arithmetic for model in (robot, snapped))
         if after < (1 - MIN_SAVING) * before:
             text = (
                 f"Angles in this file have few digits. --snap {SNAP} reduces inverse dynamics from {before} to {after} "

@@ -9,7 +9,7 @@ from torsor.base.arrays import Array
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
 from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
-from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
+from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
 
@@ -25,34 +25,36 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    given = given_robot(arguments)
-    robot = as_robot(given)
-    states = given_states(arguments, given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
+    states = given_states(arguments, loaded)
     moving = [name for name, place in robot.places.items() if place.link >= 0]
     for name in arguments.places:
         robot.place(name)  # raises ModelError for unknown names
     places = arguments.places or moving
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
-    angles = np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
-    found = [
+    angles = np.array([to_rpy(pose[:3, :3]) for pose in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
+    quantities = [
         Quantity("position", poses[..., :3, 3], (tuple(places), POSITION), ["m"]),
         Quantity("angles", angles, (tuple(places), ANGLES), ["rad"]),
     ]
     if twists is not None:
-        found.append(Quantity("twist", twists, (tuple(places), TWIST)))
+        quantities.append(Quantity("twist", twists, (tuple(places), TWIST)))
     if arguments.states is None:
-        own = [*(f"{each} (m)" for each in POSITION), *(f"{each} (rad)" for each in ANGLES)]
-        values = np.concatenate([each.values for each in found[:2]], axis=-1).round(12)
-        print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(own))))
+        columns = [*(f"{axis} (m)" for axis in POSITION), *(f"{angle} (rad)" for angle in ANGLES)]
+        values = np.concatenate([quantity.values for quantity in quantities[:2]], axis=-1).round(12)
+        print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(columns))))
         if twists is not None:
-            own = [f"{each} ({'rad' if each[0] == 'w' else 'm'}/s)" for each in TWIST]
+            columns = [f"{entry} ({'rad' if entry[0] == 'w' else 'm'}/s)" for entry in TWIST]
             title = "Angular and linear velocities, in body axes"
-            print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(own))))
+            print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(columns))))
     else:
         console.print(f"{len(poses)} states of {len(places)} links and frames", highlight=False)
-    write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
+    write_json(
+        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
+    )
+    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
 
 
 def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[Array, Array | None]:

@@ -65,10 +65,10 @@ def _run(arguments: Namespace, console: Console) -> None:
     for table in gait.tables():
         console.print(table)
     with working("estimating segment masses"):
-        found = identify_segments(gait) if arguments.segments else None
-    if found is not None:
-        console.print(str(found), markup=False, highlight=False, soft_wrap=True)
-    write_json(arguments, console, _as_dict(gait, found))
+        segments = identify_segments(gait) if arguments.segments else None
+    if segments is not None:
+        console.print(str(segments), markup=False, highlight=False, soft_wrap=True)
+    write_json(arguments, console, _as_dict(gait, segments))
     report = (arguments.report, lambda path: write_measured_report(path, gait))
     tables = [(path, gait.save) for path in arguments.output or ()]
     write_files(console, *tables, (arguments.plot, gait.plot), report)
@@ -78,11 +78,13 @@ def _recordings(arguments: Namespace) -> tuple[Markers, GroundForces | None]:
     """Return the markers and the forces of the files; quality checks follow later."""
     markers, forces = list[Markers](), list[GroundForces]()
     for name in arguments.files:
-        found = load(name, unit=_unit(arguments, name), axes=arguments.axes, check=False)
-        markers += [found.markers] if found.has("markers") else []
-        forces += [found.forces] if found.has("forces") else []
-        if not (found.has("markers") or found.has("forces")):
-            raise ModelError("the file contains neither markers nor ground forces", where=found.source, allowed=KINDS)
+        recording = load(name, unit=_unit(arguments, name), axes=arguments.axes, check=False)
+        markers += [recording.markers] if recording.has("markers") else []
+        forces += [recording.forces] if recording.has("forces") else []
+        if not (recording.has("markers") or recording.has("forces")):
+            raise ModelError(
+                "the file contains neither markers nor ground forces", where=recording.source, allowed=KINDS
+            )
     if len(markers) != 1 or len(forces) > 1:
         text = f"{len(markers)} files contain markers and {len(forces)} contain ground forces"
         raise ModelError(text, where=", ".join(arguments.files), allowed="one with markers, at most one with forces")
@@ -112,11 +114,11 @@ def _as_dict(gait: Any, segments: Any) -> dict[str, Any]:
         "file": gait.source,
         "mass": gait.mass,
         "facts": gait.facts,
-        "findings": [each._asdict() for each in gait.findings],
+        "findings": [finding._asdict() for finding in gait.findings],
         "segments": plain(masses),
         "residual": plain(residual),
         "caveat": None if segments is None else CAVEAT,
-        "curves": {each.head: plain(each.values) for each in gait.columns()},
+        "curves": {curve.head: plain(curve.values) for curve in gait.columns()},
     }
 
 

@@ -50,20 +50,22 @@ class Quantity:
 
     def columns(self) -> list[str]:
         """Return a heading for each entry of one state, in the order of its memory."""
-        found = []
+        headings = []
         for k, labels in enumerate(product(*self.axes)):
-            first = k * len(self.axes[0]) // max(1, int(np.prod([len(each) for each in self.axes]))) if self.axes else 0
+            first = (
+                k * len(self.axes[0]) // max(1, int(np.prod([len(names) for names in self.axes]))) if self.axes else 0
+            )
             unit = self.units[first if len(self.units) > 1 else 0] if self.units else ""
-            found.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
-        return found
+            headings.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
+        return headings
 
     def rows(self) -> Array:
         """Return the entries as (states, entries)."""
-        return self.values.reshape(-1, int(np.prod([len(each) for each in self.axes], dtype=int)))
+        return self.values.reshape(-1, int(np.prod([len(names) for names in self.axes], dtype=int)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"values": self.values.tolist(), "axes": [list(each) for each in self.axes], "units": list(self.units)}
+        return {"values": self.values.tolist(), "axes": [list(names) for names in self.axes], "units": list(self.units)}
 
 
 def print_quantity(console: Console, quantity: Quantity) -> None:
@@ -77,7 +79,7 @@ def print_quantity(console: Console, quantity: Quantity) -> None:
     columns = quantity.axes[-1] if values.ndim > 1 else ("value",)
     rows = [" ".join(labels) for labels in product(*quantity.axes[:-1])] if values.ndim > 1 else list(quantity.axes[0])
     units = list(unit) if len(unit) == len(rows) > 1 else []
-    natural = sum(max(len(each), DIGITS + 4) + EDGES for each in [max(rows, key=len, default=""), *columns])
+    natural = sum(max(len(name), DIGITS + 4) + EDGES for name in [max(rows, key=len, default=""), *columns])
     digits = DIGITS if natural <= console.width else FEW_DIGITS
     texts = [[_number(value, digits) for value in numbers] for numbers in flat]
     widest = max((len(text) for line in texts for text in line), default=1)
@@ -101,10 +103,16 @@ def _number(value: Any, digits: int = DIGITS) -> str:
 def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:
     """Write quantities as a table with a row for each state (.csv), or as arrays by name (.npz)."""
     if path.suffix.lower() == ".npz":
-        write_npz(path, {each.name: each.values for each in quantities} | ({} if times is None else {"time": times}))
+        write_npz(
+            path,
+            {quantity.name: quantity.values for quantity in quantities} | ({} if times is None else {"time": times}),
+        )
         return
-    header = [*([] if times is None else ["time [s]"]), *(name for each in quantities for name in each.columns())]
-    table = np.hstack([*([] if times is None else [times[:, None]]), *(each.rows() for each in quantities)])
+    header = [
+        *([] if times is None else ["time [s]"]),
+        *(name for quantity in quantities for name in quantity.columns()),
+    ]
+    table = np.hstack([*([] if times is None else [times[:, None]]), *(quantity.rows() for quantity in quantities)])
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(header)

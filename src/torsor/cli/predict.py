@@ -111,10 +111,10 @@ def _given_start(problem: MotionProblem, path: Path | None, times: list[float] |
     if times is not None:
         found = "--guess-times applies to joint angles only"
         raise ModelError(found, where=path.name, allowed="a .mot or .sto file", fix="omit --guess-times")
-    found = load_result(path)
-    result = getattr(found, "result", found)  # a stride has the motion as its result
+    saved = load_result(path)
+    result = getattr(saved, "result", saved)  # a stride has the motion as its result
     if not isinstance(result, MotionResult):
-        what = f"--guess is a {type(found).__name__}"
+        what = f"--guess is a {type(saved).__name__}"
         raise ModelError(what, where=path.name, allowed="a motion or a stride")
     return result
 
@@ -131,11 +131,11 @@ def _prediction(name: str) -> Prediction:
 
 def _owners() -> dict[Option, list[str]]:
     """Return the options of some predictions, with the names of these predictions."""
-    found: dict[Option, list[str]] = {}
+    owners: dict[Option, list[str]] = {}
     for prediction in NAMED.values():
         for option in prediction.options:
-            found.setdefault(option, []).append(prediction.name)
-    return found
+            owners.setdefault(option, []).append(prediction.name)
+    return owners
 
 
 def _defaults(option: Option, owners: list[str]) -> str:
@@ -145,7 +145,7 @@ def _defaults(option: Option, owners: list[str]) -> str:
     for name, value in values_by_owner.items():
         if value not in (None, False) and "(default" not in option.settings["help"]:
             values = value if isinstance(value, tuple) else (value,)
-            text = " ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+            text = " ".join(f"{number:g}" if isinstance(number, float) else str(number) for number in values)
             shown.setdefault(text, []).append(name)
     if list(shown.values()) == [owners]:
         return f" (default: {next(iter(shown))})"
@@ -155,7 +155,7 @@ def _defaults(option: Option, owners: list[str]) -> str:
 
 def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
     """Return the options of a prediction; raise ModelError for an option of another prediction."""
-    found = {}
+    values = {}
     for option, owners in _owners().items():
         value = getattr(arguments, option.name)
         if value is None:
@@ -164,8 +164,8 @@ def _options_of(prediction: Prediction, arguments: Namespace) -> dict[str, Any]:
             what = f"{option.flag} is an option of {', '.join(owners)}, not of {prediction.name}"
             allowed = ", ".join(known.flag for known in prediction.options)
             raise ModelError(what, allowed=allowed or "only the options of all problems", fix="omit the option")
-        found[option.name] = value
-    return found
+        values[option.name] = value
+    return values
 
 
 def _write(arguments: Namespace, result: MotionResult, report: Report, console: Console) -> None:

@@ -21,18 +21,18 @@ def show_recording(name: str, console: Console) -> dict[str, Any]:
     if Path(name).suffix.lower() == ".osim":
         return _skeleton(read_osim(name), console)
     recording = load(name)
-    found: dict[str, Any] = {"file": recording.source}
+    content: dict[str, Any] = {"file": recording.source}
     _line(console, f"[bold]{escape(printable(recording.source))}[/bold]")
     if recording.has("markers"):
-        found["markers"] = _markers(recording.markers, console)
+        content["markers"] = _markers(recording.markers, console)
     if recording.has("forces"):
-        found["forces"] = _forces(recording.forces, console)
+        content["forces"] = _forces(recording.forces, console)
     if recording.has("table"):
-        found["table"] = _columns(recording, console)
-    found["events"] = [event._asdict() for event in recording.events]
+        content["table"] = _columns(recording, console)
+    content["events"] = [event._asdict() for event in recording.events]
     for event in recording.events:
         _line(console, f"{event.time:.3f} s: {escape(printable(event.name))}")
-    return found
+    return content
 
 
 def _markers(markers: Markers, console: Console) -> dict[str, Any]:
@@ -75,7 +75,13 @@ def _skeleton(model: OsimModel, console: Console) -> dict[str, Any]:
     counts = f"{len(model.bodies)} bodies, {len(model.joints)} joints, {len(model.markers)} markers"
     _line(console, f"[bold]{escape(printable(model.name))}[/bold]: {model.mass:.6g} kg, {counts}")
     rows = [
-        (joint.name, joint.kind, joint.parent, joint.child, ", ".join(each.name for each in joint.coordinates))
+        (
+            joint.name,
+            joint.kind,
+            joint.parent,
+            joint.child,
+            ", ".join(coordinate.name for coordinate in joint.coordinates),
+        )
         for joint in model.joints.values()
     ]
     _table(console, "Joints", ("name", "kind", "parent", "child", "coordinates"), rows)
@@ -86,7 +92,7 @@ def _skeleton(model: OsimModel, console: Console) -> dict[str, Any]:
         "bodies": {name: body.mass for name, body in model.bodies.items()},
         "joints": [dict(zip(("name", "kind", "parent", "child"), row, strict=False)) for row in rows],
         "coordinates": list(model.coordinates),
-        "markers": {name: {"body": each.body, "location": each.location} for name, each in model.markers.items()},
+        "markers": {name: {"body": marker.body, "location": marker.location} for name, marker in model.markers.items()},
     }
 
 

@@ -67,24 +67,24 @@ def _run(arguments: Namespace, console: Console) -> int:
         console.print(f"{len(results)} items: {summary(results)}")
     if arguments.output is not None:
         print_paths(console, *_draw(results, arguments))
-    elif arguments.report is None and any(each.has_figure for each in results):
+    elif arguments.report is None and any(result.has_figure for result in results):
         console.print("Add --output FOLDER to draw the figures", style="dim")
     if arguments.json is not None:
         write_json(arguments, console, document(results))
     if arguments.report is not None:
         print_paths(console, write_report(arguments.report, results)[0])
-    if any(each.verdict is not None and each.verdict.value == "fails" for each in results):
+    if any(result.verdict is not None and result.verdict.value == "fails" for result in results):
         return NONE
-    return STOPPED if results and all(each.verdict is None for each in results) else DONE
+    return STOPPED if results and all(result.verdict is None for result in results) else DONE
 
 
 def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
     from torsor.reproduce import DOCUMENTS, Kind
 
-    found = list(items)
+    listed = list(items)
     for document in DOCUMENTS:
-        own = [each for each in found if each.document == document.name]
-        shown = [each for each in own if each.kind is not Kind.MISPRINT or kind == "misprint"]
+        items_of_document = [item for item in listed if item.document == document.name]
+        shown = [item for item in items_of_document if item.kind is not Kind.MISPRINT or kind == "misprint"]
         if not shown:
             continue
         cited = f"{document.cited[0].upper()}{document.cited[1:]}"
@@ -92,27 +92,27 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         table = Table()
         for head in ("name", "what and where", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
-        for each in shown:
-            time = f"{each.seconds:g}" if not each.first else f"{each.seconds:g} ({each.first:g})"
-            table.add_row(*map(escape, (each.name, f"{each.title} ({each.place})", each.kind.value, time)))
+        for item in shown:
+            time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
+            table.add_row(*map(escape, (item.name, f"{item.title} ({item.place})", item.kind.value, time)))
         console.print(table)
-        if len(shown) < len(own):
-            more = len(own) - len(shown)
+        if len(shown) < len(items_of_document):
+            more = len(items_of_document) - len(shown)
             console.print(f"and {more} misprints: torsor reproduce {document.name} --kind misprint\n", style="dim")
     console.print("Times are in seconds on one core, in brackets for the first run on a machine.", style="dim")
     console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 
 
 def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items in turn and print each."""
+    """Compute items in turn and print item."""
     from torsor.reproduce import run
 
-    for each in items:
-        if max(each.seconds, each.first) > LONG_TIME:
-            first = f", {each.first:g} s the first time" if each.first else ""
-            console.print(f"{each.name}: about {each.seconds:g} s{first}; Ctrl-C skips it", style="dim")
-        with console.status(f"computing {escape(each.name)}"):  # in a terminal only
-            result = run(each)
+    for item in items:
+        if max(item.seconds, item.first) > LONG_TIME:
+            first = f", {item.first:g} s the first time" if item.first else ""
+            console.print(f"{item.name}: about {item.seconds:g} s{first}; Ctrl-C skips it", style="dim")
+        with console.status(f"computing {escape(item.name)}"):  # in a terminal only
+            result = run(item)
         _print(result, console)
         yield result
 
@@ -128,7 +128,7 @@ def _print(result: "Result", console: Console) -> None:
         for row in result.outcome.rows:
             verdict = "" if row.verdict is None else row.verdict.value
             colour = COLOURS.get(verdict, "default")
-            table.add_row(*(escape(each) for each in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
+            table.add_row(*(escape(cell) for cell in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)

@@ -16,7 +16,7 @@ from torsor.base.tables import check_rate, instants
 from torsor.cli.command import DONE, Command
 from torsor.cli.options import SHARED, add_option
 from torsor.cli.outputs import add_motion, is_table, write_motion
-from torsor.cli.states import add_robot, as_robot, given_robot, number_or_list, states_of
+from torsor.cli.states import add_robot, as_robot, load_robot, number_or_list, states_of
 from torsor.motion import Retimed, retime
 from torsor.motion.retiming.bounds import KINDS
 from torsor.robot.robot import Robot
@@ -62,21 +62,21 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace, console: Console) -> int:
     check_rate(arguments.rate, 1.0, "--rate")
-    robot = as_robot(given_robot(arguments))
+    robot = as_robot(load_robot(arguments))
     if arguments.payload is not None:
         place, mass = arguments.payload
         robot = robot.with_payload(place, _number(mass, "--payload"))
-    given: dict[str, Any] = {kind: number_or_list(getattr(arguments, kind)) for kind in KINDS}
+    limits: dict[str, Any] = {kind: number_or_list(getattr(arguments, kind)) for kind in KINDS}
     reactions = {
         joint: {"force": _number(force, "--reaction"), "moment": _number(moment, "--reaction")}
         for joint, force, moment in arguments.reaction
     }
     if len(reactions) < len(arguments.reaction):
-        raise ModelError("a joint is given twice", where="--reaction", allowed="each joint once")
-    own = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
+        raise ModelError("a joint is limits twice", where="--reaction", allowed="each joint once")
+    settings = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
     path = _path(arguments.path, robot)
     with working("retiming the path"):
-        motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **given, reactions=reactions, **own)
+        motion: Retimed | tuple[Retimed, ...] = retime(robot, path, **limits, reactions=reactions, **settings)
     if isinstance(motion, tuple):
         found, fix = f"the file contains {len(motion)} paths", "write one file for each path"
         raise ModelError(found, where=arguments.path.name, allowed="one path", fix=fix)
@@ -115,8 +115,8 @@ def _path(file: Path, robot: Robot) -> Any:
         raise ModelError(f"the suffix is {file.suffix!r}", where=file.name, allowed=".csv, .npz, .json")
     if file.suffix.lower() == ".npz" and isinstance(saved := load_result(file), Retimed):
         return saved
-    found = states_of(file, robot)
-    return (found["time"], found["q"]) if "time" in found else found["q"]
+    states = states_of(file, robot)
+    return (states["time"], states["q"]) if "time" in states else states["q"]
 
 
 def _number(text: str, where: str) -> float:

@@ -14,7 +14,7 @@ from torsor.base.errors import ModelError
 from torsor.cli.command import SIMULATED, Command
 from torsor.cli.options import SHARED, add_option, add_output, add_plot, add_report
 from torsor.cli.outputs import write_files, write_json
-from torsor.cli.states import add_robot, as_robot, check_numbers, given_robot, home_of, number_or_list
+from torsor.cli.states import add_robot, as_robot, check_numbers, home_of, load_robot, number_or_list
 from torsor.control import Controller, computed_torque, gravity_compensation, gravity_pd
 from torsor.control.controller import Law
 from torsor.mechanism import Shape
@@ -68,14 +68,14 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
         return forces
     if arguments.tau is not None:
         raise ModelError("--tau and --controller are both given", where=robot.name, allowed="one of them")
-    for each in given:
-        if each not in _TAKES[name]:
-            allowed = ", ".join(f"--{option}" for option in _TAKES[name])
-            raise ModelError(f"the controller {name} does not use --{each}", where=robot.name, allowed=allowed)
+    for option in given:
+        if option not in _TAKES[name]:
+            allowed = ", ".join(f"--{known}" for known in _TAKES[name])
+            raise ModelError(f"the controller {name} does not use --{option}", where=robot.name, allowed=allowed)
     driven = robot.nv - len(robot.elastic)  # joints; a motor behind a spring has the gains of its joint
-    for each in _GAINS:
-        check_numbers(robot, f"--{each}", getattr(arguments, each), 1, driven)
-    gains: dict[str, Any] = {each: number_or_list(getattr(arguments, each)) for each in _GAINS if each in given}
+    for gain in _GAINS:
+        check_numbers(robot, f"--{gain}", getattr(arguments, gain), 1, driven)
+    gains: dict[str, Any] = {gain: number_or_list(getattr(arguments, gain)) for gain in _GAINS if gain in given}
     if name == "gravity":
         return gravity_compensation(robot, **gains)
     law = _reference(arguments, robot, q0)
@@ -84,9 +84,9 @@ def given_controller(arguments: Namespace, robot: Robot, q0: list[float] | None)
             found = f"the gains are {', '.join(f'--{gain}' for gain in gains) or 'missing'}"
             raise ModelError(found, where=f"{robot.name}: {name}", allowed="--kp and --kd, or --bandwidth")
         return computed_torque(robot, law, **gains)
-    for each in ("kp", "kd"):
-        if each not in gains:
-            raise ModelError(f"the controller pd needs --{each}", where=robot.name, fix=f"add --{each}")
+    for gain in ("kp", "kd"):
+        if gain not in gains:
+            raise ModelError(f"the controller pd needs --{gain}", where=robot.name, fix=f"add --{gain}")
     return gravity_pd(robot, law, **gains)
 
 
@@ -122,7 +122,7 @@ def _positions(path: JointPath, x: ca.SX) -> ca.SX:
     terms = [path.positions(np.array(0.0), order) * x**order / max(order, 1) for order in range(DEGREE)]
     jumps = np.vstack([third[:1], np.diff(third, axis=0)]) / 6
     cubes = [jump * ca.fmax(x - knot, 0) ** 3 for jump, knot in zip(jumps, knots, strict=False)]
-    return sum((ca.SX(ca.DM(0)) + each for each in (*terms, *cubes)), start=ca.SX.zeros(len(third[0]), 1))
+    return sum((ca.SX(ca.DM(0)) + term for term in (*terms, *cubes)), start=ca.SX.zeros(len(third[0]), 1))
 
 
 _PLACES = ("ground_pitch", "no_ground", "shapes", "pair")
@@ -162,7 +162,7 @@ def add_contact(parser: ArgumentParser) -> None:
 
 def given_contact(arguments: Namespace) -> dict[str, Any]:
     """Return the arguments ``contact`` and ``limits`` of ``simulate``."""
-    found: dict[str, Any] = {"limits": Limits()} if arguments.limits else {}
+    settings: dict[str, Any] = {"limits": Limits()} if arguments.limits else {}
     given = {name: value for name in _TEXTS if (value := getattr(arguments, name)) is not None}
     places = [name for name in _PLACES if getattr(arguments, name) not in (None, False)]
     kind: str | None = arguments.contact
@@ -170,10 +170,10 @@ def given_contact(arguments: Namespace) -> dict[str, Any]:
         if places or given:
             text = f"--{next(iter([*places, *given])).replace('_', '-')} needs contact"
             raise ModelError(text, fix=f"add --contact, one of {', '.join(KINDS)}")
-        return found
+        return settings
     for name in given:
         if name not in (*_BOTH, *OWN[kind]):
-            allowed = ", ".join(f"--{each}" for each in (*_BOTH, *OWN[kind]))
+            allowed = ", ".join(f"--{option}" for option in (*_BOTH, *OWN[kind]))
             raise ModelError(f"{kind} contact does not use --{name}", allowed=allowed)
     ground: bool | Shape = not arguments.no_ground
     if arguments.ground_pitch is not None:
@@ -182,8 +182,8 @@ def given_contact(arguments: Namespace) -> dict[str, Any]:
         angle = number(arguments.ground_pitch, "contact", "ground_pitch", least=-np.pi / 2, most=np.pi / 2)
         ground = Shape("plane", pose=make_pose(from_rpy([0.0, angle, 0.0])))
     pairs = [(a, b) for a, b in arguments.pair or ()]
-    found["contact"] = Contact(ground, arguments.shapes, pairs, kind=kind, **given)
-    return found
+    settings["contact"] = Contact(ground, arguments.shapes, pairs, kind=kind, **given)
+    return settings
 
 
 Numbers = list[float] | None
@@ -208,14 +208,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    given = given_robot(arguments)
-    robot = as_robot(given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
     for name, count in (("q0", robot.nq), ("v0", robot.nv), ("tau", robot.nv)):
         fewer, words = ((len(robot.active),), " of the active coordinates") if robot.loops else ((), "")
         check_numbers(robot, f"--{name}", getattr(arguments, name), count, *fewer, last=words)
     q0, v0 = arguments.q0, arguments.v0
     if q0 is None:
-        q0 = home_of(given).tolist()
+        q0 = home_of(loaded).tolist()
     if robot.loops:
         q0, v0 = _closed_state(robot, q0, v0)
     settings = {name: getattr(arguments, name) for name in ("duration", "method", "step", "record")}

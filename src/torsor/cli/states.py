@@ -46,7 +46,7 @@ def add_search(parser: ArgumentParser) -> None:
     parser.add_argument("--xacro", metavar="NAME=VALUE", action="append", default=[], help=text)
 
 
-def given_robot(arguments: Namespace) -> Robot | ParallelRobot:
+def load_robot(arguments: Namespace) -> Robot | ParallelRobot:
     """Return the robot that the arguments name. A file, but not a folder, takes precedence over a library robot."""
     name = arguments.robot
     exists = Path(name).exists() and not (Path(name).is_dir() and name in robot_names())
@@ -125,29 +125,29 @@ def add_states(parser: ArgumentParser, letters: str) -> None:
     parser.add_argument("--states", type=Path, metavar="FILE", help=text)
 
 
-def given_states(arguments: Namespace, given_robot: Robot | ParallelRobot) -> dict[str, Array]:
+def given_states(arguments: Namespace, load_robot: Robot | ParallelRobot) -> dict[str, Array]:
     """Return arrays by letter: (n,) for one state, (K, n) for a table, which may also have "time" (K,)."""
-    robot = as_robot(given_robot)
+    robot = as_robot(load_robot)
     letters = [letter for letter in LETTERS if hasattr(arguments, letter)]
     given = {letter: getattr(arguments, letter) for letter in letters if getattr(arguments, letter) is not None}
     if arguments.states is None:
-        found = {letter: np.array(numbers, dtype=float) for letter, numbers in given.items()}
+        states = {letter: np.array(numbers, dtype=float) for letter, numbers in given.items()}
     elif given:
         raise ModelError(f"--states and --{next(iter(given))} are both given", where=robot.name, allowed="one of them")
     else:
-        found = states_of(arguments.states, robot)
-    if robot.loops and robot.active and arguments.states is None and len(found.get("q", ())) == len(robot.active):
-        found["q"] = robot.closed.assemble(found["q"])
-    for letter, values in found.items():
+        states = states_of(arguments.states, robot)
+    if robot.loops and robot.active and arguments.states is None and len(states.get("q", ())) == len(robot.active):
+        states["q"] = robot.closed.assemble(states["q"])
+    for letter, values in states.items():
         count = robot.nq if letter == "q" else robot.nv
         if letter != "time" and values.shape[-1] != count:
             what = f"--{letter} has {_counted(values.shape[-1])}"
             raise ModelError(what, where=robot.name, allowed=f"{count}: {', '.join(names(robot, letter))}")
         if not np.isfinite(values).all():
             raise ModelError(f"--{letter} contains NaN or infinity", where=robot.name, allowed="finite numbers")
-    if "q" not in found:
-        found["q"] = home_of(given_robot)
-    return found
+    if "q" not in states:
+        states["q"] = home_of(load_robot)
+    return states
 
 
 def home_of(robot: Robot | ParallelRobot) -> Array:
@@ -192,8 +192,8 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
 
         saved = Trajectory.load(path)
         if saved.q.ndim != 2 or saved.robot.position_names != robot.position_names:
-            found = f"a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
-            raise ModelError(found, where=where, allowed=f"one motion of {robot.name}")
+            what = f"the file is a trajectory of {saved.robot.name} with positions of shape {saved.q.shape}"
+            raise ModelError(what, where=where, allowed=f"one motion of {robot.name}")
         return {"q": saved.q, "v": saved.v, "a": saved.a, "tau": saved.tau, "time": saved.times}
     table = read_table(path, ",")
     columns = _columns(table.heads, where)
@@ -204,17 +204,17 @@ def states_of(path: Path, robot: Robot) -> dict[str, Array]:
                 columns["q", name] = column._replace(unit=unit.removesuffix("]"))
     states = {}
     for letter in LETTERS:
-        wanted = [(letter, name) for name in names(robot, letter)]
-        missing = [name for key, name in wanted if (key, name) not in columns]
-        if len(missing) == len(wanted) and (letter != "q" or not wanted):
+        keys = [(letter, name) for name in names(robot, letter)]
+        missing = [name for key, name in keys if (key, name) not in columns]
+        if len(missing) == len(keys) and (letter != "q" or not keys):
             continue
         if missing:
-            allowed = listing([f"{letter} {name}" for _, name in wanted])
+            allowed = listing([f"{letter} {name}" for _, name in keys])
             what = f"no column '{letter} {missing[0]}'"
             raise ModelError(what, where=where, allowed=allowed, fix="add it, units in [] may follow")
-        used = [columns[key] for key in wanted]
+        used = [columns[key] for key in keys]
         states[letter] = table.numbers([column.place for column in used], [column.head for column in used])
-        for key, unit in zip(wanted, unit_of(robot, letter), strict=True):
+        for key, unit in zip(keys, unit_of(robot, letter), strict=True):
             _check_unit(columns[key], unit, where)
     if ("time", "") in columns:
         _check_unit(columns["time", ""], "s", where)
@@ -245,8 +245,10 @@ def _columns(header: Sequence[str], where: str) -> dict[tuple[str, str], _Column
 
 def _check_unit(column: _Column, unit: str, where: str) -> None:
     """Raise ModelError if a column is in another unit; N·m, Nm and N m are the same, so are s² and s^2."""
-    given, own = (re.sub(r"[\s·*]", "", each).replace("²", "^2").replace("³", "^3") for each in (column.unit, unit))
-    if column.unit and given != own:
+    written, expected = (
+        re.sub(r"[\s·*]", "", text).replace("²", "^2").replace("³", "^3") for text in (column.unit, unit)
+    )
+    if column.unit and written != expected:
         fix = f"convert its numbers, and write [{unit}]"
         found = f"the column {column.head!r} has another unit"
         raise ModelError(found, value=column.head, where=where, allowed=unit, fix=fix)

@@ -48,20 +48,20 @@ def _run(arguments: Namespace, console: Console) -> int:
     changes: dict[str, Any] = {"output": output}
     changes |= {} if arguments.workers is None else {"workers": arguments.workers}
     changes |= {} if arguments.cluster is None else {"executor": arguments.cluster}
-    found = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
-    missing = len(study.cases) - len(found)
+    results = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
+    missing = len(study.cases) - len(results)
     rest = f", {missing} not solved: --resume continues" if missing else ""
-    console.print(f"{len(study.cases)} cases: {found.done} done, {found.failed} failed{rest}")
-    for number, text in list(found.errors().items())[:MAX_ERRORS_SHOWN]:
+    console.print(f"{len(study.cases)} cases: {results.done} done, {results.failed} failed{rest}")
+    for number, text in list(results.errors().items())[:MAX_ERRORS_SHOWN]:
         console.print(f"case {number}: {escape(text)}", soft_wrap=True, highlight=False)
     if arguments.csv is not None:
-        found.to_csv(arguments.csv)
-    print_paths(console, found.path, arguments.csv)
+        results.to_csv(arguments.csv)
+    print_paths(console, results.path, arguments.csv)
     if arguments.json is not None:  # the table may be large
-        write_json(arguments, console, found.to_dict())
-    if found.status == WAS_STOPPED:
+        write_json(arguments, console, results.to_dict())
+    if results.status == WAS_STOPPED:
         return STOPPED
-    return NONE if found.failed else DONE
+    return NONE if results.failed else DONE
 
 
 _EXAMPLES = ("torsor sweep study.toml", "torsor sweep study.toml --resume --csv table.csv")

@@ -16,7 +16,7 @@ from torsor.base.result import Result
 from torsor.cli.command import Command
 from torsor.cli.options import add_output
 from torsor.cli.outputs import PlainConsole, print_paths, write_json
-from torsor.cli.states import add_base, add_search, as_robot, given_robot
+from torsor.cli.states import add_base, add_search, as_robot, load_robot
 from torsor.formats.meshes.mesh_files import ALLOWED
 
 PORT = 8080
@@ -47,38 +47,38 @@ def _run(arguments: Namespace, console: Console) -> None:
     if arguments.output is not None:
         from torsor.view.pages import page
 
-        given = [_given(name, arguments) for name in arguments.what]
-        shown = given[0] if len(given) == 1 else dict(zip(arguments.what, given, strict=True))
+        items = [_given(name, arguments) for name in arguments.what]
+        shown = items[0] if len(items) == 1 else dict(zip(arguments.what, items, strict=True))
         with working(f"writing {arguments.output.name}"):
             page(shown, arguments.output)
         print_paths(console, arguments.output)
-        write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, given)})
+        write_json(arguments, console, {"url": None, "page": arguments.output, "shows": _shown(arguments, items)})
         return
     from torsor.view.live import show  # it needs the extra ``view``, which other commands do not
 
     place = {"host": arguments.host, "port": arguments.port}
     with warnings.catch_warnings(record=True) as caught:  # printed now, not when the viewer ends
         warnings.simplefilter("always", ModelWarning)
-        given = [_given(name, arguments) for name in arguments.what]
-        viewer = show(*given, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
+        items = [_given(name, arguments) for name in arguments.what]
+        viewer = show(*items, **place, open=not arguments.no_browser, block=False, swing=arguments.swing)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     for warning in caught:
         errors.print(f"[yellow]warning[/yellow]: {escape(str(warning.message))}")
     console.print(f"[bold]{escape(viewer.url)}[/bold] shows {escape(', '.join(arguments.what))}; press Ctrl-C to stop.")
-    write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, given)})
+    write_json(arguments, console, {"url": viewer.url, "page": None, "shows": _shown(arguments, items)})
     viewer.wait()
 
 
-def _shown(arguments: Namespace, given: list[Any]) -> list[dict[str, str]]:
+def _shown(arguments: Namespace, items: list[Any]) -> list[dict[str, str]]:
     """Return the name and the kind of everything shown."""
-    kinds = [item.kind if isinstance(item, Result) else "robot" for item in given]
+    kinds = [item.kind if isinstance(item, Result) else "robot" for item in items]
     return [{"name": name, "kind": kind} for name, kind in zip(arguments.what, kinds, strict=True)]
 
 
 def _given(name: str, arguments: Namespace) -> Any:
     """Return the robot or the result that an argument names."""
     if Path(name).suffix.lower() != ".npz":
-        robot = given_robot(Namespace(**vars(arguments) | {"robot": name, "strict": False, "snap": 0.0}))
+        robot = load_robot(Namespace(**vars(arguments) | {"robot": name, "strict": False, "snap": 0.0}))
         if not arguments.collision:
             return robot
         from torsor.view.scene.scene import showing_shapes

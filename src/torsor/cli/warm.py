@@ -10,7 +10,7 @@ from torsor.base.errors import ModelError
 from torsor.cli.command import Command
 from torsor.cli.options import add_option
 from torsor.cli.outputs import write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.compiler import DTYPES, cache
 from torsor.robot.parallel import ParallelRobot
 from torsor.view.tables import counted
@@ -29,10 +29,10 @@ def _run(arguments: Namespace, console: Console) -> None:
         fix = "unset TORSOR_CACHE, or set it to a folder of your own"
         raise ModelError(why or "the kernel cache is off", where="warm", fix=fix)
     threads = int(arguments.threads) if arguments.threads.isdigit() else arguments.threads
-    given = given_robot(arguments)
-    if isinstance(given, ParallelRobot) and arguments.names is None:
-        given = as_robot(given)
-    robot = as_robot(given).to(dtype=arguments.dtype, threads=threads)
+    loaded = load_robot(arguments)
+    if isinstance(loaded, ParallelRobot) and arguments.names is None:
+        loaded = as_robot(loaded)
+    robot = as_robot(loaded).to(dtype=arguments.dtype, threads=threads)
     seconds = {}
     for name in arguments.names or counted(robot):
         start = time.perf_counter()

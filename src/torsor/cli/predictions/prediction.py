@@ -90,7 +90,7 @@ class Prediction:
 
         ``prepare`` is called with the given options and the values of the problem's arguments, and returns the values.
         """
-        declared = {option_of(each): each for each in named.arguments if each.kind is not list}
+        declared = {option_of(argument): argument for argument in named.arguments if argument.kind is not list}
 
         def problem(given: Mapping[str, Any]) -> MotionProblem:
             values = {
@@ -164,7 +164,7 @@ def value_of(argument: Argument, given: Any, where: str) -> Any:
     option = option_of(argument)
     if argument.kind in (dict, tuple):
         values = by_name(option.flag, given)
-        return {name: _in_radians(name, each) for name, each in values.items()} if argument.degrees else values
+        return {name: _in_radians(name, angle) for name, angle in values.items()} if argument.degrees else values
     if argument.degrees:
         low, high = (math.degrees(argument.bounds[end]) for end in ("above", "below"))
         if not low < given < high:

@@ -77,10 +77,10 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body; an error about the ranges of frozen joints is in degrees, as the option is."""
-    body = body_of(**{each.name: values[each.name] for each in PERSON if each.name in values})
+    body = body_of(**{argument.name: values[argument.name] for argument in PERSON if argument.name in values})
     degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):
-        low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
+        low, high = (round(math.degrees(bound[k]), 6) for bound in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
             raise ModelError(found, where=where, allowed=allowed)
@@ -118,14 +118,14 @@ def _search(
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
     from torsor.motion.sweeps.executors import cores  # slow to import, and few searches have several starts
 
-    found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
-    report = stride_report(found.best, given)
-    return found.best, replace(
+    walks = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
+    report = stride_report(walks.best, given)
+    return walks.best, replace(
         report,
-        plot=partial(found.plot, references=_references(given)),
-        tables=(*report.tables, found),
-        figures={**report.figures, "near_optimal": found.to_dict()},
-        is_stopped=len(found) < found.starts,
+        plot=partial(walks.plot, references=_references(given)),
+        tables=(*report.tables, walks),
+        figures={**report.figures, "near_optimal": walks.to_dict()},
+        is_stopped=len(walks) < walks.starts,
     )
 
 
