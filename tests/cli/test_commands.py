@@ -83,6 +83,39 @@ def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureF
     assert not list(tmp_path.iterdir())
 
 
+BODY = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+FINGERS = f"""
+<robot name="gripper">
+  <link name="base"/>
+  <link name="hand">{BODY}</link>
+  <link name="left">{BODY}</link>
+  <link name="right">{BODY}</link>
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="hand"/><axis xyz="0 0 1"/></joint>
+  <joint name="finger1" type="prismatic"><parent link="hand"/><child link="left"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+  <joint name="finger2" type="prismatic"><parent link="hand"/><child link="right"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.2"/><mimic joint="finger1"/></joint>
+</robot>
+"""
+
+
+def test_export_holds_fingers_that_a_ros2_package_cannot_have(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "gripper.urdf").write_text(FINGERS)
+    command = ["export", str(tmp_path / "gripper.urdf"), str(tmp_path / "package"), "--to", "ros2"]
+    assert main(command) == 1
+    assert "fix: hold the joint: --fix finger1=0\n" in capsys.readouterr().err
+    assert main([*command, "--fix", "finger1=0.02"]) == 0
+    assert "finger" not in (tmp_path / "package" / "config" / "controllers.yaml").read_text()
+
+
+def test_info_and_print_list_the_motors_of_elastic_joints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "joint3/motor  elastic motor         link1" in str(torsor.library.elastic_arm())
+    assert main(["info", "elastic_arm", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["elastic_motors"] == ["joint3/motor"]
+
+
 def test_cache_is_shown_and_cleared(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,8 @@ def report(folder: Path, *arguments: str) -> str:
 
 def test_a_simulation_is_reported(tmp_path: Path) -> None:
     text = report(tmp_path, "simulate", "two_link", "--q0", "0.3", "-1.2", "--v0", "1", "0", "--duration", "0.05")
-    assert "Motion of two_link" in text and "Bearings over the motion" in text
+    assert "<h3>Motion of two_link</h3>" in text and "Bearings over the motion" in text
+    assert "<td>samples</td>" in text and "<pre" not in text
     assert text.count("<iframe") == 1 and text.count('src="data:image/png;base64,') == 1
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is loaded from elsewhere"
 

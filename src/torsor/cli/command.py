@@ -113,7 +113,7 @@ class CommandParser(ArgumentParser):
     """
 
     def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings, formatter_class=HelpFormatter, add_help=False)
+        super().__init__(*args, **{**settings, "formatter_class": HelpFormatter, "add_help": False})
         text = "show this help and exit"
         self.add_argument("-h", "--help", action=_Help, help=text)
         self.add_argument("--help-all", action=_Help, help="show all options and the exit statuses")

@@ -72,7 +72,7 @@ def _run(arguments: Namespace, console: Console) -> int:
         for joint, force, moment in arguments.reaction
     }
     if len(reactions) < len(arguments.reaction):
-        raise ModelError("a joint is limits twice", where="--reaction", allowed="each joint once")
+        raise ModelError("a joint is given twice", where="--reaction", allowed="each joint once")
     settings = {name: getattr(arguments, name) for name in ("tolerance", "start", "end", "knots")}
     path = _path(arguments.path, robot)
     with working("retiming the path"):
