@@ -7,7 +7,7 @@ import torsor
 from torsor.view.live.controls import legend, readout
 from torsor.view.live.figure import label, node, words
 from torsor.view.live.postures import Posture
-from torsor.view.live.shots import Film, Rest
+from torsor.view.live.shots import Film, Still
 from torsor.view.live.stage import Clock
 from torsor.view.scene import Scene, timeline
 
@@ -68,7 +68,7 @@ def test_a_swing_stays_within_limits_and_begins_where_the_robot_is() -> None:
 
 def test_forces_at_rest_hold_the_weight() -> None:
     arm = torsor.library.two_link()
-    shot = Rest(Scene.of(arm), arm.to(device="casadi"), np.array([0.3, 0.4]))
+    shot = Still(Scene.of(arm), arm.to(device="casadi"), np.array([0.3, 0.4]))
     assert shot.drives is not None and shot.reactions is not None
     np.testing.assert_allclose(shot.drives.forces, arm.gravity_force([0.3, 0.4]), atol=1e-12)
     assert shot.closing is None and shot.energies[0] == 0.0
@@ -102,6 +102,6 @@ def test_names_from_files_are_neither_paths_nor_markup() -> None:
     assert "<" not in words(HOSTILE) and "\x1b" not in words(HOSTILE)
     assert "\x1b" not in label(HOSTILE)
     robot = torsor.library.two_link()
-    text = readout(Rest(Scene.of(robot), robot.to(device="casadi"), np.zeros(2)))
+    text = readout(Still(Scene.of(robot), robot.to(device="casadi"), np.zeros(2)))
     assert "joint1" in text
     assert "<script>" not in legend([(HOSTILE, (1.0, 0.0, 0.0))], [HOSTILE])

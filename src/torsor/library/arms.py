@@ -6,8 +6,22 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
-from torsor.library.shapes import cylinder
-from torsor.mechanism import Joint, Link
+from torsor.library.shapes import (
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    WHITE,
+    ball,
+    block,
+    cylinder,
+    disc,
+    tube,
+    with_visuals,
+)
+from torsor.mechanism import Joint, Link, Visual
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
@@ -21,7 +35,7 @@ def ur5() -> Robot:
     Numbers are those of the maker's ROS description (``ur5_robot.urdf``), with its names of links and joints. Its
     inertias of the three wrist links are far above those of bodies of their size, and act as rotor inertias; they are
     kept as published. The frame "ee_link" is at the flange. Limits: 150 N m and 3.15 rad/s of the first three joints,
-    28 N m and 3.2 rad/s of the wrist.
+    28 N m and 3.2 rad/s of the wrist. The posture "home" stands clear of the floor.
 
     Example:
         >>> ur5().gravity_force([0.0, -1.5, 1.0, -1.0, -1.5, 0.0]).round(3).tolist()
@@ -38,17 +52,56 @@ def ur5() -> Robot:
         ("wrist_2", "wrist_2", 0, (0, 0.093, 0), 2, 1.219, 0, 0.111172755531, 0.21942, 2, 3.2, 28),
         ("wrist_3", "wrist_3", 0, (0, 0, 0.09465), 1, 0.1879, 0, 0.0171364731454, 0.033822, 2, 3.2, 28),
     ]  # fmt: skip
-    links, joints = [Link("base_link")], []
+    visuals = _ur5_visuals()
+    links, joints = [Link("base_link", visuals=visuals["base"])], []
     for name, link, pitch, place, axis, mass, far, across, along, half_turns, velocity, torque in table:
         pose, half = make_pose(from_rpy([0, pitch, 0]), place), half_turns * math.pi
         limits: Any = {"lower": -half, "upper": half, "velocity_limit": velocity, "effort_limit": torque}
         names = f"{name}_joint", "revolute", links[-1].name, f"{link}_link"
         joints.append(Joint(*names, pose, np.eye(3)[axis], **limits))
-        links.append(Link(f"{link}_link", mass, np.array([0, 0, far]), np.diag([across, across, along])))
+        inertia = np.diag([across, across, along])
+        links.append(Link(f"{link}_link", mass, np.array([0, 0, far]), inertia, visuals[link]))
     links.append(Link("ee_link"))
     flange = make_pose(from_rpy([0, 0, _QUARTER]), [0, 0.0823, 0])
     joints.append(Joint("ee_fixed_joint", "fixed", "wrist_3_link", "ee_link", flange))
-    return build("ur5", links, joints)
+    return build("ur5", links, joints).with_posture("home", [0.0, -1.4, 1.6, -1.2, -1.5, 0.0])
+
+
+def _ur5_visuals() -> dict[str, tuple[Visual, ...]]:
+    """Return the visuals of the UR5 links: tubes between joint housings, whose ends have blue caps."""
+    return {
+        "base": (disc((0, 0, 0.01), 2, 0.075, 0.02, SILVER), disc((0, 0, 0.035), 2, 0.056, 0.04, DARK)),
+        "shoulder": (
+            disc((0, 0, 0.007), 2, 0.06, 0.112, SILVER),
+            disc((0, 0, 0.069), 2, 0.054, 0.012, BLUE),
+            disc((0, 0.04, 0), 1, 0.059, 0.08, SILVER),
+        ),
+        "upper_arm": (
+            *_housing((0, 0.002, 0), 1, 0.06, 0.124),
+            tube((0, 0, 0.04), (0, 0, 0.385), 0.043, SILVER),
+            *_housing((0, -0.002, 0.425), 1, 0.057, 0.116, caps=(1,)),
+        ),
+        "forearm": (
+            *_housing((0, 0.0, 0), 1, 0.053, 0.12, caps=(-1,)),
+            tube((0, 0, 0.03), (0, 0, 0.36), 0.036, SILVER),
+            disc((0, 0.0, 0.39225), 1, 0.042, 0.094, SILVER),
+            disc((0, -0.052, 0.39225), 1, 0.038, 0.012, BLUE),
+        ),
+        "wrist_1": (*_housing((0, 0.093, 0), 2, 0.042, 0.096, caps=(-1,)), disc((0, 0.05, 0), 1, 0.038, 0.03, DARK)),
+        "wrist_2": (*_housing((0, 0, 0.09465), 1, 0.042, 0.09, caps=(-1,)), disc((0, 0, 0.05), 2, 0.038, 0.03, DARK)),
+        "wrist_3": (disc((0, 0.062, 0), 1, 0.036, 0.038, GREY), disc((0, 0.078, 0), 1, 0.0315, 0.0086, DARK)),
+    }
+
+
+def _housing(
+    centre: tuple[float, float, float], axis: int, radius: float, length: float, caps: tuple[int, ...] = (1, -1)
+) -> tuple[Visual, ...]:
+    """Return a joint housing: a cylinder along ``axis``, with a blue cap at the ends ``caps`` (1, -1)."""
+    ends = [np.asarray(centre) + side * (length / 2 + 0.005) * np.eye(3)[axis] for side in caps]
+    return (
+        disc(centre, axis, radius, length, SILVER),
+        *(disc(end, axis, 0.9 * radius, 0.012, BLUE) for end in ends),
+    )
 
 
 def panda(hand: bool = True) -> Robot:
@@ -58,7 +111,8 @@ def panda(hand: bool = True) -> Robot:
     that it took over from an identification (Gaz, Cognetti, Oliva, Robuffo Giordano and De Luca, "Dynamic
     identification of the Franka Emika Panda robot", 2019), some of which are not physically consistent, and a viscous
     friction of 0.003 N m s. The ``hand`` (0.73 kg) is fixed to the flange, its fingers (15 g each) are left out;
-    ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp".
+    ``hand=False`` leaves it all out. Frames are "panda_link8" at the flange, and "panda_hand" and "panda_hand_tcp"; "home" is the
+    maker's ready posture.
 
     Other limits of the maker, for which a Robot has no fields: torques change by at most 1000 N m/s,
     accelerations stay within (15, 7.5, 10, 12.5, 15, 20, 20) rad/s^2 and jerks within (7500, 3750, 5000, 6250, 7500,
@@ -85,24 +139,64 @@ def panda(hand: bool = True) -> Robot:
         (_QUARTER, (0.088, 0, 0), 0.735522, (0.010517, -0.004252, 0.061597),
          (0.012516, 0.010027, 0.004815), (-0.000428, -0.001196, -0.000741), (-2.8973, 2.8973), 2.61, 12),
     ]  # fmt: skip
-    links, joints = [Link("panda_link0")], []
+    visuals = _panda_visuals()
+    links, joints = [Link("panda_link0", visuals=visuals[0])], []
     for k, (roll, place, mass, com, moments, (xy, xz, yz), (lower, upper), velocity, torque) in enumerate(table, 1):
         inertia = np.array([[moments[0], xy, xz], [xy, moments[1], yz], [xz, yz, moments[2]]])
         pose = make_pose(from_rpy([roll, 0, 0]), place)
         limits: Any = {"lower": lower, "upper": upper, "velocity_limit": velocity, "effort_limit": torque}
         names = f"panda_joint{k}", "revolute", links[-1].name, f"panda_link{k}"
         joints.append(Joint(*names, pose, **limits, viscous=0.003))
-        links.append(Link(f"panda_link{k}", mass, np.array(com), inertia, strict=False))
+        links.append(Link(f"panda_link{k}", mass, np.array(com), inertia, visuals[k], strict=False))
     links.append(Link("panda_link8"))
     joints.append(Joint("panda_joint8", "fixed", "panda_link7", "panda_link8", make_pose(p=[0, 0, 0.107])))
     if hand:
-        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), np.diag([0.001, 0.0025, 0.0017])))
+        gripper = block((0, 0, 0.035), (0.06, 0.2, 0.065), WHITE), block((0, 0, 0.012), (0.064, 0.12, 0.03), DARK)
+        fingers = (block((0, side * 0.03, 0.088), (0.02, 0.016, 0.05), DARK) for side in (-1, 1))
+        moments = np.diag([0.001, 0.0025, 0.0017])
+        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), moments, (*gripper, *fingers)))
         links.append(Link("panda_hand_tcp"))
         turned = make_pose(from_rpy([0, 0, -_QUARTER / 2]))
         joints.append(Joint("panda_hand_joint", "fixed", "panda_link8", "panda_hand", turned))
         tip = make_pose(p=[0, 0, 0.1034])
         joints.append(Joint("panda_hand_tcp_joint", "fixed", "panda_hand", "panda_hand_tcp", tip))
-    return build("panda", links, joints)
+    home = [0.0, -_QUARTER / 2, 0.0, -1.5 * _QUARTER, 0.0, _QUARTER, _QUARTER / 2]
+    return build("panda", links, joints).with_posture("home", home)
+
+
+def _panda_visuals() -> list[tuple[Visual, ...]]:
+    """Return the visuals of the Panda links 0 to 7: white shells with black rings at the joints."""
+
+    def shell(start: tuple[float, ...], end: tuple[float, ...], radius: float) -> Visual:
+        return tube(start, end, radius, WHITE, "capsule")
+
+    return [
+        (
+            block((-0.04, 0, 0.03), (0.2, 0.17, 0.06), WHITE),
+            shell((-0.06, 0, 0.06), (0.0, 0, 0.07), 0.06),
+            disc((0, 0, 0.1), 2, 0.062, 0.09, WHITE),
+            disc((0, 0, 0.147), 2, 0.058, 0.014, DARK),
+        ),
+        (shell((0, 0, -0.125), (0, 0, -0.06), 0.06), shell((0, -0.04, 0), (0, 0.04, 0), 0.062)),
+        (disc((0, 0, 0), 2, 0.055, 0.215, DARK), shell((0, -0.04, 0), (0, -0.125, 0), 0.06)),
+        (
+            disc((0, 0, -0.128), 2, 0.055, 0.014, DARK),
+            shell((0, 0, -0.075), (0.04, 0, -0.03), 0.058),
+            shell((0.0825, -0.035, 0), (0.0825, 0.035, 0), 0.056),
+        ),
+        (
+            disc((0, 0, 0), 2, 0.05, 0.19, DARK),
+            shell((-0.02, 0.02, 0), (-0.0825, 0.075, 0), 0.056),
+            disc((-0.0825, 0.128, 0), 1, 0.052, 0.014, DARK),
+        ),
+        (
+            shell((0, 0, -0.2), (0, 0.02, -0.17), 0.056),
+            shell((0, 0.045, -0.16), (0, 0.055, -0.03), 0.036),
+            shell((0, -0.015, 0), (0, 0.04, 0), 0.05),
+        ),
+        (disc((0, 0, 0), 2, 0.045, 0.15, DARK), shell((0.02, 0, 0), (0.088, 0, 0), 0.05)),
+        (disc((0, 0, 0.07), 2, 0.048, 0.06, WHITE), disc((0, 0, 0.1), 2, 0.04, 0.014, DARK)),
+    ]
 
 
 def _limits(reach: float, torque: float) -> dict[str, Any]:
@@ -135,7 +229,31 @@ def six_axis_arm() -> Robot:
         body = {"mass": mass, "com": com, "inertia": np.diag(moments)}
         drive = {"rotor_inertia": rotor, "viscous": viscous, "coulomb": coulomb} | _limits(math.radians(reach), torque)
         rows.append(DHLink(alpha=alpha, a=a, d=d, **body, **drive))
-    return from_dh(rows, name="six_axis_arm", strict=False)
+    visuals = {
+        "base": [
+            disc((0, 0, -0.655), 2, 0.19, 0.02, DARK),
+            disc((0, 0, -0.39), 2, 0.09, 0.52, GREY),
+            disc((0, 0, -0.02), 2, 0.105, 0.22, WHITE),
+        ],
+        "link1": [disc((0, 0, 0.06), 2, 0.1, 0.26, WHITE), disc((0, 0, -0.075), 2, 0.085, 0.02, DARK)],
+        "link2": [
+            disc((-0.4318, 0, 0.235), 2, 0.115, 0.09, WHITE),
+            block((-0.2, 0, 0.235), (0.44, 0.17, 0.085), WHITE),
+            disc((0, 0, 0.235), 2, 0.085, 0.09, WHITE),
+            disc((-0.4318, 0, 0.284), 2, 0.06, 0.012, DARK),
+            block((-0.62, 0, 0.235), (0.18, 0.13, 0.085), GREY),
+        ],
+        "link3": [
+            disc((-0.0203, -0.02, 0), 1, 0.075, 0.11, WHITE),
+            block((-0.01, 0, 0.14), (0.11, 0.1, 0.28), WHITE),
+            block((-0.005, 0, 0.32), (0.085, 0.085, 0.12), WHITE),
+            block((-0.02, 0, -0.08), (0.1, 0.09, 0.08), GREY),
+        ],
+        "link4": [disc((0, -0.035, 0), 1, 0.042, 0.05, DARK), disc((0, 0, 0), 2, 0.04, 0.08, WHITE)],
+        "link5": [ball((0, 0, 0), 0.034, GREY), disc((0, 0, 0.03), 2, 0.028, 0.03, WHITE)],
+        "link6": [disc((0, 0, 0.052), 2, 0.032, 0.012, DARK)],
+    }
+    return with_visuals(from_dh(rows, name="six_axis_arm", strict=False), visuals)
 
 
 def seven_axis_arm() -> Robot:
@@ -166,7 +284,25 @@ def seven_axis_arm() -> Robot:
         com[along] = side * length
         body: dict[str, Any] = {"mass": mass, "com": com, "inertia": cylinder(mass, radius, length, along)}
         rows.append(MDHLink(i - 1, alpha=alpha, r=r, **body, **_limits(math.radians(reach), torque)))
-    return from_mdh(rows, name="seven_axis_arm")
+    visuals = {
+        "base": [disc((0, 0, 0.015), 2, 0.1, 0.03, DARK), disc((0, 0, 0.09), 2, 0.08, 0.13, SILVER)],
+        "link1": [disc((0, 0, -0.195), 2, 0.072, 0.02, ORANGE), tube((0, 0, -0.185), (0, 0, 0), 0.07, SILVER),
+                  ball((0, 0, 0), 0.078, SILVER)],
+        "link2": [*_hinge(0.066, 0.17), tube((0, 0, 0), (0, -0.21, 0), 0.066, SILVER)],
+        "link3": [disc((0, 0, -0.2), 2, 0.064, 0.02, ORANGE), tube((0, 0, -0.19), (0, 0, 0), 0.062, SILVER),
+                  ball((0, 0, 0), 0.07, SILVER)],
+        "link4": [*_hinge(0.058, 0.155), tube((0, 0, 0), (0, 0.2, 0), 0.058, SILVER)],
+        "link5": [disc((0, 0, -0.19), 2, 0.056, 0.02, ORANGE), tube((0, 0, -0.18), (0, 0, 0), 0.053, SILVER),
+                  ball((0, 0, 0), 0.06, SILVER)],
+        "link6": [*_hinge(0.05, 0.13), tube((0, 0, 0), (0, -0.07, 0), 0.05, SILVER)],
+        "link7": [disc((0, 0, -0.045), 2, 0.047, 0.02, ORANGE), disc((0, 0, -0.018), 2, 0.04, 0.036, DARK)],
+    }  # fmt: skip
+    return with_visuals(from_mdh(rows, name="seven_axis_arm"), visuals)
+
+
+def _hinge(radius: float, length: float) -> list[Visual]:
+    """Return a joint housing along z with dark ends."""
+    return [disc((0, 0, 0), 2, radius, length, SILVER), disc((0, 0, 0), 2, 0.8 * radius, length + 0.012, DARK)]
 
 
 def scara() -> Robot:
@@ -190,4 +326,25 @@ def scara() -> Robot:
     quill: dict[str, Any] = {"mass": 1.2, "inertia": cylinder(1.2, 0.015, 0.3, 2), "effort_limit": 200.0}
     rows.append(MDHLink(1, d=0.275, joint="prismatic", name="quill", **quill, lower=-0.2, upper=0.0))
     rows.append(MDHLink(2, mass=0.3, inertia=cylinder(0.3, 0.03, 0.04, 2), effort_limit=10.0, name="tool"))
-    return from_mdh(rows, name="scara")
+    visuals = {
+        "base": [
+            block((0, 0, 0.015), (0.24, 0.24, 0.03), DARK),
+            disc((0, 0, 0.19), 2, 0.085, 0.34, WHITE),
+            disc((0, 0, 0.355), 2, 0.075, 0.02, DARK),
+        ],
+        "upper_arm": [
+            disc((0, 0, 0), 2, 0.09, 0.07, WHITE),
+            block((0.1625, 0, 0), (0.325, 0.13, 0.07), WHITE),
+            disc((0.325, 0, 0), 2, 0.075, 0.07, WHITE),
+            disc((0.325, 0, 0.042), 2, 0.06, 0.02, DARK),
+        ],
+        "forearm": [
+            disc((0, 0, 0.09), 2, 0.075, 0.08, WHITE),
+            block((0.1375, 0, 0.09), (0.275, 0.11, 0.08), WHITE),
+            disc((0.275, 0, 0.09), 2, 0.06, 0.08, WHITE),
+            block((0.1, 0, 0.18), (0.16, 0.09, 0.12), ORANGE),
+        ],
+        "quill": [tube((0, 0, -0.15), (0, 0, 0.35), 0.014, STEEL)],
+        "tool": [disc((0, 0, -0.15), 2, 0.03, 0.02, DARK), block((0, 0, -0.172), (0.05, 0.02, 0.03), GREY)],
+    }
+    return with_visuals(from_mdh(rows, name="scara"), visuals)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from torsor.base.checks import number, whole_number
-from torsor.library.shapes import cylinder
+from torsor.library.shapes import ball, cylinder, disc, with_visuals
 from torsor.mechanism import Joint, Link
 from torsor.mechanism.flexible_links import beam, with_beam, with_rod
 from torsor.robot.load import build
@@ -100,4 +100,8 @@ def continuous_eel(
     swimmer = build("continuous_eel", [head], [], gravity=(0.0, 0.0, 0.0), base="floating")
     EI = 1e5 * area_moment
     settings: dict[str, Any] = {"radius": radius, "torsion": EI / 1.5, "damping": 0.02, "name": "body"}
-    return with_rod(swimmer, "head", length, mass, EI, modes, sections=sections, **settings)
+    robot = with_rod(swimmer, "head", length, mass, EI, modes, sections=sections, **settings)
+    shares = {link.name: link.mass / mass for link in robot.links if link.name.startswith("body/") and link.mass > 0}
+    colour = (0.16, 0.38, 0.38)
+    visuals = {name: [disc((0, 0, 0), 0, radius, share * length, colour, "capsule")] for name, share in shares.items()}
+    return with_visuals(robot, visuals | {"head": [ball((0, 0, 0), 1.1 * radius, colour)]})

@@ -6,7 +6,8 @@ skeleton has more joints than that, segments are split such that their mass and 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import ArrayLike
 from torsor.base.checks import instance_of, table
 from torsor.base.errors import ModelError
 from torsor.library.anthropometry import Body, Segment
-from torsor.mechanism import Frame, Joint, Link
+from torsor.library.shapes import ball, block, tube
+from torsor.mechanism import Frame, Joint, Link, Visual
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import make_pose
@@ -165,8 +167,100 @@ def human(
         instance_of(link, Link, "human", f"segment {name!r}", allowed="a Link of that name")
         if link.name != name:
             raise ModelError(f"segment {name!r} is {link!r}", where="human", allowed="a Link of that name")
+    visuals = _visuals(body, s)
     links = [own.get(link.name, link) for link in made.links]
+    links = [
+        replace(link, visuals=visuals[link.name]) if link.name in visuals and not link.visuals else link
+        for link in links
+    ]
     return build("human", links, made.joints, made.frames, gravity)
+
+
+# Colours of the drawn body; the trousers of the two sides differ, so that legs can be told apart.
+SKIN, HAIR, SHIRT, SHOE, SOLE = (
+    (0.87, 0.68, 0.55),
+    (0.26, 0.18, 0.13),
+    (0.30, 0.53, 0.56),
+    (0.20, 0.21, 0.24),
+    (0.9, 0.9, 0.9),
+)
+TROUSERS = {"right": (0.19, 0.27, 0.42), "left": (0.28, 0.38, 0.56)}
+
+
+def _visuals(body: Body, s: float) -> dict[str, tuple[Visual, ...]]:
+    """Return the visuals of the links: ellipsoids as long as the segments, and as thick as the body is heavy."""
+    g = math.sqrt(body.mass / 73.0 / s)  # girth, of that of a man of 73 kg and 1.741 m
+    middle, upper, head = (body[name].length for name in ("middle trunk", "upper trunk", "head"))
+    lower = body["lower trunk"].length
+
+    def part(centre: tuple[float, float, float], radii: tuple[float, float, float], colour: Any) -> Visual:
+        return ball(centre, (radii[0] * g, radii[1], radii[2] * g), colour)
+
+    parts: dict[str, tuple[Visual, ...]] = {
+        "pelvis": (
+            part((0, 0.3 * lower, -0.012 * g), (0.165, 0.9 * lower, 0.115), TROUSERS["right"]),
+            part((0, 0.95 * lower, 0), (0.15, 0.55 * lower, 0.108), SHIRT),
+        ),
+        "spine1": (part((0, 0.3 * middle, 0), (0.146, 0.75 * middle, 0.106), SHIRT),),
+        "spine2": (part((0, 0.35 * middle, 0), (0.152, 0.8 * middle, 0.109), SHIRT),),
+        "spine3": (part((0, 0.3 * upper, 0), (0.163, 0.75 * upper, 0.114), SHIRT),),
+        "spine4": (
+            part((0, 0.05 * upper, 0), (0.163, 0.56 * upper, 0.108), SHIRT),
+            part((0, 0.3 * upper, -0.008 * g), (0.105, 0.26 * upper, 0.07), SHIRT),
+        ),
+        "neck": (tube((0, -0.03 * s, 0), (0, 0.09 * s, 0.012 * s), 0.052 * g, SKIN, "capsule"),),
+        "head": (
+            ball((0, 0.062 * s, 0.018 * s), (0.07 * s, head - 0.142 * s, 0.085 * s), SKIN),
+            ball((0, head - 0.155 * s, -0.004 * s), (0.078 * s, 0.077 * s, 0.09 * s), HAIR),
+            ball((0, 0.048 * s, 0.103 * s), (0.011 * s, 0.02 * s, 0.016 * s), SKIN),
+        ),
+    }  # fmt: skip
+    for side, sign in SIDES.items():
+        parts |= _limbs(side, sign, body, s, part)
+    return parts
+
+
+def _limbs(side: str, sign: float, body: Body, s: float, part: Callable[..., Visual]) -> dict[str, tuple[Visual, ...]]:
+    names = ("thigh", "shank", "upper arm", "forearm", "hand")
+    thigh, shank, arm, forearm, hand = (body[name].length for name in names)
+    cloth, inner = TROUSERS[side], -0.008 * s * sign  # feet are wider on their inner side
+    return {
+        f"{side}_thigh": (
+            part((0, -0.4 * thigh, 0), (0.083, 0.6 * thigh, 0.088), cloth),
+            part((0, -0.78 * thigh, 0.004), (0.058, 0.38 * thigh, 0.062), cloth),
+        ),
+        f"{side}_shank": (
+            part((0, -0.28 * shank, -0.012), (0.056, 0.42 * shank, 0.062), cloth),
+            part((0, -0.6 * shank, -0.004), (0.045, 0.46 * shank, 0.047), cloth),
+        ),
+        f"{side}_foot": (
+            block((0.5 * inner, -0.073 * s, 0.04 * s), (0.078 * s, 0.014 * s, 0.18 * s), SOLE),
+            ball((0, -0.04 * s, -0.012 * s), (0.036 * s, 0.036 * s, 0.042 * s), SHOE),
+            ball((inner, -0.046 * s, 0.055 * s), (0.041 * s, 0.034 * s, 0.1 * s), SHOE),
+            ball((0, -0.02 * s, 0.01 * s), (0.034 * s, 0.045 * s, 0.044 * s), SHOE),
+        ),
+        f"{side}_toes": (
+            block((0.5 * inner, 0.007 * s, 0.025 * s), (0.074 * s, 0.014 * s, 0.05 * s), SOLE),
+            ball((inner, 0.024 * s, 0.012 * s), (0.041 * s, 0.024 * s, 0.06 * s), SHOE),
+        ),
+        f"{side}_clavicle": (
+            tube((0.02 * s * sign, 0.02 * s, 0), (SHOULDER * s * sign, -0.004 * s, 0), 0.046 * s, SHIRT, "capsule"),
+        ),
+        f"{side}_upper_arm": (
+            part((0, -0.02 * s, 0), (0.056, 0.06 * s, 0.06), SHIRT),
+            part((0, -0.34 * arm, 0), (0.05, 0.4 * arm, 0.054), SHIRT),
+            part((0, -0.62 * arm, 0), (0.041, 0.44 * arm, 0.043), SKIN),
+        ),
+        f"{side}_forearm": (
+            part((0, -0.3 * forearm, 0), (0.04, 0.42 * forearm, 0.042), SKIN),
+            part((0, -0.62 * forearm, 0), (0.029, 0.42 * forearm, 0.032), SKIN),
+        ),
+        f"{side}_hand": (
+            part((0, -0.6 * hand, 0), (0.018, 0.7 * hand, 0.042), SKIN),
+            part((0, -1.35 * hand, 0.005), (0.015, 0.75 * hand, 0.034), SKIN),
+            part((-0.004 * sign, -0.65 * hand, 0.042), (0.013, 0.5 * hand, 0.015), SKIN),
+        ),
+    }
 
 
 def _whole(made: _Builder, height: float, pelvis: Link) -> None:

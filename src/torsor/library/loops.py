@@ -1,7 +1,7 @@
 """Mechanisms with closed loops: planar linkages, a palletising arm, and legs whose knees are driven by rods."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,25 @@ from numpy.typing import ArrayLike
 
 from torsor.base.checks import number
 from torsor.base.errors import ModelError
-from torsor.library.shapes import bar, check_positive, cylinder
-from torsor.mechanism import Frame, Joint, Link
+from torsor.library.shapes import (
+    BAR_COLOURS,
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    ball,
+    bar,
+    block,
+    check_positive,
+    cylinder,
+    disc,
+    plate,
+    tube,
+    with_visuals,
+)
+from torsor.mechanism import Frame, Joint, Link, Visual
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
 from torsor.spatial import from_rpy, make_pose
@@ -26,6 +43,24 @@ def _masses(where: str, masses: Sequence[float], *names: str) -> list[float]:
         raise ModelError(f"{len(found)} masses", where=where, allowed=f"those of {', '.join(names)}")
     check_positive(where, **{f"mass of the {name}": each for name, each in zip(names, found, strict=True)})
     return found
+
+
+def _plates(lengths: Mapping[str, float], width: float, levels: Sequence[int] = (0, 1, 2)) -> dict[str, list[Visual]]:
+    """Return flat bars along x, by the names of their links, one above the other."""
+    pairs = enumerate(zip(lengths.items(), levels, strict=False))
+    return {
+        name: plate((0, 0, 0), (length, 0, 0), width, BAR_COLOURS[k], level=level)
+        for k, ((name, length), level) in pairs
+    }
+
+
+def _pedestals(width: float, *places: float) -> list[Visual]:
+    """Return the bearings of a linkage on its ground, at places along x."""
+    discs = [disc((x, 0, -0.45 * width), 2, 0.7 * width, 0.5 * width, DARK) for x in places]
+    return [
+        *discs,
+        *(block((x, -0.9 * width, -0.45 * width), (1.4 * width, 1.8 * width, 0.5 * width), GREY) for x in places),
+    ]
 
 
 def four_bar(
@@ -61,7 +96,9 @@ def four_bar(
         Frame("coupler_end", "coupler", make_pose(p=[coupler, 0, 0])),
         Frame("rocker_end", "rocker", make_pose(p=[rocker, 0, 0])),
     ]
-    robot = build("four_bar", links, joints, frames, gravity)
+    lengths, width = {"crank": crank, "coupler": coupler, "rocker": rocker}, 0.08 * max(ground, crank, coupler, rocker)
+    visuals = _plates(lengths, width) | {"ground": _pedestals(width, 0.0, ground)}
+    robot = with_visuals(build("four_bar", links, joints, frames, gravity), visuals)
     return robot.with_loop("pin", "coupler_end", "rocker_end").with_active(["crank_joint"])
 
 
@@ -98,7 +135,15 @@ def slider_crank(
         Joint("slide", "prismatic", "ground", "piston", make_pose(p=[0, offset, 0]), np.array([1.0, 0, 0])),
     ]
     frames = [Frame("rod_end", "rod", make_pose(p=[rod, 0, 0]))]
-    robot = build("slider_crank", links, joints, frames, gravity)
+    width = 0.15 * rod
+    visuals = _plates({"crank": crank, "rod": rod}, width) | {
+        "ground": _pedestals(width, 0.0),
+        "piston": [
+            disc((side / 2, 0, 0), 0, 0.9 * side, 1.6 * side, SILVER),
+            disc((side, 0, 0), 0, 0.92 * side, 0.1 * side, DARK),
+        ],
+    }
+    robot = with_visuals(build("slider_crank", links, joints, frames, gravity), visuals)
     return robot.with_loop("pin", "rod_end", "piston").with_active(["crank_joint"])
 
 
@@ -143,7 +188,10 @@ def five_bar(
         for k, (parent, x, rotor) in enumerate(table, start=1)
     ]
     frames = [Frame(f"link{k}_tip", f"link{k}", make_pose(p=[distal, 0, 0])) for k in (2, 4)]
-    robot = build("five_bar", links, joints, frames, gravity)
+    width = 0.12 * max(proximal, distal)
+    names = {f"link{k + 1}": length for k, length in enumerate(lengths)}
+    visuals = _plates(names, width, levels=(0, 1, 0, 2)) | {"base": _pedestals(width, 0.0, base)}
+    robot = with_visuals(build("five_bar", links, joints, frames, gravity), visuals)
     return robot.with_loop("tip", "link2_tip", "link4_tip").with_active(["joint1", "joint3"])
 
 
@@ -213,7 +261,39 @@ def palletiser(
         ("wrist_above", "wrist", above),
     ]
     frames = [Frame(name, link, make_pose(ACROSS, at)) for name, link, at in ends]
-    robot = build("palletiser", links, joints, frames)
+    rods = {
+        "rod": plate((0, 0, 0), up, 0.07, DARK, 1, -5.5),
+        "lower_rod": plate((0, 0, 0), up, 0.06, DARK, 1, 6.5),
+        "upper_rod": plate((0, 0, 0), along, 0.06, DARK, 1, 6.5),
+        "plate": [*plate((0, 0, 0), behind, 0.08, GREY, 1, 5), *plate((0, 0, 0), above, 0.08, GREY, 1, 5)],
+        "crank_arm": plate((0, 0, 0), (-crank, 0, 0), 0.14, GREY, 1, -3),
+    }
+    visuals = rods | {
+        "base": [disc((0, 0, 0.06), 2, 0.4, 0.12, DARK)],
+        "column": [
+            disc((0.0, 0, 0.2), 2, 0.33, 0.16, ORANGE),
+            block((0.14, 0, 0.45), (0.42, 0.34, 0.4), ORANGE),
+            disc(shoulder, 1, 0.2, 0.34, ORANGE),
+            tube(shoulder, shoulder + behind, 0.04, ORANGE),
+        ],
+        "lower_arm": [
+            disc((0, 0, 0), 1, 0.15, 0.4, DARK),
+            block((0, 0, lower / 2), (0.17, 0.14, lower), ORANGE),
+            disc(up, 1, 0.12, 0.2, DARK),
+        ],
+        "upper_arm": [
+            block(((upper - crank) / 2, 0, 0), (upper + crank, 0.13, 0.14), ORANGE),
+            disc((-crank, 0, 0), 1, 0.07, 0.26, ORANGE),
+            disc(along, 1, 0.09, 0.18, DARK),
+        ],
+        "wrist": [
+            tube((0, 0, 0), above, 0.035, GREY),
+            block(below / 2 + np.array([0.02, 0, 0.02]), (0.22, 0.14, 0.16), ORANGE),
+            disc(below + np.array([0, 0, 0.03]), 2, 0.08, 0.1, ORANGE),
+        ],
+        "flange": [disc((0, 0, -0.05), 2, 0.07, 0.06, DARK), block((0, 0, -0.1), (0.4, 0.3, 0.04), STEEL)],
+    }
+    robot = with_visuals(build("palletiser", links, joints, frames), visuals)
     for (a, _, _), (b, _, _) in zip(ends[::2], ends[1::2], strict=True):
         robot = robot.with_loop(f"{a}_pin", a, b)
     return robot.with_active(["yaw", "shoulder", "crank", "roll"])
@@ -270,7 +350,27 @@ def closed_leg(
             Frame(f"{name}_rod_end", f"{name}_rod", make_pose(ACROSS, [0, 0, -thigh])),
             Frame(f"{name}_lever", f"{name}_shank", make_pose(ACROSS, [-lever, 0, 0])),
         ]
-    robot = build("closed_leg", links, joints, frames, base="floating")
+    visuals: dict[str, list[Visual]] = {
+        "torso": [
+            block((0, 0, 0.17), (0.18, 0.22, 0.24), SILVER),
+            block((0, 0, 0.31), (0.14, 0.18, 0.05), DARK),
+            block((0.092, 0, 0.2), (0.01, 0.14, 0.08), BLUE),
+            block((0, 0, 0.03), (0.1, 0.26, 0.06), DARK),
+        ]
+    }
+    for name in named:
+        visuals |= {
+            f"{name}_hip": [disc((0, 0, 0), 0, 0.045, 0.1, DARK), disc((0, 0, 0), 1, 0.05, 0.08, GREY)],
+            f"{name}_thigh": [tube((0, 0, 0), (0, 0, -thigh), 0.03, SILVER, "capsule")],
+            f"{name}_shank": [
+                *plate((0, 0, 0), (-lever, 0, 0), 0.03, GREY, 1, 3.5),
+                tube((0, 0, 0), (0, 0, 0.02 - shank), 0.019, DARK, "capsule"),
+                ball((0, 0, 0.022 - shank), 0.022, STEEL),
+            ],
+            f"{name}_crank": plate((0, 0, 0), (-lever, 0, 0), 0.035, ORANGE, 1, 3.5),
+            f"{name}_rod": [tube((0, 0.042, 0), (0, 0.042, -thigh), 0.008, ORANGE)],
+        }
+    robot = with_visuals(build("closed_leg", links, joints, frames, base="floating"), visuals)
     for name in named:
         robot = robot.with_loop(f"{name}_pin", f"{name}_rod_end", f"{name}_lever")
     return robot.with_active([f"{name}_{what}" for name in named for what in ("abduct", "hip", "drive")])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from torsor.library.arms import seven_axis_arm
-from torsor.library.shapes import cylinder
+from torsor.library.shapes import BLUE, DARK, GREY, ORANGE, SILVER, STEEL, YELLOW, ball, block, cylinder, disc, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -40,7 +40,17 @@ def free_flying_arm() -> Robot:
         >>> robot.nq, robot.nv, robot.joint_names[:2]
         (14, 13, ('root', 'joint1'))
     """
-    satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]))
+    panels = (
+        visual
+        for side in (-1, 1)
+        for visual in (
+            tube((0, 0.5 * side, 0), (0, 0.7 * side, 0), 0.03, STEEL),
+            block((0, 1.5 * side, 0), (0.8, 1.6, 0.03), (0.13, 0.2, 0.42)),
+            block((0, 1.5 * side, 0), (0.03, 1.62, 0.045), SILVER),
+        )
+    )
+    bus_box = block((0, 0, 0), (1.0, 1.0, 0.96), YELLOW), block((0, 0, 0.48), (0.9, 0.9, 0.04), SILVER)
+    satellite = Link("satellite", 200.0, np.zeros(3), np.diag([40.0, 35.0, 30.0]), (*bus_box, *panels))
     deck = Frame("deck", "satellite", make_pose(p=[0.0, 0.0, 0.5]))
     bus = build("free_flying_arm", [satellite], [], [deck], gravity=(0.0, 0.0, 0.0), base="floating")
     return bus.attach(seven_axis_arm(), at="deck")
@@ -59,7 +69,13 @@ def eel(links: int = 12, length: float = 0.1, radius: float = 0.03, density: flo
     """
     mass = density * np.pi * radius**2 * length
     body = mass, np.array([length / 2, 0.0, 0.0]), cylinder(mass, radius, length, 0)
-    made = [Link(f"link{i + 1}", *body) for i in range(links)]
+    shades = [(0.16 + 0.05 * (i % 2), 0.36 + 0.06 * (i % 2), 0.38) for i in range(links)]
+    made = [
+        Link(
+            f"link{i + 1}", *body, (tube((0, 0, 0), (length, 0, 0), radius * (1 - 0.5 * i / links), shade, "capsule"),)
+        )
+        for i, shade in enumerate(shades)
+    ]
     joints = [
         Joint(f"joint{i}", "revolute", made[i - 1].name, made[i].name, make_pose(p=[length, 0.0, 0.0]))
         for i in range(1, links)
@@ -78,14 +94,29 @@ def quadruped() -> Robot:
         >>> robot.nv, round(robot.mass, 2), robot.pose(robot.neutral(), "fl_foot")[:3, 3].round(2).tolist()
         (18, 12.0, [0.2, 0.13, -0.4])
     """
-    links = [Link("trunk", 6.0, np.zeros(3), np.diag([0.03, 0.09, 0.1]))]
+    trunk = (
+        block((0, 0, 0.01), (0.46, 0.13, 0.1), GREY),
+        block((0, 0, 0.07), (0.3, 0.1, 0.03), DARK),
+        block((0.27, 0, 0.02), (0.09, 0.11, 0.09), DARK),
+        block((0.316, 0, 0.025), (0.006, 0.08, 0.03), BLUE),
+    )
+    links = [Link("trunk", 6.0, np.zeros(3), np.diag([0.03, 0.09, 0.1]), trunk)]
     joints, frames = [], []
     for leg in ("fl", "fr", "hl", "hr"):
         ahead, side = (1.0 if leg[0] == "f" else -1.0), (1.0 if leg[1] == "l" else -1.0)
+        shoulder = disc((0, 0, 0), 0, 0.042, 0.08, DARK), disc((0, 0.03 * side, 0), 1, 0.046, 0.05, GREY)
+        thigh = disc((0, 0.012 * side, 0), 1, 0.047, 0.04, ORANGE), tube((0, 0, 0), (0, 0, -0.2), 0.03, GREY, "capsule")
+        shank = disc((0, 0, 0), 1, 0.026, 0.062, DARK), tube((0, 0, 0), (0, 0, -0.185), 0.014, DARK, "capsule")
         links += [
-            Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1)),
-            Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2)),
-            Link(f"{leg}_shank", 0.2, np.array([0.0, 0.0, -0.1]), cylinder(0.2, 0.01, 0.2, 2)),
+            Link(f"{leg}_shoulder", 0.5, np.array([0.0, 0.02 * side, 0.0]), cylinder(0.5, 0.04, 0.05, 1), shoulder),
+            Link(f"{leg}_thigh", 0.8, np.array([0.0, 0.0, -0.06]), cylinder(0.8, 0.03, 0.2, 2), thigh),
+            Link(
+                f"{leg}_shank",
+                0.2,
+                np.array([0.0, 0.0, -0.1]),
+                cylinder(0.2, 0.01, 0.2, 2),
+                (*shank, ball((0, 0, -0.18), 0.02, STEEL)),
+            ),
         ]
         places = ([0.2 * ahead, 0.07 * side, 0.0], [0.0, 0.06 * side, 0.0], [0.0, 0.0, -0.2])
         axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0))

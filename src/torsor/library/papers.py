@@ -6,6 +6,21 @@ from typing import Any
 import numpy as np
 
 from torsor.formats import DHLink, MDHLink
+from torsor.library.shapes import (
+    BAR_COLOURS,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    WHITE,
+    ball,
+    block,
+    disc,
+    plate,
+    tube,
+    with_visuals,
+)
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build, from_dh, from_mdh
 from torsor.robot.robot import Robot
@@ -20,7 +35,10 @@ def two_link() -> Robot:
         [10.0, 10.0]
     """
     arm = DHLink(a=0.4, mass=0.5, com=(-0.2, 0, 0), inertia=0.1 * np.eye(3), effort_limit=10.0)
-    return from_dh([arm, arm], gravity=(0, 0, 0), name="two_link")
+    visuals = {f"link{k + 1}": plate((-0.4, 0, 0), (0, 0, 0), 0.07, BAR_COLOURS[k], level=k) for k in range(2)} | {
+        "base": [disc((0, 0, -0.035), 2, 0.06, 0.045, DARK)]
+    }
+    return with_visuals(from_dh([arm, arm], gravity=(0, 0, 0), name="two_link"), visuals)
 
 
 def slide_link() -> Robot:
@@ -36,7 +54,12 @@ def slide_link() -> Robot:
     body: dict[str, Any] = {"mass": 0.5, "inertia": 0.1 * np.eye(3), "effort_limit": 10.0}
     slide = DHLink(theta=quarter, d=0.4, alpha=quarter, joint="prismatic", com=(0, -0.2, 0), **body)
     link = DHLink(theta=quarter, a=0.4, com=(-0.2, 0, 0), **body)
-    return from_dh([slide, link], gravity=(0, 0, 0), name="slide_link")
+    visuals = {
+        "base": [tube((0, 0, -0.5), (0, 0, 0.9), 0.016, STEEL), block((0, 0, -0.5), (0.1, 0.1, 0.02), DARK)],
+        "link1": [block((0, 0, 0), (0.09, 0.09, 0.09), GREY)],
+        "link2": plate((-0.4, 0, 0), (0, 0, 0), 0.06, BAR_COLOURS[1], level=3),
+    }
+    return with_visuals(from_dh([slide, link], gravity=(0, 0, 0), name="slide_link"), visuals)
 
 
 def stanford() -> Robot:
@@ -64,7 +87,20 @@ def stanford() -> Robot:
         body: dict[str, Any] = {"mass": mass, "com": com, "inertia": np.diag(moments)}
         joint = "prismatic" if i == 2 else "revolute"
         rows.append(MDHLink(i - 1, alpha=alpha, theta=theta, r=r, joint=joint, **body))
-    return from_mdh(rows, name="stanford")
+    visuals = {
+        "base": [disc((0, 0, 0.01), 2, 0.16, 0.02, DARK), disc((0, 0, 0.16), 2, 0.09, 0.3, SILVER)],
+        "link1": [
+            disc((0, 0, -0.09), 2, 0.075, 0.03, DARK),
+            tube((0, 0, -0.075), (0, 0, 0.02), 0.07, SILVER),
+            disc((0, 0.03, 0), 1, 0.07, 0.14, SILVER),
+        ],
+        "link2": [disc((0, 0, -0.03), 2, 0.06, 0.04, DARK), block((0, 0, 0), (0.11, 0.14, 0.11), ORANGE)],
+        "link3": [block((0, 0, -0.42), (0.05, 0.05, 0.78), STEEL), block((0, 0, -0.81), (0.08, 0.08, 0.03), DARK)],
+        "link4": [disc((0, 0, -0.02), 2, 0.032, 0.04, DARK)],
+        "link5": [ball((0, 0, 0), 0.034, GREY), tube((0, 0, 0), (0, -0.09, 0), 0.024, SILVER)],
+        "link6": [tube((0, 0, -0.17), (0, 0, -0.03), 0.018, SILVER), disc((0, 0, -0.015), 2, 0.035, 0.03, DARK)],
+    }
+    return with_visuals(from_mdh(rows, name="stanford"), visuals)
 
 
 def elastic_arm() -> Robot:
@@ -112,11 +148,14 @@ def _arm_of_hua(name: str) -> Robot:
     """Return the arm of Hua et al. 2022 without the motor of its elastic joint."""
     second = np.array([[0.35, 0.15, 0.1], [0.15, 0.4, 0.2], [0.1, 0.2, 0.3]])
     third = np.array([[0.3, 0.15, 0.13], [0.15, 0.25, 0.2], [0.13, 0.2, 0.25]])
+    column = tube((0, 0.065, 0), (0, 0.3, 0), 0.035, SILVER), disc((0, 0.3, 0), 2, 0.045, 0.09, DARK)
+    inner = tube((0, 0, 0), (0.3, 0, 0), 0.028, BAR_COLOURS[0]), disc((0.3, 0, 0), 2, 0.036, 0.075, DARK)
+    outer = tube((0, 0, 0), (0.25, 0, 0), 0.022, BAR_COLOURS[1]), ball((0.25, 0, 0), 0.03, WHITE)
     links = [
-        Link("base"),
-        Link("link1", 2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4])),
-        Link("link2", 1.5, np.array([0.15, 0.0, 0.0]), second, strict=False),
-        Link("link3", 1.0, np.array([0.125, 0.0, 0.0]), third, strict=False),
+        Link("base", visuals=(disc((0, 0, 0.01), 2, 0.1, 0.02, DARK), disc((0, 0, 0.04), 2, 0.05, 0.05, GREY))),
+        Link("link1", 2.5, np.array([0.0, 0.15, 0.0]), np.diag([0.4, 0.5, 0.4]), column),
+        Link("link2", 1.5, np.array([0.15, 0.0, 0.0]), second, inner, strict=False),
+        Link("link3", 1.0, np.array([0.125, 0.0, 0.0]), third, outer, strict=False),
     ]
     upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # y up
     joints = [

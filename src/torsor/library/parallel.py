@@ -7,7 +7,23 @@ import numpy as np
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
-from torsor.library.shapes import check_positive, cylinder
+from torsor.library.shapes import (
+    BAR_COLOURS,
+    BLUE,
+    DARK,
+    GREY,
+    ORANGE,
+    SILVER,
+    STEEL,
+    WHITE,
+    ball,
+    block,
+    check_positive,
+    cylinder,
+    disc,
+    plate,
+    tube,
+)
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.parallel import Leg, ParallelRobot
@@ -50,32 +66,40 @@ def gough_stewart(
     if legs not in ("UPS", "SPS"):
         raise ModelError(argument="legs", value=legs, where="gough_stewart", allowed="'UPS' or 'SPS'")
     check_positive("gough_stewart", base_radius=base_radius, platform_radius=platform_radius, height=height)
-    barrel = Link("cylinder", cylinder_mass, np.array([0.0, 0.0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2))
-    rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2))
+    tubes = tube((0, 0, 0.03), (0, 0, 0.58), 0.032, DARK), disc((0, 0, 0.57), 2, 0.037, 0.03, ORANGE)
+    barrel = Link("cylinder", cylinder_mass, np.array([0, 0, 0.25]), cylinder(cylinder_mass, 0.03, 0.5, 2), tubes)
+    piston = tube((0, 0, -0.62), (0, 0, 0), 0.017, STEEL), ball((0, 0, 0), 0.03, SILVER)
+    rod = Link("rod", rod_mass, np.array([0.0, 0.0, -0.25]), cylinder(rod_mass, 0.015, 0.5, 2), piston)
+    beam = block((-base_radius / 2, 0, -0.045), (base_radius + 0.1, 0.08, 0.03), GREY)
+    foot = Link("foot", visuals=(beam, block((0, 0, -0.03), (0.1, 0.12, 0.03), GREY), ball((0, 0, 0), 0.04, SILVER)))
     limit = math.radians(75)
     stretch = Joint("stretch", "prismatic", "cylinder", "rod", lower=0.5, upper=1.2, effort_limit=2000.0)
     if legs == "UPS":
-        cross = Link("cross", 0.3, np.zeros(3), np.diag([2e-4, 2e-4, 3e-4]))
+        pins = disc((0, 0, 0), 0, 0.015, 0.1, DARK), disc((0, 0, 0), 1, 0.015, 0.1, DARK)
+        cross = Link("cross", 0.3, np.zeros(3), np.diag([2e-4, 2e-4, 3e-4]), pins)
         joints = [
             Joint("swing", "revolute", "foot", "cross", axis=np.array([1.0, 0.0, 0.0]), lower=-limit, upper=limit),
             Joint("tilt", "revolute", "cross", "cylinder", axis=np.array([0.0, 1.0, 0.0]), lower=-limit, upper=limit),
             stretch,
         ]
-        leg, start = build("leg", [Link("foot"), cross, barrel, rod], joints), np.array([0.0, 0.0, 0.9])
+        leg, start = build("leg", [foot, cross, barrel, rod], joints), np.array([0.0, 0.0, 0.9])
     else:
         joints = [Joint("ball", "spherical", "foot", "cylinder"), stretch]
-        leg, start = build("leg", [Link("foot"), barrel, rod], joints), np.array([0.0, 0.0, 0.0, 1.0, 0.9])
+        leg, start = build("leg", [foot, barrel, rod], joints), np.array([0.0, 0.0, 0.0, 1.0, 0.9])
     made = []
     for k in range(6):
         pair, side = k // 2, 1.0 if k % 2 else -1.0
-        foot = 2 * math.pi / 3 * pair + side * spread / 2
-        top = 2 * math.pi / 3 * pair + side * (math.pi / 3 - spread / 2)
-        at = _around(platform_radius, top)[:3, 3]
-        made.append(Leg(f"leg{k + 1}", leg, "rod", at, "spherical", ("stretch",), _around(base_radius, foot), start))
-    disc = np.array([0.0, 0.0, 0.02]), cylinder(platform_mass, platform_radius, 0.04, 2)
-    plate = Link("platform", platform_mass, *disc)
+        stand = _around(base_radius, 2 * math.pi / 3 * pair + side * spread / 2)
+        at = _around(platform_radius, 2 * math.pi / 3 * pair + side * (math.pi / 3 - spread / 2))[:3, 3]
+        made.append(Leg(f"leg{k + 1}", leg, "rod", at, "spherical", ("stretch",), stand, start))
+    top = (
+        disc((0, 0, 0.03), 2, platform_radius, 0.04, BLUE),
+        disc((0, 0, 0.055), 2, 0.8 * platform_radius, 0.01, SILVER),
+    )
+    inertia = cylinder(platform_mass, platform_radius, 0.04, 2)
+    platform = Link("platform", platform_mass, np.array([0.0, 0.0, 0.02]), inertia, top)
     name = "gough_stewart" if legs == "UPS" else "gough_stewart_sps"
-    return ParallelRobot(plate, made, make_pose(p=[0.0, 0.0, height]), name=name)
+    return ParallelRobot(platform, made, make_pose(p=[0.0, 0.0, height]), name=name)
 
 
 def delta(
@@ -110,11 +134,18 @@ def delta(
     home, start = np.array([0.0, 0.0, -rods]), np.array([shoulder, lean - shoulder, 0.0])
     across, forward = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
     thin = np.diag([1.0, 1.0, 0.0]) * 0.12 * rods**2 / 12
+    motor = (
+        disc((0, 0, 0), 1, 0.05, 0.13, DARK),
+        block((-base_radius / 2, 0, 0.06), (base_radius + 0.06, 0.12, 0.05), WHITE),
+        disc((-base_radius, 0, 0.08), 2, 0.8 * base_radius, 0.06, WHITE),
+    )
+    upper = tube((0.02, 0, 0), (arm, 0, 0), 0.024, ORANGE), disc((0, 0, 0), 1, 0.04, 0.06, ORANGE)
+    rod = tube((0, 0, -rods), (0, 0, 0), 0.009, DARK), ball((0, 0, 0), 0.016, STEEL), ball((0, 0, -rods), 0.016, STEEL)
     links = [
-        Link("motor"),
-        Link("arm", 0.9, np.array([0.4 * arm, 0.0, 0.0]), cylinder(0.9, 0.025, arm, 0)),
-        Link("elbow_bar"),
-        *(Link(f"rod{k}", 0.12, np.array([0.0, 0.0, -rods / 2]), thin) for k in (1, 2)),
+        Link("motor", visuals=motor),
+        Link("arm", 0.9, np.array([0.4 * arm, 0.0, 0.0]), cylinder(0.9, 0.025, arm, 0), upper),
+        Link("elbow_bar", visuals=(disc((0, 0, 0), 1, 0.011, width, STEEL),)),
+        *(Link(f"rod{k}", 0.12, np.array([0.0, 0.0, -rods / 2]), thin, rod) for k in (1, 2)),
     ]
     other = make_pose(p=[0.0, -width / 2, 0.0])
     limits: dict[str, Any] = {"lower": math.radians(-45), "upper": math.radians(95), "effort_limit": 120.0}
@@ -131,8 +162,12 @@ def delta(
         at = _around(platform_radius, angle) @ make_pose(p=[0.0, width / 2, 0.0])
         stand = _around(base_radius, angle)
         legs.append(Leg(f"leg{k + 1}", leg, "tip", at[:3, 3], "spherical", ("shoulder",), stand, start))
-    plate = Link("platform", 0.2 + payload, np.zeros(3), cylinder(0.2 + payload, platform_radius, 0.05, 2))
-    return ParallelRobot(plate, legs, home, "translation", name="delta")
+    tool = [disc((0, 0, 0), 2, platform_radius + 0.03, 0.02, WHITE), disc((0, 0, -0.03), 2, 0.02, 0.05, DARK)]
+    ears = [_around(platform_radius, 2 * math.pi / 3 * k)[:3] for k in range(3)]
+    pins = [tube(ear @ [0, -width / 2, 0, 1], ear @ [0, width / 2, 0, 1], 0.01, STEEL) for ear in ears]
+    inertia = cylinder(0.2 + payload, platform_radius, 0.05, 2)
+    platform = Link("platform", 0.2 + payload, np.zeros(3), inertia, (*tool, *pins))
+    return ParallelRobot(platform, legs, home, "translation", name="delta")
 
 
 def three_rrr(
@@ -155,20 +190,24 @@ def three_rrr(
     elbow = -math.acos((far**2 - upper**2 - lower**2) / (2 * upper * lower))
     shoulder = math.atan2(0.0, far) - math.atan2(lower * math.sin(elbow), upper + lower * math.cos(elbow))
 
-    def bar(name: str, length: float) -> Link:
-        return Link(name, 2 * length, np.array([length / 2, 0.0, 0.0]), cylinder(2 * length, 0.015, length, 0))
+    def bar(name: str, length: float, level: int) -> Link:
+        flat = plate((0, 0, 0), (length, 0, 0), 0.05, BAR_COLOURS[level], level=level)
+        inertia = cylinder(2 * length, 0.015, length, 0)
+        return Link(name, 2 * length, np.array([length / 2, 0.0, 0.0]), inertia, tuple(flat))
 
     joints = [
         Joint("shoulder", "revolute", "stand", "upper", rotor_inertia=0.01, effort_limit=30.0),
         Joint("elbow", "revolute", "upper", "lower", make_pose(p=[upper, 0.0, 0.0])),
     ]
     tip = Frame("tip", "lower", make_pose(p=[lower, 0.0, 0.0]))
-    leg = build("leg", [Link("stand"), bar("upper", upper), bar("lower", lower)], joints, [tip])
+    stand = Link("stand", visuals=(disc((0, 0, -0.03), 2, 0.05, 0.04, DARK),))
+    leg = build("leg", [stand, bar("upper", upper, 0), bar("lower", lower, 1)], joints, [tip])
     legs = []
     for k in range(3):
         angle = 2 * math.pi / 3 * k
-        stand = _around(base_radius, angle, angle + math.pi)  # x points to the centre
+        place = _around(base_radius, angle, angle + math.pi)  # x points to the centre
         at = _around(platform_radius, angle)[:3, 3]
-        legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), stand, np.array([shoulder, elbow])))
-    plate = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2))
-    return ParallelRobot(plate, legs, np.zeros(3), "planar", name="three_rrr")
+        legs.append(Leg(f"leg{k + 1}", leg, "tip", at, "revolute", ("shoulder",), place, np.array([shoulder, elbow])))
+    top = disc((0, 0, 0.035), 2, platform_radius + 0.025, 0.018, SILVER), disc((0, 0, 0.05), 2, 0.02, 0.03, DARK)
+    platform = Link("platform", mass, np.zeros(3), cylinder(mass, platform_radius, 0.02, 2), top)
+    return ParallelRobot(platform, legs, np.zeros(3), "planar", name="three_rrr")

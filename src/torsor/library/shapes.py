@@ -1,12 +1,26 @@
-"""Simple bodies that the robots of the library are made of, and the check of their sizes."""
+"""Simple bodies of the library robots: inertias, visual shapes, and size checks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from torsor.base.arrays import Array
 from torsor.base.checks import positive
-from torsor.mechanism import Link
+from torsor.mechanism import Link, Visual
+from torsor.robot.robot import Robot
+from torsor.spatial import axis_frame, make_pose
 
-SLENDER = 0.05  # radius of a bar over its length
+SLENDERNESS = 0.05  # radius of a bar over its length
+FLATNESS = 0.35  # thickness of a drawn bar over its width
+# Colours of the visuals: red, green, blue.
+WHITE, SILVER, GREY, DARK = (0.93, 0.94, 0.95), (0.74, 0.76, 0.79), (0.55, 0.58, 0.62), (0.17, 0.19, 0.22)
+BLUE, ORANGE, YELLOW, STEEL = (0.36, 0.60, 0.80), (0.93, 0.45, 0.13), (0.96, 0.72, 0.15), (0.62, 0.66, 0.72)
+COPPER, GREEN = (0.78, 0.48, 0.28), (0.30, 0.58, 0.42)
+BAR_COLOURS = ((0.25, 0.47, 0.72), (0.90, 0.49, 0.18), (0.33, 0.60, 0.38), (0.55, 0.41, 0.66))
+
+Colour = tuple[float, float, float]
 
 
 def cylinder(mass: float, radius: float, length: float, along: int) -> Array:
@@ -21,10 +35,65 @@ def bar(name: str, length: float, mass: float, along: int = 0, start: float = 0.
     """Return a round bar along an axis (0, 1, 2) of its frame, from ``start`` on that axis."""
     com = np.zeros(3)
     com[along] = start + length / 2
-    return Link(name, mass, com, cylinder(mass, SLENDER * length, length, along))
+    return Link(name, mass, com, cylinder(mass, SLENDERNESS * length, length, along))
 
 
 def check_positive(where: str, **sizes: float) -> None:
     """Raise ModelError unless all sizes are finite and above 0."""
     for name, value in sizes.items():
         positive(value, where, name)
+
+
+# Visual shapes. They are drawn, and have no effect on dynamics or collisions.
+_ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z along x, y and z
+
+
+def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
+    """Return a cylinder or a capsule between two points (m)."""
+    a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    return Visual(shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), colour)
+
+
+def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
+    """Return a cylinder or a capsule about a point, along the axis 0, 1 or 2."""
+    return Visual(shape, (radius, length), make_pose(_ALONG[axis], centre), colour)
+
+
+def block(centre: ArrayLike, sizes: Sequence[float], colour: Colour, rotation: Array | None = None) -> Visual:
+    """Return a box about a point (m)."""
+    return Visual("box", tuple(sizes), make_pose(rotation, centre), colour)
+
+
+def ball(centre: ArrayLike, radius: float | Sequence[float], colour: Colour) -> Visual:
+    """Return a sphere, or an ellipsoid with three radii (m)."""
+    if isinstance(radius, float | int):
+        return Visual("sphere", (radius,), make_pose(p=centre), colour)
+    return Visual("ellipsoid", tuple(radius), make_pose(p=centre), colour)
+
+
+def plate(
+    start: ArrayLike, end: ArrayLike, width: float, colour: Colour, hinge: int = 2, level: float = 0.0
+) -> list[Visual]:
+    """Return a flat bar between two hinges whose axes are the axis ``hinge`` (0, 1, 2).
+
+    ``level`` shifts it along that axis, in thicknesses, so that neighbours do not lie in one plane.
+    """
+    thickness = FLATNESS * width
+    normal = np.eye(3)[hinge]
+    a, b = (np.asarray(point, dtype=float) + level * thickness * normal for point in (start, end))
+    way = b - a
+    length = float(np.linalg.norm(way))
+    x = way / length
+    rotation = np.column_stack([x, np.cross(normal, x), normal])
+    eyes = [disc(point, hinge, width / 2, thickness, colour) for point in (a, b)]
+    pins = [disc(point, hinge, 0.22 * width, 1.3 * thickness, DARK) for point in (a, b)]
+    return [block((a + b) / 2, (length, width, thickness), colour, rotation), *eyes, *pins]
+
+
+def with_visuals(robot: Robot, visuals: Mapping[str, Sequence[Visual]]) -> Robot:
+    """Return a robot whose links, by name, have these visuals; the name of the base is allowed."""
+    base, *links = (
+        replace(link, visuals=tuple(visuals[link.name])) if link.name in visuals else link
+        for link in (robot.base, *robot.links)
+    )
+    return replace(robot, base=base, links=tuple(links))

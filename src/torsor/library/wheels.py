@@ -3,7 +3,7 @@
 import numpy as np
 
 from torsor.base.arrays import Array
-from torsor.library.shapes import check_positive, cylinder
+from torsor.library.shapes import BLUE, DARK, GREY, ORANGE, SILVER, block, check_positive, cylinder, disc, tube
 from torsor.mechanism import Frame, Joint, Link
 from torsor.robot.load import build
 from torsor.robot.robot import Robot
@@ -13,7 +13,9 @@ _AXLE = np.array([0.0, 1.0, 0.0])  # to the left: a positive rate rolls forwards
 
 
 def _wheel(name: str, mass: float, radius: float, width: float) -> Link:
-    return Link(name, mass, np.zeros(3), cylinder(mass, radius, width, 1))
+    tyre = disc((0, 0, 0), 1, radius, width, DARK), disc((0, 0, 0), 1, 0.6 * radius, 1.06 * width, SILVER)
+    spoke = block((0, 0, 0), (0.16 * radius, 1.1 * width, 1.1 * radius), GREY)  # it shows the rotation
+    return Link(name, mass, np.zeros(3), cylinder(mass, radius, width, 1), (*tyre, spoke))
 
 
 def _at(x: float, y: float, z: float) -> Array:
@@ -34,9 +36,14 @@ def caster(radius: float = 0.05, trail: float = 0.05, mass: float = 0.5) -> Robo
     """
     check_positive("caster", radius=radius, trail=trail, mass=mass)
     light = 0.4 * mass
+    prongs = (
+        tube((0, side * 0.25 * radius, 1.15 * radius), (-trail, side * 0.25 * radius, 0), 0.1 * radius, GREY)
+        for side in (-1, 1)
+    )
+    fork = disc((0, 0, 1.25 * radius), 2, 0.45 * radius, 0.3 * radius, GREY), *prongs
     links = [
         Link("mount"),
-        Link("fork", light, np.array([-trail / 2, 0.0, 0.0]), cylinder(light, radius / 4, trail, 0)),
+        Link("fork", light, np.array([-trail / 2, 0.0, 0.0]), cylinder(light, radius / 4, trail, 0), fork),
         _wheel("wheel", mass - light, radius, radius / 4),
     ]
     joints = [
@@ -62,9 +69,15 @@ def differential_drive(radius: float = 0.1, track: float = 0.5, trail: float = 0
         True
     """
     check_positive("differential_drive", radius=radius, track=track, trail=trail)
+    body = [
+        block((0.12, 0, 1.2 * radius), (0.5, 0.8 * track, 0.9 * radius), BLUE),
+        block((0.12, 0, 1.7 * radius), (0.44, 0.7 * track, 0.14 * radius), DARK),
+        disc((0.2, 0, 2.0 * radius), 2, 0.05, 0.5 * radius, ORANGE),
+        disc((0, 0, radius), 1, 0.15 * radius, track, GREY),
+    ]
     links = [
         Link("ground"),
-        Link("chassis", 10.0, np.array([0.1, 0.0, radius]), np.diag([0.2, 0.4, 0.5])),
+        Link("chassis", 10.0, np.array([0.1, 0.0, radius]), np.diag([0.2, 0.4, 0.5]), tuple(body)),
         _wheel("left_wheel", 1.0, radius, 0.04),
         _wheel("right_wheel", 1.0, radius, 0.04),
     ]
@@ -96,9 +109,16 @@ def bicycle_car(radius: float = 0.3, wheelbase: float = 2.5) -> Robot:
     """
     check_positive("bicycle_car", radius=radius, wheelbase=wheelbase)
     middle = np.array([wheelbase / 2, 0.0, 0.5])
+    size = np.array([wheelbase, wheelbase, radius])  # the body grows with the wheelbase, its height with the wheels
+    body = [
+        block(size * (0.5, 0, 1.75), (1.0 * wheelbase, 0.42 * wheelbase, 0.9 * radius), BLUE),
+        block(size * (0.5, 0, 2.4), (1.56 * wheelbase, 0.42 * wheelbase, 0.7 * radius), BLUE),
+        block(size * (0.45, 0, 3.3), (0.8 * wheelbase, 0.38 * wheelbase, 1.2 * radius), DARK),
+        block(size * (0.45, 0, 3.95), (0.7 * wheelbase, 0.38 * wheelbase, 0.14 * radius), BLUE),
+    ]
     links = [
         Link("ground"),
-        Link("chassis", 1000.0, middle, np.diag([300.0, 1200.0, 1400.0])),
+        Link("chassis", 1000.0, middle, np.diag([300.0, 1200.0, 1400.0]), tuple(body)),
         _wheel("rear_wheel", 30.0, radius, 0.2),
         Link("kingpin", 10.0, np.zeros(3), np.diag([0.1, 0.1, 0.1])),
         _wheel("front_wheel", 30.0, radius, 0.2),
@@ -128,5 +148,10 @@ def rolling_disc(radius: float = 0.3, mass: float = 1.0, thickness: float = 0.0)
         ([0.0, 0.0, 0.3], 3, 5)
     """
     check_positive("rolling_disc", radius=radius, mass=mass)
-    body = Link("disc", mass, np.zeros(3), cylinder(mass, radius, thickness, 1))
+    width = max(thickness, 0.06 * radius)
+    faces = (
+        disc((0, 0, 0), 1, radius, width, SILVER),
+        block((0, 0, 0), (1.3 * radius, 1.05 * width, 0.3 * radius), ORANGE),
+    )
+    body = Link("disc", mass, np.zeros(3), cylinder(mass, radius, thickness, 1), faces)
     return build("rolling_disc", [body], [], base="floating").with_wheel("rim", "disc", radius, axis=_AXLE)

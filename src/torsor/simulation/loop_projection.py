@@ -1,7 +1,7 @@
 """Loop projection: keeps the loops of a mechanism closed during a simulation.
 
 States are projected onto closed loops. The closure equations may be redundant, so a linearly independent subset (a
-``ClosureChoice``) is used; it is chosen again where it comes close to dependent.
+``ClosureChoice``) is used; it is chosen again when it comes close to linear dependence.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Choices:
         choice = self.closure.driven_equations_at(q, self._first)
         less = int(self.closure.rank(q)) - len(choice.rows)
         if less:
-            found = f"the loops leave {less} of the {len(self.given)} prescribed coordinates no choice"
+            found = f"the loops determine {less} of the {len(self.given)} prescribed coordinates"
             raise ModelError(found, where=self.robot.name, fix="prescribe fewer: robot.closed.mobility(q).dof")
         return choice
 

@@ -1,6 +1,7 @@
 """The panel beside the picture: play and pause, what is shown, trails, sliders, and the numbers."""
 
 from collections.abc import Sequence
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -13,40 +14,64 @@ from torsor.view.live.stage import Stage, Subject
 
 MAX_ROWS = 80  # rows of a table
 STYLE = "font-size:0.8em;line-height:1.35;padding:0 0.7em 0.4em"
-LOUD, CALM, QUIET = "#d9480f", "#1c7ed6", "#868e96"  # above the limit, below it, without one
+# Colours of the offline page: above the limit, below it, without one, and of names.
+LOUD, CALM, QUIET, FAINT = "#c8342c", "#1f63b0", "#6a7482", "#6a7482"
+NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
+
+
+def short(value: float) -> str:
+    """Return a number with few digits, as the offline page shows it: whole from 1000 on, three decimals below 1.
+
+    Example:
+        >>> short(-1234.5), short(12.345), short(0.00001)
+        ('−1234', '12.3', '0')
+    """
+    size = abs(value)
+    digits = 3 if size < 1 else 2 if size < 10 else 1 if size < 1000 else 0
+    number = f"{value:.{digits}f}"
+    number = number.rstrip("0").rstrip(".") if "." in number else number
+    return "0" if number in ("-0", "") else number.replace("-", "−")
 
 
 def readout(shot: Shot) -> str:
-    """Return the numbers of a moment as HTML."""
+    """Return the numbers of a moment as HTML: drive forces, energies, loop-closure error."""
     kinetic, potential = shot.energies
-    rows = [("kinetic energy", f"{kinetic:.4g} J"), ("potential energy", f"{potential:.4g} J")]
-    rows.append(("energy", f"{kinetic + potential:.4g} J"))
+    energies = {"Kinetic energy": kinetic, "Potential energy": potential, "Total energy": kinetic + potential}
+    rows = [(name, f"{short(energy)} J") for name, energy in energies.items()]
     closing = shot.closing
     if closing is not None:
-        rows.append(("error of closure", f"{closing:.2e}"))
-    listed = "".join(f"<tr><td>{name}</td><td style='text-align:right'>{value}</td></tr>" for name, value in rows)
+        rows.append(("Loop-closure error", f"{closing:.1e}"))
+    listed = "".join(
+        f"<tr><td style='color:{FAINT}'>{name}</td><td style='{NUMBER}'>{value}</td></tr>" for name, value in rows
+    )
     forces = "" if shot.drives is None else bars(shot.drives)
-    return f"<div style='{STYLE}'><table style='width:100%'>{listed}</table>{forces}</div>"
+    return f"<div style='{STYLE}'>{forces}<table style='width:100%;margin-top:0.6em'>{listed}</table></div>"
 
 
 def bars(drives: Drives) -> str:
-    """Return forces as a table of bars: full at the limit or, without limits, at the largest force of the table."""
+    """Return forces as bars with two sides, negative to the left.
+
+    A side is full at the limit or, without a limit, at the largest force of the table.
+    """
     largest = float(np.abs(drives.forces).max(initial=0.0)) or 1.0
     rows = []
     if drives.residuals is not None:
-        rows.append("<tr><td></td><td></td><td style='text-align:right'>measured - predicted</td></tr>")
+        rows.append(f"<tr><td></td><td></td><td style='{NUMBER}'>measured − predicted</td></tr>")
     for k, (name, unit) in enumerate(zip(drives.names[:MAX_ROWS], drives.units, strict=False)):
         force, limit = float(drives.forces[k]), float(drives.limits[k])
         bounded = np.isfinite(limit) and limit > 0
-        share = abs(force) / (limit if bounded else largest)
-        color = QUIET if not bounded else LOUD if share > 1 else CALM
-        value = f"{force:.4g}" + (f" / {limit:.4g}" if bounded else "") + f" {unit}"
-        rest = "" if drives.residuals is None else f"<td style='text-align:right'>{drives.residuals[k]:.3g}</td>"
-        bar = f"<div style='background:{color};height:4px;width:{min(100 * share, 100):.0f}%'></div>"
-        rows.append(f"<tr><td>{words(name)}</td><td style='text-align:right'>{value}</td>{rest}</tr>")
-        rows.append(f"<tr><td colspan=3 style='background:#8883'>{bar}</td></tr>")
+        share = force / (limit if bounded else largest)
+        color = QUIET if not bounded else LOUD if abs(share) > 1 else CALM
+        value = short(force) + (f" / {short(limit)}" if bounded else "") + f" {unit}"
+        rest = "" if drives.residuals is None else f"<td style='{NUMBER}'>{short(drives.residuals[k])}</td>"
+        width = 50 * min(abs(share), 1.0)
+        place = f"left:{50 - width if share < 0 else 50:.1f}%;width:{width:.1f}%"
+        bar = f"<i style='position:absolute;top:0;bottom:0;background:{color};{place}'></i>"
+        track = "position:relative;height:4px;border-radius:2px;overflow:hidden;background:#8883;margin-bottom:0.35em"
+        rows.append(f"<tr><td>{words(name)}</td><td style='{NUMBER};color:{FAINT}'>{value}</td>{rest}</tr>")
+        rows.append(f"<tr><td colspan=3><div style='{track}'>{bar}</div></td></tr>")
     note = f"<div>and {len(drives.names) - MAX_ROWS} more</div>" if len(drives.names) > MAX_ROWS else ""
-    return f"<b>Forces of drives</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
+    return f"<b>Drive forces</b><table style='width:100%;border-spacing:0 1px'>{''.join(rows)}</table>{note}"
 
 
 def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -> str:
@@ -63,6 +88,7 @@ def legend(entries: Sequence[tuple[str, tuple[float, ...]]], notes: list[str]) -
 NONE = "choose ..."
 SPEEDS = {f"{speed:g}x": speed for speed in (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)}
 STEPS = 1000  # of the slider of time
+SCALES = {"rad": ("°", 180 / np.pi, 1.0), "m": ("mm", 1000.0, 1.0)}  # unit, factor and step of sliders
 
 
 def within(slider: Any) -> float:
@@ -78,7 +104,7 @@ class Controls:
         self.gui, self.stage = server.gui, stage
         self.head = self.gui.add_html("")
         self.time: Any = None
-        self.sliders, self.boxes = dict[int, list[Any]](), dict[str, Any]()
+        self.sliders, self.boxes = dict[int, list[tuple[Any, float]]](), dict[str, Any]()
         if stage.clock.duration > 0:
             self._add_playback()
         self._add_marks()
@@ -149,29 +175,35 @@ class Controls:
             if not posture.slides:
                 return
             sway = self.gui.add_checkbox("swing", subject.sways)
-            home = self.gui.add_button("First posture")
-            handles = []
-            for each in posture.slides:
-                step, name = (each.high - each.low) / STEPS or 1.0, label(f"{each.name} ({each.unit})", 30)
-                handles.append(self.gui.add_slider(name, each.low, each.high, step, each.start))
+            home = self.gui.add_button("Home posture")
+            handles, factors = list[Any](), list[float]()
+            for slide in posture.slides:
+                unit, factor, step = SCALES.get(slide.unit, (slide.unit, 1.0, (slide.high - slide.low) / STEPS or 1.0))
+                low, high = (
+                    round_(factor * end / step) * step for round_, end in ((floor, slide.low), (ceil, slide.high))
+                )
+                start = round(factor * slide.start / step) * step
+                handles.append(self.gui.add_slider(label(f"{slide.name} ({unit})", 30), low, high, step, start))
+                factors.append(factor)
 
         def moved(event: Any) -> None:
             if event.client_id is not None:  # by hand, not by the program
-                stage.move(number, [float(each.value) for each in handles], led=False)
+                values = [float(handle.value) / factor for handle, factor in zip(handles, factors, strict=True)]
+                stage.move(number, values, led=False)
 
         def reset(_: Any) -> None:
             sway.value = False
-            stage.move(number, [each.start for each in posture.slides])
+            stage.move(number, [slide.start for slide in posture.slides])
 
         for handle in handles:
             handle.on_update(moved)
         home.on_click(reset)
         sway.on_update(lambda event: stage.sway(number, bool(event.target.value)))
-        self.sliders[number] = handles
+        self.sliders[number] = list(zip(handles, factors, strict=True))
 
     def _add_readout(self, subject: Subject) -> Any:
         several = len(self.stage.subjects) > 1
-        title = label(f"{subject.title}: numbers" if several else "Numbers")
+        title = label(f"{subject.title}: forces and energies" if several else "Forces and energies")
         with self.gui.add_folder(title, expand_by_default=not several):
             return self.gui.add_html("")
 
@@ -185,11 +217,13 @@ class Controls:
             subject = stage.subjects[number]
             if subject.posture is not None and (subject.sways or subject.led):
                 subject.led = False
-                for handle, value in zip(handles, subject.posture.values, strict=True):
-                    handle.value = value
+                for (handle, factor), value in zip(handles, subject.posture.values, strict=True):
+                    handle.value = float(
+                        np.clip(round(factor * value / handle.step) * handle.step, handle.min, handle.max)
+                    )
         for subject, html in zip(stage.subjects, self.readouts, strict=True):
             html.content = readout(subject.shot)
         several = len(stage.subjects) > 1
-        entries = [(subject.title, subject.color if several else (0.5, 0.5, 0.5)) for subject in stage.subjects]
+        entries = [(subject.title, subject.color) for subject in stage.subjects if several]
         notes = [subject.posture.note for subject in stage.subjects if subject.posture is not None]
         self.head.content = legend(entries, [*notes, *stage.faults])

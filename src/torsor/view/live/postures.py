@@ -1,6 +1,7 @@
 """A robot that sliders move: which coordinates have one, and the positions of all that follow from them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,14 +13,19 @@ from torsor.robot.closed_loops import AssemblyError
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
 from torsor.spatial import log_rotation, quaternion_exp
-from torsor.view.live.shots import Rest
-from torsor.view.scene import Scene
+from torsor.view.live.shots import Still
+from torsor.view.scene import Scene, home, upwards
 from torsor.view.scene.scene import BENT, FAR, slider_range
 
 SWAYS = {"rad": 0.6, "m": 0.15}  # largest swing of a coordinate; of lengths, in sizes of the robot
 SHARE = 0.2  # of its range that a coordinate swings to each side
 CLOSED = 0.3  # of that swing, for closed loops, which soon reach the end of what can be assembled
+SHARES = (1.0, 0.7, 0.5, 0.35, 0.25)  # of that swing, the first that stays above the floor
+LOW = 0.02  # how far a swing may reach below the first posture, in sizes of the robot
 PERIOD = 4.0  # s
+SAMPLED = np.linspace(0.0, 6 * PERIOD, 49)  # s: instants that the room and the limits of a swing are checked at
+STEP = 1e-4  # s: of the differences that give velocities and accelerations
+SLOWEST = 0.1  # speed of a swing whose drives can hardly hold the robot
 
 
 @dataclass(frozen=True)
@@ -59,20 +65,21 @@ class Posture:
         self.home = self._first(given)
         self.slides = tuple(self._slides())
         self.q, self.values = self.home, tuple(slide.start for slide in self.slides)
+        self._rates: tuple[Array, Array] | None = None
 
     @property
-    def shot(self) -> Rest:
-        """What is shown."""
-        return Rest(self.scene, self.robot, self.q)
+    def shot(self) -> Still:
+        """The moment that is shown."""
+        return Still(self.scene, self.robot, self.q, self._rates)
 
     def _first(self, given: Robot | ParallelRobot) -> Array:
-        """Return the first posture: a parallel robot's home, otherwise zero, within limits and with closed loops."""
+        """Return the first posture: the home posture, with loops closed."""
         robot = self.robot
         if isinstance(given, ParallelRobot):
             return np.concatenate([given.home, given.leg_home])
-        q = np.clip(robot.neutral(), robot.lower, robot.upper)
         if not robot.loops:
-            return q
+            return home(robot)
+        q = np.clip(robot.neutral(), robot.lower, robot.upper)
         try:
             return robot.closed.positions(q)
         except ModelError as error:
@@ -110,8 +117,9 @@ class Posture:
         reach = np.pi if unit == "rad" else (BENT if bends else FAR) * self.scene.size
         return slider_range(self.robot, index, start, reach)
 
-    def move(self, values: list[float] | tuple[float, ...]) -> Rest:
-        """Move the sliders; passive coordinates follow. What cannot be reached is shown as near as possible."""
+    def move(self, values: list[float] | tuple[float, ...]) -> Still:
+        """Move the sliders; passive coordinates follow. For values out of reach the nearest posture is shown."""
+        self._rates = None
         pairs = [(v if np.isfinite(v) else slide.start, slide) for v, slide in zip(values, self.slides, strict=True)]
         self.values = tuple(float(np.clip(value, slide.low, slide.high)) for value, slide in pairs)
         if self.robot.loops:
@@ -144,26 +152,73 @@ class Posture:
         except ModelError as error:
             self.note = f"The loops cannot be closed there: {error}"
 
-    def sway(self, time: float) -> Rest:
-        """Swing the coordinates about the first posture, each with a period of its own, as they are at ``time`` (s)."""
-        return self.move(self._swung(time))
+    def sway(self, time: float) -> Still:
+        """Swing the coordinates about the first posture, each with its own period, as they are at ``time`` (s).
+
+        The moment has the velocities and accelerations of the motion, so that its energies and forces are those of
+        the motion. A swing that would exceed the velocity or force limit of a drive is slowed down.
+        """
+        pace = self._pace
+        self.move(self._swung(pace * time))
+        v, a = self._rates_at(pace * time)
+        self._rates = pace * v, pace**2 * a
+        return self.shot
 
     def swings(self) -> list[Array]:
-        """Return some postures of the swing, where loops need not be closed: how much room it needs."""
-        times = [] if self.robot.loops else [0.25 * PERIOD, 0.75 * PERIOD, 1.5 * PERIOD]
+        """Return some postures of the swing, which show how much room it needs; none with closed loops."""
+        times = [] if self.robot.loops else SAMPLED
         return [self._positions(tuple(self._swung(time))) for time in times]
 
-    def _swung(self, time: float) -> list[float]:
+    @cached_property
+    def _share(self) -> float:
+        """The part of the full swing that keeps the robot above the lowest point of its first posture."""
+        if self.robot.loops:
+            return CLOSED
+        up = upwards(self.robot)
+        floor = float(up @ np.where(up > 0, *self.scene.corners(self.home)))
+        for share in SHARES:
+            postures = np.stack([self._positions(tuple(self._swung(time, share))) for time in SAMPLED])
+            if float(up @ np.where(up > 0, *self.scene.corners(postures))) >= floor - LOW * self.scene.size:
+                return share
+        return SHARES[-1]
+
+    @cached_property
+    def _pace(self) -> float:
+        """The speed of the swing, at most 1, with which drives stay within their limits."""
+        robot = self.robot
+        if robot.loops:
+            return 1.0
+        v, a = (np.stack(rates) for rates in zip(*map(self._rates_at, SAMPLED), strict=True))
+        q = np.stack(self.swings())
+        still, tau = robot.gravity_force(q), robot.inverse_dynamics(q, v, a)
+        room = np.maximum(robot.effort_limit - np.abs(still), 0.0)  # forces of the motion grow with the square of speed
+        with np.errstate(divide="ignore", invalid="ignore"):
+            fast = np.fmin.reduce(np.where(v == 0, np.inf, robot.velocity_limit / np.abs(v)), axis=None)
+            strong = np.sqrt(room / np.abs(tau - still))
+        return float(np.clip(min(fast, np.fmin.reduce(strong[room > 0], axis=None, initial=np.inf)), SLOWEST, 1.0))
+
+    def _rates_at(self, time: float) -> tuple[Array, Array]:
+        """Return velocities and accelerations of the swing, of the active coordinates if there are loops."""
+        values = [np.array(self._swung(time + step)) for step in (-STEP, 0.0, STEP)]
+        if self.robot.loops:
+            before, after = values[1] - values[0], values[2] - values[1]
+        else:
+            low, here, high = (self._positions(tuple(each)) for each in values)
+            before, after = self.robot.difference(low, here), self.robot.difference(here, high)
+        return (before + after) / (2 * STEP), (after - before) / STEP**2
+
+    def _swung(self, time: float, share: float | None = None) -> list[float]:
+        part = self._share if share is None else share
         finite = np.isfinite(self.robot.lower) & np.isfinite(self.robot.upper)
         values, bounded = list[float](), [slide.turn is None and finite[slide.at] for slide in self.slides]
         for k, slide in enumerate(self.slides):
             if not bounded[k] and any(bounded):  # a base that floats stays where it is
                 values.append(slide.start)
                 continue
-            most = SWAYS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
-            swing = min(most, SHARE * (slide.high - slide.low)) * (CLOSED if self.robot.loops else 1.0)
+            largest = SWAYS[slide.unit] * (1.0 if slide.unit == "rad" else self.scene.size)
+            swing = min(largest, SHARE * (slide.high - slide.low)) * part
             middle = float(np.clip(slide.start, slide.low + swing, slide.high - swing))
             turn = np.sin(2 * np.pi * time / (PERIOD + 0.6 * k))
-            ready = 1 - np.exp(-time)  # without a jump at the start
+            ready = 1 - np.exp(-(time**2))  # it starts from rest
             values.append(slide.start + ready * (middle - slide.start + swing * turn))
         return values

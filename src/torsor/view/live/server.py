@@ -10,22 +10,24 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from html import escape
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
-from torsor.base.errors import ModelError, missing, warn
+from torsor.base.errors import ModelError, missing, printable, warn
 from torsor.compiler.source import asset
 
 # The page that the viewer serves: viser's, with a script before it that spares browsers without a graphics card.
-HEAD = "<head>"
+HEAD, TITLE = "<head>", "<title>Viser</title>"
+SKY = "canvas[data-engine] { background: linear-gradient(#dfe6ee, #f6f8fa 55%, #e4e9ef); }"  # of the offline page
 _alone = threading.Lock()
 
 
 @contextmanager
-def own_page(viser: Any) -> Iterator[None]:
-    """Let servers that are made meanwhile serve viser's page with our script, from a folder that ends with them.
+def own_page(viser: Any, title: str) -> Iterator[None]:
+    """Let servers that are made meanwhile serve viser's page with our script and title, from a temporary folder.
 
     viser has no setting for the folder of its page: the class of its server is wrapped while one is made.
     """
@@ -35,8 +37,10 @@ def own_page(viser: Any) -> Iterator[None]:
         folder = Path(mkdtemp(prefix="torsor_view_"))
         shutil.copytree(http_server_root, folder, dirs_exist_ok=True)
         page, script = folder / "index.html", asset("software.js", __package__)
-        text = page.read_text(encoding="utf-8").replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
-        page.write_text(text, encoding="utf-8")
+        html = page.read_text(encoding="utf-8").replace(HEAD, f"{HEAD}<script>\n{script}</script>", 1)
+        head = f"<title>{escape(printable(title))} - Torsor</title><style>{SKY}</style>"
+        html = html.replace(TITLE, head, 1)
+        page.write_text(html, encoding="utf-8")
         made = usual(*arguments, http_server_root=folder, **options)
         weakref.finalize(made, shutil.rmtree, folder, True)
         return made
@@ -54,8 +58,8 @@ TRIED = 100  # ports
 FOREIGN = 1008  # close code of a websocket: policy violation
 
 
-def start(host: str, port: int) -> Any:
-    """Return a viser server on ``port``, or on the next one that is free.
+def start(host: str, port: int, title: str) -> Any:
+    """Return a viser server on ``port``, or on the next one that is free; ``title`` is that of its page.
 
     viser accepts every page that connects, and shares the viewer through a public relay if a client asks for it. Here a
     page of another origin is disconnected, since any web site in the same browser could otherwise read and move the
@@ -71,11 +75,12 @@ def start(host: str, port: int) -> Any:
             f"the viewer listens on {host}: everyone who reaches this machine sees the robot and its meshes and can "
             "move it; there is no password and no encryption; fix: host='localhost' and an ssh tunnel"
         )
-    with silence(), own_page(viser):  # viser prints a banner; the caller says the address
+    with silence(), own_page(viser, title):  # viser prints a banner; the caller prints the address
         server: Any = viser.ViserServer(host=host, port=free, verbose=False)
     server.request_share_url = lambda *_, **__: None
     _refuse_foreign_pages(server, host)
     server.gui.configure_theme(show_logo=False, show_share_button=False, control_width="medium")
+    server.gui.set_panel_label(printable(title))
     return server
 
 

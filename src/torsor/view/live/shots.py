@@ -35,13 +35,18 @@ def closing_error(robot: Robot, q: Array) -> Array:
     return np.asarray(np.abs(robot.closed.error(q)).max(axis=-1, initial=0.0))
 
 
-class Rest:
-    """A robot that its drives hold still at positions ``q`` (nq,)."""
+class Still:
+    """A robot at positions ``q`` (nq,), at rest or with ``rates``: velocities and accelerations.
+
+    Rates are (nv,), or those of the active coordinates of a robot with loops.
+    """
 
     external = ground = None
 
-    def __init__(self, scene: Scene, robot: Robot, q: Array):
+    def __init__(self, scene: Scene, robot: Robot, q: Array, rates: tuple[Array, Array] | None = None):
+        still = np.zeros(len(robot.active) if robot.loops else robot.nv)
         self.scene, self.robot, self.q = scene, robot, q
+        self.v, self.a = (still, still) if rates is None else rates
 
     @cached_property
     def placed(self) -> tuple[Array, Array]:
@@ -54,25 +59,24 @@ class Rest:
         return self.scene.center_of_mass(self.q)
 
     def _held(self, quantity: str) -> Array | None:
-        """Return a quantity of the robot at rest; None if its drives cannot hold it: too few, or a singular posture."""
+        """Return a quantity of the motion; None without enough drives, and in a singular posture."""
         robot = self.robot
         if robot.loops and not robot.active:
             return None
-        still = np.zeros(len(robot.active) if robot.loops else robot.nv)
         try:
-            found: Array = getattr(robot.closed if robot.loops else robot, quantity)(self.q, still, still)
+            value: Array = getattr(robot.closed if robot.loops else robot, quantity)(self.q, self.v, self.a)
         except ModelError:
             return None
-        return found
+        return value
 
     @property
     def reactions(self) -> Array | None:
-        """Wrenches (L, 6) of parents on their links, in the axes of the links, if the drives can hold the robot."""
+        """Wrenches (L, 6) of parents on their links, in the axes of the links, if the drives can move the robot."""
         return self._held("joint_wrenches")
 
     @property
     def drives(self) -> Drives | None:
-        """The forces of the drives that hold the robot."""
+        """The forces of the drives that move or hold the robot."""
         robot, forces = self.robot, self._held("inverse_dynamics")
         names = robot.active if robot.loops else robot.coordinate_names
         return None if forces is None else drives_of(robot, names, forces)
@@ -80,7 +84,11 @@ class Rest:
     @property
     def energies(self) -> tuple[float, float]:
         """Kinetic and potential energy (J)."""
-        return 0.0, float(self.robot.potential_energy(self.q))
+        robot, v = self.robot, self.v
+        if robot.loops and v.any():
+            v = robot.closed.velocities(self.q, v)
+        kinetic = float(robot.kinetic_energy(self.q, v)) if v.any() else 0.0
+        return kinetic, float(robot.potential_energy(self.q))
 
     @property
     def closing(self) -> float | None:
@@ -243,5 +251,5 @@ class Frame:
         return None if self.film.closing is None else float(self._of(self.film.closing))
 
 
-Shot = Rest | Frame
+Shot = Still | Frame
 """One moment."""

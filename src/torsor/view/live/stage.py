@@ -59,7 +59,7 @@ class Clock:
 # The ground: a square of lines. viser's own grid computes every pixel of it, which takes long without a card.
 SQUARES = 15  # to each side
 BOLD = 5  # every fifth line
-LOOKS = {"fine": ((0.85, 0.85, 0.87), 1.0), "bold": ((0.65, 0.65, 0.68), 1.5)}  # colour, pixels
+LOOKS = {"fine": ((0.83, 0.86, 0.89), 1.0), "bold": ((0.72, 0.76, 0.80), 1.2)}  # colour, pixels
 AXES = "xy"
 
 
@@ -124,12 +124,12 @@ class Subject:
         self.sways = self.led = False
         self.wanted: list[float] | None = None
 
-    def draw_in(self, server: Any, number: int, alone: bool) -> None:
-        """Add the nodes to a scene; beside others, in a colour of its own."""
+    def draw_in(self, server: Any, number: int, tinted: bool) -> None:
+        """Add the nodes to a scene; a ``tinted`` robot has one colour, to tell it from others of its kind."""
         self.color = COLORS[number % len(COLORS)]
         self.path = node(f"{number + 1} {self.title}")
         self.root = server.scene.add_frame(self.path, show_axes=False)
-        self.figure = Figure(server, self.path, self.scene, None if alone else self.color)
+        self.figure = Figure(server, self.path, self.scene, self.color if tinted else None)
         self.marks = Marks(server, self.path, self.scene, self.color)
 
     @property
@@ -163,7 +163,7 @@ class Subject:
         self.marks.place(shot)
 
 
-HIGH, AWAY, BESIDE = 0.4, 1.4, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+HIGH, AWAY, BESIDE = 0.4, 1.2, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -175,9 +175,9 @@ class Stage:
         self.lock, self.awake = threading.RLock(), threading.Event()
         self.faults, self._swayed = list[str](), 0.0
         self._corners()
-        for number, subject in enumerate(subjects):
-            subject.draw_in(server, number, alone=len(subjects) == 1)
         same = len({subject.scene.robot.link_names for subject in subjects}) == 1
+        for number, subject in enumerate(subjects):
+            subject.draw_in(server, number, tinted=same and len(subjects) > 1)
         self.apart = 0.0 if same else self.width
         self._set_up()
         self.spread(self.apart)
@@ -211,8 +211,8 @@ class Stage:
         # The default lights cast shadows and reflect a map: pretty, and most of the time of a frame without a card.
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(hdri=None)
-        scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=2.0)
-        sun = scene.add_light_directional("/light/sun", intensity=2.2, cast_shadow=False)
+        scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(150, 150, 160), intensity=1.5)
+        sun = scene.add_light_directional("/light/sun", intensity=1.5, cast_shadow=False)
         sun.position = tuple(self.up + 0.4 * ahead + 0.5 * level[:, 0])
         below = middle - self.up * float(np.abs(self.up) @ (self.high - self.low)) / 2
         self.ground = Ground(self.server, below, level, self.size)

@@ -167,7 +167,7 @@ def show(
     subjects = [Subject(each, title) for each, title in zip(what, titles, strict=True)]
     for subject in subjects:
         subject.sways = swing and subject.posture is not None
-    server = start(host, port)
+    server = start(host, port, ", ".join(subject.title for subject in subjects))
     viewer = Viewer(server, Stage(server, subjects), host)
     viewer.play(play)
     notebook = _in_notebook()

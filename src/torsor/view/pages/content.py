@@ -264,7 +264,7 @@ def _module(robot: Robot) -> str:
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
 LEAVES = 8  # ends of a tree whose trails are drawn
 ENOUGH = 24  # postures that the size of the picture is computed from
-SUNK = 0.05  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
+SUNK = 0.015  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
 TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
 TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
 USUAL = 0.95  # fraction of all arrows that are no longer than the length below

@@ -46,9 +46,9 @@ UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is tak
 
 
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
-    """Return the positions (nq,) that a picture begins with: ``q``, or at home; closed loops are closed.
+    """Return the first positions (nq,) of a picture: ``q`` or the home posture, with loops closed.
 
-    Home is that of a parallel robot, or else the neutral posture within the limits of the joints.
+    Home is that of a parallel robot, the posture named "home", or the neutral posture within the joint limits.
 
     Example:
         >>> home(torsor.library.four_bar()).round(3).tolist()
@@ -62,7 +62,7 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
         return np.concatenate([np.asarray(robot.home, dtype=float), robot.inverse_kinematics(robot.home)])
     if tree.loops:
         return tree.closed.positions(tree.neutral())
-    return np.clip(tree.neutral(), tree.lower, tree.upper)
+    return np.clip(tree.postures.get("home", tree.neutral()), tree.lower, tree.upper)
 
 
 FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
@@ -99,8 +99,6 @@ REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
 SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
 FARTHEST = 1e9  # m: graphics cards count in single precision
 LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
-IMPLAUSIBLE = 4.0  # length of an ellipsoid of inertia in lengths of its link's rods, above which it is not drawn
-LIGHT = 20.0  # kg/m^3: below, neither, since hollow links of robots have some 200, people 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,16 +273,11 @@ def _moved(robot: Robot, bent: Sequence[Beam], loads: Sequence[Carried]) -> Iter
 
 
 def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
-    """Return rods and a joint of a link (-1: the base) and, if it can be seen, the ellipsoid of its inertia."""
+    """Return the rods and the joint of a link (-1: the base); a link without rods has its inertia ellipsoid."""
     link = robot.base if index < 0 else robot.links[index]
     rods = bodies.bones(robot, index, radius if index >= 0 else radius / 2)
     mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
-    body = bodies.ellipsoid_solid(link) if index >= 0 and not is_beam(robot, link) else None
-    if body is not None and rods:
-        volume = 4 / 3 * np.pi * float(body.size.prod())
-        extent = float(np.ptp(surface_of(*rods).vertices, axis=0).max())
-        if link.mass < LIGHT * volume or 2 * body.size.max() > IMPLAUSIBLE * extent:
-            body = None  # inertias of many files are those of much larger bodies, which would hide the robot
+    body = bodies.ellipsoid_solid(link) if index >= 0 and not rods and not is_beam(robot, link) else None
     if rods:
         yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
     if mark is not None:
