@@ -147,7 +147,14 @@ def test_the_command_writes_the_identified_robot(
     ARM.inertial.replaced(0.7 * ARM.inertial.values).save(tmp_path / "arm.toml")
     table(tmp_path / "log.csv", measured(ARM, extra=0.2))
     call = ["identify", *(str(tmp_path / name) for name in ("arm.toml", "log.csv")), "--cutoff", "10"]
-    call += ["--friction-models", "offset", "-o", str(tmp_path / f"real.{suffix}"), "--json", str(tmp_path / "found.json")]
+    call += [
+        "--friction-models",
+        "offset",
+        "-o",
+        str(tmp_path / f"real.{suffix}"),
+        "--json",
+        str(tmp_path / "found.json"),
+    ]
     assert main(call) == 0
     printed = capsys.readouterr()
     assert "physical" in printed.out
