@@ -162,9 +162,9 @@ def _flat(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def check_new(arguments: Namespace, *paths: Path) -> None:
-    """Raise ModelError if one of the files exists and ``--force`` is not given; devices and pipes may exist."""
+    """Raise ModelError if a file exists and ``--force`` is not given; empty files, devices and pipes may exist."""
     for path in paths:
-        if path.is_file() and not arguments.force:
+        if path.is_file() and path.stat().st_size and not arguments.force:
             raise ModelError("the file exists", where=str(path), fix="--force replaces it")
 
 
