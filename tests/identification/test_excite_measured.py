@@ -176,7 +176,7 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     step = sys.modules["torsor.identification.excitation.excite"].Descent
     monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     Path("motion.csv").unlink()
-    assert main(call) == 130
+    assert main([*call, "--force"]) == 130
     assert Path("motion.csv").exists(), "the best motion so far is kept"
 
 
