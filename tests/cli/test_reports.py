@@ -15,7 +15,7 @@ from torsor.view.bearings import bearing_loads
 def report(folder: Path, *arguments: str) -> str:
     """The text of the report that a command writes; tags of the page inside are escaped."""
     path = folder / "report.html"
-    assert main([*arguments, "--report", str(path)]) == 0
+    assert main([*arguments, "--report", str(path), "--force"]) == 0
     return path.read_text(encoding="utf-8")
 
 
