@@ -370,7 +370,7 @@ def test_links_without_inertia_raise_an_error(four_bar) -> None:
             robot.gravity,
         )
     light = light.with_loop("pin", "coupler_end", "rocker_end")
-    with refused(fix="give the links that it moves an inertia"):
+    with refused(fix="give inertia to the links that it moves"):
         torsor.simulate(light, q)
 
 

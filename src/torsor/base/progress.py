@@ -140,8 +140,8 @@ def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
 class Display:
     """Content on standard error that is replaced while a computation runs.
 
-    ``shown`` is True, False, or None to show it on a terminal after ``patience`` seconds. At the end it disappears
-    from a terminal, unless ``keep``.
+    ``shown`` is True, False, or None to show it on a terminal after ``patience`` seconds. At the end it disappears from
+    a terminal, unless ``keep`` is True.
     """
 
     def __init__(self, shown: bool | None = None, patience: float = PATIENCE, keep: bool = False) -> None:
@@ -162,11 +162,11 @@ class Display:
 
     @property
     def is_due(self) -> bool:
-        """Whether content would be shown now."""
+        """Return whether content would be shown now."""
         return time.monotonic() >= self._due
 
     def show(self, content: Any) -> None:
-        """Replace the content: text, or another object that Rich can show."""
+        """Replace the content by text or another object that Rich can show."""
         if self._live is None:
             _status.give_way()
             self._live = _new_live(self._keep)
@@ -174,7 +174,7 @@ class Display:
 
 
 class Bar(Display):
-    """A progress bar; a ``duration`` of None is not known. For ``shown`` see ``Display``."""
+    """A progress bar; ``duration`` is None if unknown. For ``shown`` see ``Display``."""
 
     def __init__(self, duration: float | None, shown: bool | None, title: str = "simulating") -> None:
         super().__init__(shown)
@@ -238,6 +238,6 @@ def print_lines() -> None:
 
 
 def be_silent() -> None:
-    """Show nothing in this process from now on: the terminal belongs to the process that started it."""
+    """Disable all displays of this process: the terminal belongs to the process that started it."""
     global _is_silent
     _is_silent = True
