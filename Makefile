@@ -35,7 +35,7 @@ view: $(VENV)/.view
 	$(BIN)/torsor view $(VIEW)
 
 demo: $(VENV)/.demo
-	$(BIN)/torsor demo --output demo.png
+	$(BIN)/torsor demo -o demo.png --force
 
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 

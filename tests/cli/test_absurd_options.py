@@ -11,8 +11,8 @@ from torsor.cli.main import main
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--csv", "same.csv", "--samples", "same.csv"], "two outputs have this name"),
-        (["--compare", "forces.mot", "--save", "forces.mot"], "it is also read"),
+        (["-o", "same.csv", "--samples", "same.csv"], "two outputs have this name"),
+        (["--compare", "forces.mot", "-o", "forces.mot"], "the output is also an input"),
         (["--rise", "0"], "--rise is 0"),
         (["--starts", "100000"], "--starts is 100000"),
         (["--objective", "effort=1", "effort=2"], "--objective: effort is given twice"),
@@ -41,8 +41,8 @@ def test_measured_angles_do_not_replace_the_recording(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("forces.mot").write_text("kept")
-    assert main(["measure", "walk.trc", "forces.mot", "--mass", "70", "--mot", "forces.mot"]) == 1
-    assert "it is also read" in capsys.readouterr().err
+    assert main(["measure", "walk.trc", "forces.mot", "--mass", "70", "-o", "forces.mot"]) == 1
+    assert "the output is also an input" in capsys.readouterr().err
 
 
 def test_an_interrupt_waits_for_the_end_of_a_finaliser() -> None:

@@ -79,8 +79,41 @@ def test_export_refuses_a_prefix_that_is_no_name_and_an_fmu_as_folder(
 
 def test_export_says_which_targets_and_options_there_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["export", "three_rrr", str(tmp_path), "--to", "ros2"]) == 1
-    assert "--to ros2 of this kind of robot; allowed: c, cpp, js" in capsys.readouterr().err
+    assert "--to ros2 does not support parallel robots; allowed: --to c, --to cpp, --to js" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+BODY = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+FINGERS = f"""
+<robot name="gripper">
+  <link name="base"/>
+  <link name="hand">{BODY}</link>
+  <link name="left">{BODY}</link>
+  <link name="right">{BODY}</link>
+  <joint name="wrist" type="continuous"><parent link="base"/><child link="hand"/><axis xyz="0 0 1"/></joint>
+  <joint name="finger1" type="prismatic"><parent link="hand"/><child link="left"/><axis xyz="0 1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.2"/></joint>
+  <joint name="finger2" type="prismatic"><parent link="hand"/><child link="right"/><axis xyz="0 -1 0"/>
+    <limit lower="0" upper="0.04" effort="20" velocity="0.2"/><mimic joint="finger1"/></joint>
+</robot>
+"""
+
+
+def test_export_holds_fingers_that_a_ros2_package_cannot_have(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "gripper.urdf").write_text(FINGERS)
+    command = ["export", str(tmp_path / "gripper.urdf"), str(tmp_path / "package"), "--to", "ros2"]
+    assert main(command) == 1
+    assert "fix: hold the joint: --fix finger1=0\n" in capsys.readouterr().err
+    assert main([*command, "--fix", "finger1=0.02"]) == 0
+    assert "finger" not in (tmp_path / "package" / "config" / "controllers.yaml").read_text()
+
+
+def test_info_and_print_list_the_motors_of_elastic_joints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "joint3/motor  elastic motor         link1" in str(torsor.library.elastic_arm())
+    assert main(["info", "elastic_arm", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["elastic_motors"] == ["joint3/motor"]
 
 
 def test_cache_is_shown_and_cleared(
@@ -105,7 +138,7 @@ def test_demo_prints_tables_and_saves_a_plot(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["info", "nothing"], "no such file; allowed: a robot file, or one of"),
+        (["info", "nothing"], "no such file or library robot; allowed: a robot file, or one of"),
         (["info", "two_link", "--base", "floating"], "fixed base"),
         (["demo", "--output", "no/such/folder/demo.png"], "its folder does not exist"),
     ],
@@ -143,7 +176,7 @@ def test_robots_with_loops_move_from_their_active_coordinates(
     assert swing.tau[0].tolist() == [3, 0, 0]
     assert main(["simulate", path, "--duration", "0.01", "--q0", "0.5"]) == 0
     assert main(["simulate", path, "--q0", "0.5", "--tau", "1", "2"]) == 1
-    assert "count of numbers after --tau is 2; allowed: 3, or 1 of the active coordinates" in capsys.readouterr().err
+    assert "--tau has 2 numbers; allowed: 3, or 1 of the active coordinates" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -168,6 +201,9 @@ def test_convert_writes_another_format_and_replaces_a_file_with_force_only(
     assert main(["convert", "two_link", str(tmp_path / ("a" * 300 + ".urdf"))]) == 1
     shown = capsys.readouterr().err
     assert (
-        "--force" in shown and "it is also read" in shown and "the suffix is '.step'" in shown and "too long" in shown
+        "--force" in shown
+        and "the output is also an input" in shown
+        and "the suffix is '.step'" in shown
+        and "too long" in shown
     )
     assert main(["convert", "two_link", str(path), "--force"]) == 0

@@ -40,7 +40,18 @@ def test_a_ball_rests_at_the_depth_of_the_spring_with_its_weight(ball: Path, tmp
 def test_compliant_contact_on_a_slope_is_that_of_python(ball: Path, tmp_path: Path) -> None:
     output = tmp_path / "roll.npz"
     settings = ("--duration", "0.05", "--step", "0.0005", "--output", str(output))
-    options = ("--contact", "compliant", "--stiffness", "1e4", "--exponent", "1", "--slope", "0.2", "--slip", "0.1")
+    options = (
+        "--contact",
+        "compliant",
+        "--stiffness",
+        "1e4",
+        "--exponent",
+        "1",
+        "--ground-pitch",
+        "0.2",
+        "--slip",
+        "0.1",
+    )
     start = ("--q0", "0", "0", "0.102", "0", "0", "0", "1")
     assert main(["simulate", str(ball), *start, *settings, *options]) == 0
     pose = torsor.spatial.make_pose(torsor.spatial.from_rpy([0.0, 0.2, 0.0]))
@@ -59,14 +70,17 @@ def test_limits_let_drives_saturate(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--friction", "0.5"], "--friction without contact; fix: add --contact, one of compliant, hard"),
-        (["--no-ground"], "--no-ground without contact"),
-        (["--contact", "hard", "--slip", "0.1"], "--slip for hard contact; allowed: --stiffness, --friction"),
-        (["--contact", "compliant", "--sweeps", "3"], "--sweeps for compliant contact"),
+        (["--friction", "0.5"], "--friction needs contact; fix: add --contact, one of compliant, hard"),
+        (["--no-ground"], "--no-ground needs contact"),
+        (["--contact", "hard", "--slip", "0.1"], "hard contact does not use --slip; allowed: --stiffness, --friction"),
+        (["--contact", "compliant", "--sweeps", "3"], "compliant contact does not use --sweeps"),
         (["--contact", "hard", "--friction", "-1"], "contact: --friction is -1.0; allowed: a finite number, 0 or more"),
         (["--contact", "hard", "--stiffness", "nan"], "contact: --stiffness is nan"),
-        (["--contact", "hard", "--slope", "2"], "contact: --slope is 2.0"),
-        (["--contact", "hard", "--slope", "0.1", "--no-ground"], "--slope and --no-ground are both given"),
+        (["--contact", "hard", "--ground-pitch", "2"], "contact: --ground-pitch is 2.0"),
+        (
+            ["--contact", "hard", "--ground-pitch", "0.1", "--no-ground"],
+            "--ground-pitch and --no-ground are both given",
+        ),
         (["--contact", "hard", "--no-ground"], "no pair of shapes may touch"),
         (["--contact", "hard", "--shapes", "foot"], "no link, frame or shape 'foot'"),
         (["--contact", "hard", "--pair", "ball", "ball"], "move together"),

@@ -16,12 +16,12 @@ SHORT = ["--duration", "0.5", "--step", "0.005"]
 
 def simulated(tmp_path: Path, *arguments: str, robot: str = "two_link") -> Trajectory:
     output = tmp_path / "motion.npz"
-    assert main(["simulate", robot, *SHORT, *arguments, "--output", str(output)]) == 0
+    assert main(["simulate", robot, *SHORT, *arguments, "--output", str(output), "--force"]) == 0
     return Trajectory.load(output)
 
 
 def test_pd_moves_the_arm_to_a_target(tmp_path: Path) -> None:
-    motion = simulated(tmp_path, "--controller", "pd", "--kp", "9", "--kd", "2", "0.5", "--target", "0.5", "-0.3")
+    motion = simulated(tmp_path, "--controller", "pd", "--kp", "9", "--kd", "2", "0.5", "--setpoint", "0.5", "-0.3")
     law = torsor.control.gravity_pd(torsor.library.two_link(), [0.5, -0.3], kp=9.0, kd=[2.0, 0.5])
     expected = torsor.simulate(torsor.library.two_link(), duration=0.5, step=0.005, controller=law)
     assert np.array_equal(motion.q, expected.q)
@@ -70,29 +70,35 @@ def test_a_recorded_motion_is_followed(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kp", "5"], "--kp without a controller; fix: add --controller, one of pd, computed-torque, gravity"),
+        (["--kp", "5"], "--kp needs a controller; fix: add --controller, one of pd, computed-torque, gravity"),
         (["--controller", "pd", "--tau", "1", "2"], "--tau and --controller are both given"),
-        (["--controller", "pd", "--kp", "5"], "the controller pd without --kd; fix: add --kd"),
+        (["--controller", "pd", "--kp", "5"], "the controller pd needs --kd; fix: add --kd"),
         (
             ["--controller", "pd", "--bandwidth", "5"],
-            "--bandwidth for the controller pd; allowed: --kp, --kd, --target",
+            "the controller pd does not use --bandwidth; allowed: --kp, --kd, --setpoint",
         ),
-        (["--controller", "gravity", "--target", "0", "0"], "--target for the controller gravity; allowed: --kd"),
-        (["--controller", "computed-torque"], "gains given: none"),
-        (["--controller", "computed-torque", "--kp", "5"], "gains given: --kp; allowed: --kp and --kd, or --bandwidth"),
-        (["--controller", "pd", "--kp", "-5", "--kd", "1"], "--kp is -5.0; allowed: positive numbers"),
-        (["--controller", "pd", "--kp", "1", "2", "3", "--kd", "1"], "after --kp is 3; allowed: 1, or 2"),
-        (["--controller", "pd", "--kp", "1", "--kd", "nan"], "--kd is nan; allowed: finite numbers"),
-        (["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "1"], "after --target is 1; allowed: 2"),
         (
-            ["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "inf", "0"],
-            "--target is inf 0; allowed: finite",
+            ["--controller", "gravity", "--setpoint", "0", "0"],
+            "gravity does not use --setpoint; allowed: --kd",
+        ),
+        (["--controller", "computed-torque"], "the gains are missing"),
+        (
+            ["--controller", "computed-torque", "--kp", "5"],
+            "the gains are --kp; allowed: --kp and --kd, or",
+        ),
+        (["--controller", "pd", "--kp", "-5", "--kd", "1"], "--kp is -5.0; allowed: positive numbers"),
+        (["--controller", "pd", "--kp", "1", "2", "3", "--kd", "1"], "--kp has 3 numbers; allowed: 1, or 2"),
+        (["--controller", "pd", "--kp", "1", "--kd", "nan"], "--kd is nan; allowed: finite numbers"),
+        (["--controller", "pd", "--kp", "5", "--kd", "1", "--setpoint", "1"], "--setpoint has 1 number; allowed: 2"),
+        (
+            ["--controller", "pd", "--kp", "5", "--kd", "1", "--setpoint", "inf", "0"],
+            "--setpoint is inf 0; allowed: finite",
         ),
         (["--tau", "inf", "0"], "--tau is inf 0; allowed: finite numbers"),
         (["--controller", "pd", "--kp", "5", "--kd", "1", "--reference", "no.csv"], "no.csv"),
         (
-            ["--controller", "pd", "--kp", "5", "--kd", "1", "--target", "0", "0", "--reference", "no.csv"],
-            "--target and --reference are both given",
+            ["--controller", "pd", "--kp", "5", "--kd", "1", "--setpoint", "0", "0", "--reference", "no.csv"],
+            "--setpoint and --reference are both given",
         ),
     ],
 )
@@ -117,10 +123,10 @@ def test_options_of_built_in_problems_change_them() -> None:
     with refused(argument="weight", where="slide-link"):
         NAMED["slide-link"].problem({"weight": 2.0})
     ends = {"start": [0.0, -1.5, 1.0, -1.0, -1.5, 0.1], "end": [1.0, -0.5, 0.5, -1.5, -1.0, 1.0]}
-    arm = NAMED["ur5-time"].problem({**ends, "torque_rates": [500.0]})
+    arm = NAMED["ur5-time"].problem({**ends, "torque_rate": [500.0]})
     assert arm.constraints[0].q == ends["start"]
     assert arm.constraints[-1].upper == 500.0
-    assert NAMED["stanford-rates"].problem({"force": 150.0, "rate": 800.0}).constraints[2].upper == 150.0
+    assert NAMED["stanford-rates"].problem({"torque": 150.0, "torque_rate": [800.0]}).constraints[2].upper == 150.0
     assert NAMED["elastic-arm"].problem({"torque": 20.0, "points": 20}).stages[0].points == 20
 
 

@@ -74,7 +74,7 @@ def test_identify_writes_the_document_of_its_result(capsys: pytest.CaptureFixtur
 
 def test_view_says_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
     torsor.simulate(ARM.to(device="casadi"), duration=0.002).save("fall.npz")
-    found = printed(capsys, "view", "two_link", "fall.npz", "--page", "page.html")
+    found = printed(capsys, "view", "two_link", "fall.npz", "-o", "page.html")
     assert found["page"] == "page.html" and found["url"] is None
     assert found["shows"] == [{"name": "two_link", "kind": "robot"}, {"name": "fall.npz", "kind": "trajectory"}]
 
@@ -100,7 +100,7 @@ def test_completion_scripts_are_scripts_of_their_shells(
 
 def test_a_name_that_is_nearly_one_of_the_library_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "two_lnk"]) == 1
-    assert capsys.readouterr().err.endswith("; fix: write two_link\n")
+    assert capsys.readouterr().err.endswith("; fix: did you mean two_link?\n")
 
 
 # Tables of states
@@ -115,7 +115,7 @@ def test_a_name_that_is_nearly_one_of_the_library_is_suggested(capsys: pytest.Ca
             "'q joint1 [deg]' has another unit; allowed: rad;",
         ),
         (HEAD.replace("[s]", "[ms]"), "0,1,0", "the column 'time [ms]' has another unit; allowed: s; fix: convert"),
-        (HEAD, "0,1", "line 2 has 2 columns, and none for 'q joint2 [rad]'; allowed: 3"),
+        (HEAD, "0,1", "line 2 has 2 columns, but none for 'q joint2 [rad]'; allowed: 3"),
     ],
 )
 def test_other_units_and_short_lines_are_refused(
@@ -142,7 +142,7 @@ def test_a_saved_trajectory_is_a_table_of_states(capsys: pytest.CaptureFixture[s
 
 def test_a_figure_is_not_written_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "two_link", "--plot", "-"]) == 1
-    assert "a figure on standard output" in capsys.readouterr().err
+    assert "--plot -: a file name is needed" in capsys.readouterr().err
 
 
 def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
@@ -150,4 +150,4 @@ def test_a_host_that_is_not_of_this_machine_is_refused() -> None:
     from torsor.view.live.server import start
 
     with refused(value="256.0.0.1", fix="give localhost"):
-        start("256.0.0.1", 8080)
+        start("256.0.0.1", 8080, "arm")

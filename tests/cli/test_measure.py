@@ -27,12 +27,15 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
     (tmp_path / "leg.osim").write_text(OSIM)
     angles, osim = str(tmp_path / "angles.mot"), str(tmp_path / "leg.osim")
     for given, words in (
-        ([mot, "--mass", "80"], "0 files with markers and 1 with ground forces; allowed: one with markers"),
-        ([trc, trc, "--mass", "80"], "2 files with markers"),
-        ([trc, angles, "--mass", "80"], "angles.mot: it holds no markers and no ground forces; allowed: a .trc"),
+        ([mot, "--mass", "80"], "0 files contain markers and 1 contain ground forces; allowed: one with markers"),
+        ([trc, trc, "--mass", "80"], "2 files contain markers"),
+        (
+            [trc, angles, "--mass", "80"],
+            "angles.mot: the file contains neither markers nor ground forces;",
+        ),
         ([trc, mot], "the mass is not given; fix: give it in kg, as in --mass 80, or give a model"),
         ([trc, "--model", osim, "--mass", "80"], "mass is given with a model, which has its own; fix: leave out mass"),
-        ([trc, mot, "--mass", "80", "--csv", "x.txt"], "the suffix is '.txt'; allowed: .csv"),
+        ([trc, mot, "--mass", "80", "-o", "x.txt"], "the suffix is '.txt'; allowed: .csv, .mot, .sto"),
     ):
         assert main(["measure", *given]) == 1
         assert words in capsys.readouterr().err
@@ -41,7 +44,7 @@ def test_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.slow
 def test_a_recording_gives_tables_figures_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     outputs = {name: str(tmp_path / f"out.{name}") for name in ("csv", "mot", "json")}
-    flags = [part for name, path in outputs.items() for part in (f"--{name}", path)]
+    flags = ["-o", outputs["csv"], "-o", outputs["mot"], "--json", outputs["json"]]
     pages = ["--plot", str(tmp_path / "out.png"), "--report", str(tmp_path / "out.html")]
     assert main(["measure", *written(tmp_path), "--mass", str(MASS), "--segments", *flags, *pages]) == 0
     shown = capsys.readouterr()

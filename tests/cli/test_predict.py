@@ -38,7 +38,7 @@ def built_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["swing", "reach.toml"])
 def test_a_problem_is_solved_and_written(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["predict", name, "--json", "out.json", "--csv", "out.csv", "--save", "out.npz"]) == 0
+    assert main(["predict", name, "--json", "out.json", "-o", "out.csv", "-o", "out.npz"]) == 0
     shown = capsys.readouterr().out
     assert "optimal" in shown and "Torques" in shown and "out.json" in shown
     found = json.loads((tmp_path / "out.json").read_text())
@@ -62,7 +62,7 @@ def test_options_reach_the_search(tmp_path: Path) -> None:
 
 def test_an_infeasible_problem_writes_the_nearest_motion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "hard.toml").write_text(REACH.replace("[0.1, 2.0]", "[0.1, 0.2]"))
-    assert main(["predict", "hard.toml", "--json", "out.json", "--csv", "out.csv"]) == 3
+    assert main(["predict", "hard.toml", "--json", "out.json", "-o", "out.csv"]) == 3
     shown = capsys.readouterr()
     assert "Torques" in shown.err and "out.json" in shown.out
     found = json.loads((tmp_path / "out.json").read_text())
@@ -95,14 +95,14 @@ def test_a_motion_that_is_optimal_at_the_nodes_only_is_told_by_its_status(
 @pytest.mark.parametrize("command", [[], ["predict"]])
 def test_the_help_lists_the_exit_statuses(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main([*command, "--help"])
-    shown = capsys.readouterr().out
+        main([*command, "--help-all"])
+    shown = re.sub(r"\n {7}", " ", capsys.readouterr().out)
     for words in (
-        "0    the command succeeded",
-        "3    the motion problem is infeasible",
-        "4    the search ended",
-        "5    the predicted motion is optimal at the nodes only",
-        "it violates a constraint" + (" by more than 0.05 of its scale" if command else ""),
+        "0    success",
+        "3    the motion problem is infeasible" if command else "3    infeasible problem",
+        "4    the solver stopped",
+        "5    the motion is optimal at the nodes",
+        "violates a constraint between them" + (" by more than 0.05 of its scale" if command else ""),
     ):
         assert words in shown
 
@@ -116,12 +116,12 @@ def test_a_problem_may_be_called_walk(tmp_path: Path) -> None:
 def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.toml").write_text(REACH.replace('"torques"', '"torqes"'))
     for arguments, words in (
-        (["nothing"], "nothing: no such file; allowed: a .toml file, or one of swing"),
+        (["nothing"], "nothing: no such file or built-in problem; allowed: a .toml file, or one of swing"),
         (["bad.toml"], "did you mean 'torques'?"),
-        (["swing", "--csv", "out.txt"], "the suffix is '.txt'"),
+        (["swing", "-o", "out.txt"], "the suffix is '.txt'"),
         (["swing", "--tolerance", "-1"], "tolerance is -1.0"),
         (["swing", "--json", "no/such/folder.json"], "its folder does not exist"),
-        (["swing", "--csv", "no/such/folder.csv"], "its folder does not exist"),
+        (["swing", "-o", "no/such/folder.csv"], "its folder does not exist"),
         (["swing", "--json", "."], "it is a folder"),
         (["swing", "--tolerance", "inf"], "tolerance is inf"),
     ):
@@ -140,7 +140,7 @@ def test_invalid_input_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
         (["lift", "--speed", "1"], "not of lift; allowed: --height, --mass, --sex, --age, --stature-percentile"),
         (["swing", "--ergonomics", "x.html"], "--ergonomics is an option of walk, lift, push, pull, reach"),
         (["lift", "--ergonomics", "x.txt"], "x.txt: the suffix is '.txt'; allowed: .html"),
-        (["swing", "--planar"], "--planar is an option of walk, run, not of swing; allowed: only the options that all"),
+        (["swing", "--planar"], "--planar is an option of walk, run, not of swing; allowed: only the options of all"),
         (["reach.toml", "--box", "3"], "--box is an option of walk, lift, not of reach.toml"),
         (["walk", "--backpack", "3", "--box", "3"], "--backpack and --box are both given; allowed: one of them"),
     ],
@@ -166,15 +166,15 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--compare", "nobody.mot"], "nobody.mot: no such file"),
         (["walk", "--compare", "nobody"], "no reference 'nobody'; allowed: a file, OpenSim tutorial, Schwartz 2008"),
         (["walk", "--compare", "reach.toml"], "reach.toml: unknown kind of file '.toml'; allowed: a recording: .mot"),
-        (["walk", "--compare-mass", "70"], "--compare-mass without a recording; fix: --compare forces.mot"),
-        (["walk", "--compare", "Schwartz 2008", "--compare-mass", "70"], "--compare-mass without a recording"),
+        (["walk", "--compare-mass", "70"], "--compare-mass needs a recording; fix: add --compare with a recording"),
+        (["walk", "--compare", "Schwartz 2008", "--compare-mass", "70"], "--compare-mass needs a recording"),
         (
             ["walk", "--compare", "a.npz", "b.npz"],
             "a.npz: one of several files; allowed: a recording: .mot, .sto, .csv",
         ),
-        (["walk", "--save", "walk.avi"], "the suffix is '.avi'; allowed: .npz, .gif, .mp4, .mot"),
+        (["walk", "-o", "walk.avi"], "the suffix is '.avi'; allowed: .npz, .csv"),
         (["walk", "--samples", "walk.txt"], "the suffix is '.txt'; allowed: .csv"),
-        (["swing", "--save", "swing.mot"], "the suffix is '.mot'; allowed: .npz"),
+        (["swing", "-o", "swing.mot"], "the suffix is '.mot'; allowed: .npz, .csv"),
         (["walk", "--height", "9"], "--height is 9.0"),
         (["walk", "--height", "1.8", "--stature-percentile", "95"], "is 95.0; allowed: one of them"),
         (["lift", "--age", "3"], "age (years) is 3.0; allowed: a finite number, 4 or more and 110 or less"),
@@ -185,11 +185,11 @@ def test_options_of_another_problem_are_refused(
         (["walk", "--box", "nan"], "--box is nan"),
         (["lift", "--box", "-1"], "--box is -1.0"),
         (["elastic-arm", "--torque", "0"], "--torque is 0.0; allowed: a finite number, above 0"),
-        (["stanford-rates", "--force", "-1"], "--force is -1.0; allowed: a finite number, above 0"),
-        (["stanford-rates", "--rate", "nan"], "--rate is nan"),
-        (["ur5-time", "--torque-rates", "-5"], "--torque-rates is -5.0; allowed: positive numbers"),
-        (["panda-time", "--torque-rates", "1", "nan"], "--torque-rates is [1.0, nan]; allowed: positive numbers"),
-        (["path-time", "--torque-rates", "0"], "--torque-rates is 0.0; allowed: positive numbers"),
+        (["stanford-rates", "--torque", "-1"], "--torque is -1.0; allowed: a finite number, above 0"),
+        (["stanford-rates", "--torque-rate", "nan"], "--torque-rate is nan"),
+        (["ur5-time", "--torque-rate", "-5"], "--torque-rate is -5.0; allowed: positive numbers"),
+        (["panda-time", "--torque-rate", "1", "nan"], "--torque-rate is [1.0, nan]; allowed: positive numbers"),
+        (["path-time", "--torque-rate", "0"], "--torque-rate is 0.0; allowed: positive numbers"),
         (["stand-up", "--seat", "3"], "--seat is 3.0"),
         (["push", "--push-force", "-5"], "--push-force is -5.0; allowed: a finite number, above 0"),
         (["pull", "--handle", "nan"], "--handle is nan"),
@@ -211,7 +211,7 @@ def test_pairs_are_names_and_numbers(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit) as stopped:
         main(["predict", "walk", "--frozen", "right_knee_flexion"])
     assert stopped.value.code == 2
-    assert "allowed: NAME=NUMBER, as in right_knee_flexion=10" in capsys.readouterr().err
+    assert "allowed: NAME=NUMBER, such as right_knee_flexion=10" in capsys.readouterr().err
 
 
 def test_options_of_humans_reach_their_problems() -> None:
@@ -234,7 +234,7 @@ def test_a_movie_without_ffmpeg_is_told_before_the_search(
 ) -> None:
     pytest.importorskip("matplotlib")
     monkeypatch.setattr("torsor.simulation.movie.shutil.which", lambda name: None)
-    assert main(["predict", "walk", "--save", "walk.mp4"]) == 1
+    assert main(["predict", "walk", "-o", "walk.mp4"]) == 1
     assert "walk.mp4: the program ffmpeg is not found; fix: install ffmpeg, or write a .gif" in capsys.readouterr().err
 
 
@@ -250,8 +250,8 @@ def test_a_walk_is_compared_and_written_in_all_forms(tmp_path: Path, capsys: pyt
     recordings.save(walks.angles(t), "angles.mot")
     recordings.save(walks.moments(t), "moments.sto")
     recordings.save(walks.forces(t), "forces.mot")
-    files = ["--json", "out.json", "--csv", "out.csv", "--samples", "raw.csv", "--plot", "out.png"]
-    files += ["--save", "out.npz", "--save", "out.mot", "--save", "out.gif"]
+    files = ["--json", "out.json", "-o", "out.csv", "--samples", "raw.csv", "--plot", "out.png"]
+    files += ["-o", "out.npz", "-o", "out.mot", "-o", "out.gif"]
     compared = ["--compare", "angles.mot", "moments.sto", "forces.mot", "--compare", "schwartz 2008"]
     assert main(["predict", "walk", *compared, *files]) in (0, 5)
     shown = capsys.readouterr().out

@@ -84,13 +84,13 @@ def test_identify_finds_the_robot_of_a_log(capsys: Captured, tmp_path: Path) -> 
         ("dynamics two_link dance", "no quantity 'dance'; allowed:"),
         ("dynamics two_link jacobian", "fix: write jacobian:LINK"),
         ("dynamics two_link mass_matrix:link1", "fix: write mass_matrix"),
-        ("dynamics two_link --q 1", "count of numbers after --q is 1; allowed: 2: joint1, joint2"),
-        ("dynamics two_link --q nan 1", "q has NaN or infinity"),
+        ("dynamics two_link --q 1", "--q has 1 number; allowed: 2: joint1, joint2"),
+        ("dynamics two_link --q nan 1", "--q contains NaN or infinity"),
         ("dynamics two_link --states states.csv --q 1 1", "--states and --q are both given"),
         ("dynamics two_link --states words.csv", "is not a number; allowed: a finite number"),
         ("dynamics two_link --states short.csv", "no column 'q joint2'"),
         ("dynamics two_link --states twice.csv", "'q joint1 [rad]' is there twice"),
-        ("dynamics two_link --states empty.csv", "no states"),
+        ("dynamics two_link --states empty.csv", "the table has no rows"),
         ("kinematics two_link nowhere", "'nowhere'"),
         ("identify two_link short.csv", "column 'q joint2' is missing"),
         ("identify two_link positions.csv", "the force columns are missing"),
@@ -192,7 +192,9 @@ def test_motion_that_a_table_does_not_have_is_said(capsys: Captured, tmp_path: P
     path = tmp_path / "log.csv"
     path.write_text("time,q joint1,q joint2\n0,0.1,0.2\n")
     assert main(["dynamics", "two_link", "inverse_dynamics", "--states", str(path)]) == 0
-    assert "log.csv: no columns 'v NAME' and 'a NAME', which are taken to be zero" in capsys.readouterr().err
+    assert (
+        "log.csv: the columns 'v NAME' and 'a NAME' are missing and are assumed to be zero" in capsys.readouterr().err
+    )
     assert main(["dynamics", "two_link", "gravity_force", "--states", str(path)]) == 0
     assert not capsys.readouterr().err
 
@@ -209,7 +211,7 @@ def test_ik_gives_postures(capsys: Captured) -> None:
     assert found["solved"]
     np.testing.assert_allclose(arm.pose(found["q"][0], "link6")[:3, 3], [0.5, 0.2, 0.6], atol=1e-9)
     assert main(["ik", "panda", "--target", "panda_hand", "0.4", "0.2", "0.4", "0", "0", "0", "--all"]) == 1
-    assert "fix: leave --all out" in capsys.readouterr().err
+    assert "fix: omit --all" in capsys.readouterr().err
     everyone = printed(capsys, "ik", "ur5", "--target", "ee_link", "0.4", "0.2", "0.4", "0", "1.5", "0", "--all")
     assert len(everyone["q"]) == 8
     assert main(["ik", "two_link", "--target", "link2", "4", "0", "0"]) == 1
@@ -230,6 +232,6 @@ def test_ik_keeps_shapes_apart(capsys: Captured, tmp_path: Path) -> None:
     found = printed(capsys, *given, "--clearance", "0.3")
     assert found["solved"] and found["clearance"] >= 0.3 and found["blocking"] == []
     assert arm.shapes.distances(found["q"][0]).distance.min() >= 0.3
-    for wrong, words in (("--allowed=x.srdf", "--allowed without --clearance"), ("--clearance=nan", "is nan")):
+    for wrong, words in (("--allowed=x.srdf", "--allowed needs --clearance"), ("--clearance=nan", "is nan")):
         assert main([*given, wrong]) == 1
         assert words in capsys.readouterr().err

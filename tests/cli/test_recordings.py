@@ -50,4 +50,4 @@ def test_info_refuses_recordings_that_are_missing_and_options_of_robots(
     assert main(["info", str(tmp_path / "no.trc")]) == 1
     assert "no such file; allowed: a file: .trc, .mot" in capsys.readouterr().err
     assert main(["info", "a.trc", "--q", "1"]) == 1
-    assert "--report, --q or --states with a recording; allowed: a robot" in capsys.readouterr().err
+    assert "--report, --q and --states apply to robots, not to recordings" in capsys.readouterr().err

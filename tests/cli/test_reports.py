@@ -15,13 +15,14 @@ from torsor.view.bearings import bearing_loads
 def report(folder: Path, *arguments: str) -> str:
     """The text of the report that a command writes; tags of the page inside are escaped."""
     path = folder / "report.html"
-    assert main([*arguments, "--report", str(path)]) == 0
+    assert main([*arguments, "--report", str(path), "--force"]) == 0
     return path.read_text(encoding="utf-8")
 
 
 def test_a_simulation_is_reported(tmp_path: Path) -> None:
     text = report(tmp_path, "simulate", "two_link", "--q0", "0.3", "-1.2", "--v0", "1", "0", "--duration", "0.05")
-    assert "Motion of two_link" in text and "Bearings over the motion" in text
+    assert "<h3>Motion of two_link</h3>" in text and "Bearings over the motion" in text
+    assert "<td>samples</td>" in text and "<pre" not in text
     assert text.count("<iframe") == 1 and text.count('src="data:image/png;base64,') == 1
     assert not re.search(r'(src|href)="(?!data:)', text), "nothing is loaded from elsewhere"
 
@@ -54,7 +55,7 @@ def test_motions_and_identifications_are_reported(tmp_path: Path) -> None:
     [
         ("info two_link --q 0 0", "add --report FILE"),
         ("info two_link --report out.txt", "the suffix is '.txt'; allowed: .html"),
-        ("simulate two_link --report -", "allowed: a file that ends with .html"),
+        ("simulate two_link --report -", "--report -: a file name is needed"),
     ],
 )
 def test_mistakes_are_named(

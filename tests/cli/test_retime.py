@@ -24,8 +24,8 @@ def table(tmp_path: Path) -> Path:
 
 def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, points, document = (table.with_name(name) for name in ("motion.csv", "points.json", "motion.json"))
-    files = ["-o", str(out), "--points", str(points), "--json", str(document), "--rate", "50"]
-    assert main(["retime", "ur5", str(table), "--payload", "ee_link", "2", "--tolerance", "0.1", *files]) == 0
+    files = ["-o", str(out), "--joint-trajectory", str(points), "--json", str(document), "--rate", "50"]
+    assert main(["retime", "ur5", str(table), "--payload", "ee_link", "2", "--corner-tolerance", "0.1", *files]) == 0
     found = retime(ARM.with_payload("ee_link", 2.0), WAYPOINTS, tolerance=0.1)
     assert f"duration: {found.duration:.6g} s" in capsys.readouterr().out
     rows = np.loadtxt(out, delimiter=",", skiprows=1)
@@ -43,10 +43,13 @@ def test_files_have_the_motion_of_retime(table: Path, capsys: pytest.CaptureFixt
     [
         (["--torque", "1"], "standing still needs"),
         (["--payload", "ee_link", "heavy"], "'heavy'"),
-        (["--reaction", "knee", "1", "1"], "reactions names 'knee'"),
-        (["--tolerance", "-1"], "tolerance is -1"),
+        (["--reaction", "knee", "1", "1"], "'knee'"),
+        (["--corner-tolerance", "-1"], "--corner-tolerance is -1"),
         (["--velocity", "1", "2"], "6 of them"),
-        (["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"], "--reaction: a joint twice"),
+        (
+            ["--reaction", "elbow_joint", "9", "9", "--reaction", "elbow_joint", "9", "inf"],
+            "a joint is given twice",
+        ),
         (["-o", "motion.txt"], "the suffix is '.txt'"),
     ],
 )
@@ -65,8 +68,12 @@ def test_a_robot_without_limits_asks_for_bounds(tmp_path: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("paths.json", json.dumps([WAYPOINTS.tolist()] * 2), "paths.json: 2 paths; allowed: one path"),
-        ("points.yaml", "joint_names: []", "suffix .yaml; allowed: .csv, .npz, .json"),
+        (
+            "paths.json",
+            json.dumps([WAYPOINTS.tolist()] * 2),
+            "the file contains 2 paths; allowed: one path",
+        ),
+        ("points.yaml", "joint_names: []", "the suffix is '.yaml'; allowed: .csv, .npz, .json"),
     ],
 )
 def test_files_without_one_path_are_refused(
@@ -82,11 +89,11 @@ def test_own_files_are_paths_again(table: Path) -> None:
     names = ("motion.npz", "table.csv", "points.json", "motion.json")
     npz, rows, points, document = (table.with_name(name) for name in names)
     grid = ["--knots", "30", "--rate", "20"]
-    assert main(["retime", "ur5", str(table), "-o", str(npz), "--points", str(points), *grid]) == 0
+    assert main(["retime", "ur5", str(table), "-o", str(npz), "--joint-trajectory", str(points), *grid]) == 0
     assert main(["retime", "ur5", str(table), "-o", str(rows), "--json", str(document), *grid]) == 0
     known = retime(ARM, WAYPOINTS).duration
     for file, error in ((npz, 1e-12), (rows, 0.02), (points, 0.02), (document, 0.02)):
-        assert main(["retime", "ur5", str(file), "--json", str(table.with_name("again.json"))]) == 0
+        assert main(["retime", "ur5", str(file), "--json", str(table.with_name("again.json")), "--force"]) == 0
         found = json.loads(table.with_name("again.json").read_text())["duration"]
         assert found == pytest.approx(known, rel=error)
 
@@ -94,10 +101,10 @@ def test_own_files_are_paths_again(table: Path) -> None:
 def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["retime", "ur5", str(table), "--knots", "2"]) == 0
     err = capsys.readouterr().err
-    assert "warning: waypoints.csv: between knots, " in err and "fix: more --knots, or none: the grid" in err
-    assert "on a grid of 4 intervals, the motion is slower than it could be" in err
+    assert "warning: waypoints.csv: between knots, " in err and "fix: increase --knots, or omit it" in err
+    assert "on a grid of 4 intervals, the motion is not the fastest" in err
     assert main(["retime", "ur5", str(table), "--rate", "0.5", "-o", str(table.with_name("motion.csv"))]) == 0
-    words = "motion.csv: --rate 0.5 gives 2 rows for 0.8977 s, which lose the motion; fix: --rate 112 or more"
+    words = "motion.csv: --rate 0.5 gives only 2 rows for 0.8977 s; fix: --rate 112 or more"
     assert words in capsys.readouterr().err
 
 
@@ -105,4 +112,4 @@ def test_grids_and_rates_that_are_too_coarse_are_told(table: Path, capsys: pytes
 def test_empty_names_are_no_files(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["retime", *words])
-    assert "an empty name; fix: give a name, or leave it out" in capsys.readouterr().err
+    assert "the name is empty; fix: give a name, or omit the option" in capsys.readouterr().err

@@ -32,7 +32,7 @@ def test_a_study_is_computed_once_and_goes_on(folder: Path, capsys: pytest.Captu
     assert main(["sweep", "study.toml"]) == 0
     assert capsys.readouterr().out.split("\n")[:2] == ["2 cases: 2 done, 0 failed", "study.sqlite"]
     assert main(["sweep", "study.toml"]) == 1
-    assert "the file already has results; fix: use --resume to continue it" in capsys.readouterr().err
+    assert "the file exists; fix: --resume continues it, --force replaces it" in capsys.readouterr().err
     (folder / "study.toml").write_text(STUDY.replace("[6, 8]", "[6, 8, -3]"))
     assert main(["sweep", "study.toml", "--resume", "--csv", "table.csv"]) == 3
     shown = capsys.readouterr().out
@@ -85,7 +85,7 @@ def test_cases_are_written_in_three_ways(folder: Path) -> None:
     ("given", "words"),
     [
         (["--workers", "1", "--cluster", "tcp://x"], "--workers and --cluster are both given"),
-        (["--retry-failed"], "--retry-failed without --resume"),
+        (["--retry-failed"], "--retry-failed needs --resume"),
         (["--output", "x.txt"], "the suffix is '.txt'"),
         (["--csv", "x.txt"], "the suffix is '.txt'"),
     ],

@@ -61,5 +61,5 @@ def test_what_is_no_robot_and_no_result_is_an_error(fake: Fake, tmp_path: Path, 
 
 def test_a_page_is_written_without_a_viewer(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
-    assert main(["view", "two_link", "stanford", "--page", str(path)]) == 0
+    assert main(["view", "two_link", "stanford", "-o", str(path)]) == 0
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

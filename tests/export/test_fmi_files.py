@@ -165,4 +165,4 @@ def test_the_command_writes_an_fmu(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "--force" in capsys.readouterr().err
     assert main([*command, "--force", "--inverse"]) == 0
     assert main(["export", "two_link", str(tmp_path / "c"), "--no-binary"]) == 1
-    assert "--no-binary with --to c" in capsys.readouterr().err
+    assert "--to c does not support --no-binary" in capsys.readouterr().err

@@ -379,7 +379,7 @@ def test_the_command_names_the_package_and_keeps_files(tmp_path: Path, capsys: p
     assert not (tmp_path / "arm" / "src" / "my_arm_kernels.c").exists()
     assert main([*command, "--force"]) == 0 and not (tmp_path / "arm" / "include" / "other").exists()
     assert main([*command, "--dtype", "float32"]) == 1
-    assert "--dtype with --to ros2; allowed: --name" in capsys.readouterr().err
+    assert "--to ros2 does not support --dtype; allowed: --name" in capsys.readouterr().err
     for name in ("My Arm", "a__b", "std", "rclcpp", "a" * 60 + "-"):
         assert main([*command[:-1], name, "--force"]) == 1
         assert "lower-case letters" in capsys.readouterr().err

@@ -165,10 +165,10 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     torsor.simulation.Trajectory(CHAIN, T, data.q, data.v, data.a, data.tau).save("log.csv")
     limits = ["--lower", "-1.5", "-1", "--upper", "1.5", "2", "--velocity", "3", "--acceleration", "15"]
     call = ["excite", "chain.toml", "--measured", "log.csv", "--period", "3", "--harmonics", "3", *limits]
-    call += ["--iterations", "4", "--rate", "50", "-o", "motion.csv", "--points", "points.yaml"]
+    call += ["--iterations", "4", "--rate", "50", "-o", "motion.csv", "--joint-trajectory", "points.yaml"]
     assert main([*call, "--json", "motion.json"]) == 0
     said = capsys.readouterr().out
-    assert "Expected deviations" in said and "condition number" in said and "points.yaml" in said
+    assert "Expected standard deviations" in said and "condition number" in said and "points.yaml" in said
     shown = json.loads(Path("motion.json").read_text())
     assert set(schema_of("excitation")["required"]) <= set(shown)
     assert shown["settings"]["criterion"] == "determinant"
@@ -176,7 +176,7 @@ def test_the_command_aims_at_what_a_log_leaves_uncertain(
     step = sys.modules["torsor.identification.excitation.excite"].Descent
     monkeypatch.setattr(step, "step", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     Path("motion.csv").unlink()
-    assert main(call) == 130
+    assert main([*call, "--force"]) == 130
     assert Path("motion.csv").exists(), "the best motion so far is kept"
 
 

@@ -259,7 +259,18 @@ def test_the_command_takes_laws_of_friction_and_holds_samples_out(tmp_path, caps
         *(f"tau {name}" for name in robot.coordinate_names),
     ]
     np.savetxt(tmp_path / "log.csv", np.column_stack([t, q, tau]), delimiter=",", header=",".join(heads), comments="")
-    options = ["--friction", "offset", "--bandwidth", "20", "--robust", "huber", "--held-out", "0.25", "--json", "-"]
+    options = [
+        "--friction-models",
+        "offset",
+        "--force-cutoff",
+        "20",
+        "--robust",
+        "huber",
+        "--held-out",
+        "0.25",
+        "--json",
+        "-",
+    ]
     options += ["--instruments", "simulation"]
     assert main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), *options]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -268,5 +279,7 @@ def test_the_command_takes_laws_of_friction_and_holds_samples_out(tmp_path, caps
         and found["settings"]["instruments"] == "simulation"
         and found["settings"]["bandwidth"] == 20.0
     )
-    assert main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), "--friction", "sticky"]) == 1
+    assert (
+        main(["identify", str(tmp_path / "chain.toml"), str(tmp_path / "log.csv"), "--friction-models", "sticky"]) == 1
+    )
     assert "sticky" in capsys.readouterr().err

@@ -159,7 +159,7 @@ def test_the_command_never_writes_over_what_it_reads(tmp_path: Path, monkeypatch
     before = Path("log.csv").read_bytes()
     for options in (["--json", "log.csv"], ["-o", "arm.toml"], ["--json", "arm.toml"]):
         assert main(["identify", "arm.toml", "log.csv", *options]) == 1
-        assert "it is also read" in capsys.readouterr().err
+        assert "the output is also an input" in capsys.readouterr().err
     assert main(["identify", "arm.toml", "log.csv", "-o", "o.toml", "--json", "o.toml"]) == 1
     assert Path("log.csv").read_bytes() == before
     torsor.library.four_bar().save("bars.toml")

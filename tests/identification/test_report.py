@@ -147,7 +147,14 @@ def test_the_command_writes_the_identified_robot(
     ARM.inertial.replaced(0.7 * ARM.inertial.values).save(tmp_path / "arm.toml")
     table(tmp_path / "log.csv", measured(ARM, extra=0.2))
     call = ["identify", *(str(tmp_path / name) for name in ("arm.toml", "log.csv")), "--cutoff", "10"]
-    call += ["--friction", "offset", "-o", str(tmp_path / f"real.{suffix}"), "--json", str(tmp_path / "found.json")]
+    call += [
+        "--friction-models",
+        "offset",
+        "-o",
+        str(tmp_path / f"real.{suffix}"),
+        "--json",
+        str(tmp_path / "found.json"),
+    ]
     assert main(call) == 0
     printed = capsys.readouterr()
     assert "physical" in printed.out
@@ -203,7 +210,7 @@ def test_friction_that_falls_as_the_drive_warms_is_found_from_a_column(
     )
     more = ["--map", str(tmp_path / "map.toml")] if form == "map" else []
     call = ["identify", str(tmp_path / "arm.toml"), str(tmp_path / "log.csv"), *more, "--cutoff", "10"]
-    assert main([*call, "--friction", "viscous_temperature", "--held-out", "0.2", "--json", "-"]) == 0
+    assert main([*call, "--friction-models", "viscous_temperature", "--held-out", "0.2", "--json", "-"]) == 0
     shown = json.loads(capsys.readouterr().out)
     np.testing.assert_allclose(shown["drives"]["values"], [-0.02, 0.0], atol=2e-3)
     assert max(shown["held_out"]) < 5.0

@@ -212,7 +212,7 @@ def test_without_extras_all_but_the_features_of_extras_works(place: Callable[[st
     assert json.loads(bare.run("torsor", "dynamics", "ur5", "mass_matrix", "--json", "-"))
     for command in (("view", "ur5", "--no-browser"), ("demo",), ("simulate", "two_link", "--plot", "fall.png")):
         assert "error: " in (text := bare.run("torsor", *command, status=1)) and 'pip install "torsor[' in text
-    assert bare.run("torsor", "view", "ur5", "--page", "arm.html").split() == ["arm.html"]
+    assert bare.run("torsor", "view", "ur5", "-o", "arm.html").split() == ["arm.html"]
     found = json.loads(bare.run("python", "-W", "error", "-c", USE, json.dumps(FEATURES)))
     for extra, message in found.items():
         assert message.startswith("ImportError: ") and f'pip install "torsor[{extra}]"' in message, (extra, message)

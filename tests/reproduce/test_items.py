@@ -131,19 +131,19 @@ def test_the_command_prints_what_the_document_has_beside_ours(
 
 def test_a_report_needs_items_and_a_known_suffix(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["reproduce", "--report", str(tmp_path / "page.html")]) == 1
-    assert "name items, or give --all" in capsys.readouterr().err
+    assert "name items, or add --all" in capsys.readouterr().err
     assert main(["reproduce", "--all", "--report", str(tmp_path / "page.pdf")]) == 1
     assert "allowed: .html, .md" in capsys.readouterr().err
     (tmp_path / "file").write_text("")
     assert main(["reproduce", "--all", "--output", str(tmp_path / "file")]) == 1
-    assert "it is a file" in capsys.readouterr().err
+    assert "this is a file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["lie", "--kind", "figure"], "'lie' has no figure; allowed: algorithm, misprint, table"),
-        (["barman/fig-5.4", "--quick"], "take longer than --quick allows; fix: leave out --quick"),
+        (["barman/fig-5.4", "--quick"], "--quick skips all of these items; fix: omit --quick"),
         (["lie/orders", "--all"], "names and --all are both given"),
     ],
 )

@@ -45,3 +45,23 @@ def test_a_first_call_without_a_terminal_is_silent(tmp_path: Path) -> None:
     environment = os.environ | {"TORSOR_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", CALL], capture_output=True, env=environment, check=True)
     assert done.stderr == b"" and done.stdout == b""
+
+
+LINES = """
+import sys, time
+import torsor.base.progress as progress
+progress.LINE_PATIENCE = 0.2
+progress.print_lines()
+with progress.working("outer"):
+    time.sleep(0.5)
+    with progress.working("inner"):
+        time.sleep(0.5)
+    with progress.working("after a pause"):
+        with progress.working("at once"):
+            pass
+"""
+
+
+def test_the_command_line_prints_lines_with_pauses() -> None:
+    done = subprocess.run([sys.executable, "-c", LINES], capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines() == ["outer", "inner", "after a pause"] and done.stdout == ""

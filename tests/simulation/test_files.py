@@ -175,7 +175,7 @@ def test_the_command_line_simulates(capsys: pytest.CaptureFixture[str], tmp_path
     assert torsor.Trajectory.load(npz).q.shape == (101, 2)
     assert Path(png).stat().st_size > 1000
     assert main(["simulate", "two_link", "--q0", "1"]) == 1
-    assert "count of numbers after --q0 is 1; allowed: 2" in capsys.readouterr().err
+    assert "--q0 has 1 number; allowed: 2" in capsys.readouterr().err
     assert main(["simulate", "two_link", "--tau", "1e30", "0"]) == 3
     assert "the speed of joint" in capsys.readouterr().err
 

@@ -26,7 +26,8 @@ def real_numbers(value: Any) -> NDArray[Any] | None:
     """
     if type(value) is not np.ndarray:
         try:
-            if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+            # NumPy imports its masked arrays, 30 ms, when they are first used.
+            if isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
                 return None
             value = np.asarray(value)
         except Exception:  # other frameworks raise errors of all kinds

@@ -7,7 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.protocol import rich_cast
+from rich.table import Table
+from rich.text import Text
 
 from torsor._version import __version__
 from torsor.base.errors import printable
@@ -52,8 +55,8 @@ def html_table(
         '<div class="wide"><table><tr><th>link</th><th>kg</th></tr><tr><td>arm</td><td>2</td></tr></table></div>'
     """
     marks = marked or [False] * len(rows)
-    lines = ["".join(f"<th>{html_text(cell)}</th>" for cell in head)]
-    classes = [""] + [' class="marked"' if mark else "" for mark in marks]
+    lines = ["".join(f"<th>{html_text(cell)}</th>" for cell in head)] if head else []
+    classes = [""] * len(lines) + [' class="marked"' if mark else "" for mark in marks]
     lines += ["".join(f"<td>{cell}</td>" for cell in row) for row in rows]
     body = "".join(f"<tr{class_}>{line}</tr>" for class_, line in zip(classes, lines, strict=True))
     kind = ' class="words"' if words else ""
@@ -75,11 +78,43 @@ def html_list(lines: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in lines)}</ul>"
 
 
-def terminal_table(table: RenderableType) -> str:
-    """Return a terminal table as HTML, with all text escaped by Rich."""
-    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
-    console.print(table)
-    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+def terminal_table(content: RenderableType) -> str:
+    """Return what the terminal shows as HTML: Rich tables as tables, text as paragraphs, with all text escaped.
+
+    Example:
+        >>> from rich.table import Table
+        >>> table = Table("link")
+        >>> table.add_row("arm")
+        >>> terminal_table(table)
+        '<div class="wide"><table class="words"><tr><th>link</th></tr><tr><td>arm</td></tr></table></div>'
+    """
+    content = rich_cast(content)
+    if isinstance(content, Group):
+        return "\n".join(terminal_table(part) for part in content.renderables)
+    if isinstance(content, str | Text):
+        return f"<p>{_html_cell(content)}</p>"
+    if not isinstance(content, Table):
+        console = Console(record=True, file=io.StringIO(), width=WIDTH, force_jupyter=False)
+        console.print(content)
+        return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+    heads = [_plain_text(column.header) for column in content.columns]
+    rows = [
+        [_html_cell(cell) for cell in row] for row in zip(*(column.cells for column in content.columns), strict=True)
+    ]
+    words = all(column.justify == "left" for column in content.columns)
+    title = f"<h3>{html_text(_plain_text(content.title))}</h3>" if content.title else ""
+    return title + html_table(heads if content.show_header else [], rows, words=words)
+
+
+def _plain_text(content: RenderableType | None) -> str:
+    """Return the text of a cell or a title without its markup."""
+    content = "" if content is None else content
+    return content.plain if isinstance(content, Text) else Text.from_markup(str(content)).plain
+
+
+def _html_cell(content: RenderableType) -> str:
+    """Return the text of a cell as HTML, with line breaks."""
+    return "<br>".join(html_text(line) for line in _plain_text(content).split("\n"))
 
 
 def image(figure: Any) -> str:

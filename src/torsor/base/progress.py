@@ -1,6 +1,7 @@
-"""Progress of long computations on standard error: a bar, a compilation message, live solver text.
+"""Progress of long computations on standard error: a bar, a status line, live text of a solver.
 
-By default, progress is shown only on a terminal, and only after some seconds. Rich is imported when it first appears.
+By default, a display appears on a terminal only, and only after a second. Rich is imported when the first one does.
+The command line also prints the status as plain lines if standard error is not a terminal.
 """
 
 import math
@@ -8,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -16,9 +17,124 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE = 1.0  # seconds before a display appears
-PAUSE = 0.1  # seconds between two updates of a bar
-_compilation = threading.Lock()  # of several concurrent compilations, one is shown
+LINE_PATIENCE = 2.0  # seconds before a plain line appears
+PAUSE = 0.1  # seconds between two updates of a display
 _is_silent = False
+_has_lines = False  # print plain lines if standard error is not a terminal
+
+
+def _is_terminal() -> bool:
+    # sys.stderr is None in a program without a console on Windows
+    return not _is_silent and sys.stderr is not None and sys.stderr.isatty()
+
+
+class _Message:
+    """A message of the status line: its text, when it began, and whether it was printed as a plain line."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.start, self.is_printed = text, time.monotonic(), False
+
+
+class _Status:
+    """The status line: the newest message, after some seconds without any other output.
+
+    A message is drawn when it begins, if it is due by then, and otherwise by a thread. Calls that keep other threads
+    from running, as CasADi's do, then still have their message.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._messages: list[_Message] = []
+        self._live: Live | None = None
+        self._displays = 0  # others that are on the screen
+        self.quiet_since: float | None = None  # None: nothing is expected on the screen
+
+    def begin(self, text: str) -> _Message:
+        """Add a message, and draw it if it is due."""
+        message = _Message(text)
+        with self._lock:
+            if self.quiet_since is None:
+                self.quiet_since = message.start
+            self._messages.append(message)
+            self._draw()
+            if len(self._messages) == 1:
+                threading.Thread(target=self._keep_drawing, daemon=True).start()
+        return message
+
+    def end(self, message: _Message) -> None:
+        """Remove a message; the one before appears again."""
+        with self._lock:
+            self._messages.remove(message)
+            if self._messages:
+                self._draw()
+            else:
+                if self._live is not None:
+                    self.quiet_since = time.monotonic()
+                self._clear()
+                self.quiet_since = self.quiet_since if _has_lines else None
+
+    def give_way(self) -> None:
+        """Clear the line for another display."""
+        with self._lock:
+            self._displays += 1
+            self._clear()
+
+    def take_over(self) -> None:
+        """Continue after another display."""
+        with self._lock:
+            self._displays -= 1
+            self.quiet_since = time.monotonic()
+
+    def _keep_drawing(self) -> None:
+        while True:
+            time.sleep(PAUSE)
+            with self._lock:
+                if not self._messages:
+                    return
+                self._draw()
+
+    def _draw(self) -> None:
+        if self._displays or self.quiet_since is None:
+            return
+        message, now = self._messages[-1], time.monotonic()
+        if not _is_terminal():
+            if not message.is_printed and now - self.quiet_since >= LINE_PATIENCE:
+                print(message.text, file=sys.stderr, flush=True)
+                message.is_printed, self.quiet_since = True, now
+            return
+        if self._live is None:
+            if now - self.quiet_since < PATIENCE:
+                return
+            self._live = _new_live(redirects=False)
+        from rich.text import Text
+
+        seconds = int(now - message.start)
+        self._live.update(Text(f"{message.text}, {seconds} s" if seconds else message.text), refresh=True)
+
+    def _clear(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+_status = _Status()
+
+
+def _new_live(keep: bool = False, redirects: bool = True) -> "Live":
+    """Return a live display; one that ``redirects`` puts what is printed meanwhile above itself."""
+    from rich.console import Console  # slow to import, and few computations take long
+    from rich.live import Live
+
+    console = Console(stderr=True)
+    live = Live(
+        console=console,
+        auto_refresh=False,
+        transient=console.is_terminal and not keep,
+        redirect_stdout=redirects,
+        redirect_stderr=redirects,
+    )
+    live.start()
+    return live
 
 
 class Display:
@@ -29,9 +145,7 @@ class Display:
     """
 
     def __init__(self, shown: bool | None = None, patience: float = PATIENCE, keep: bool = False) -> None:
-        # sys.stderr is None in a program without a console on Windows
-        is_terminal = not _is_silent and sys.stderr is not None and sys.stderr.isatty()
-        self.is_wanted = is_terminal if shown is None else shown
+        self.is_wanted = _is_terminal() if shown is None else shown
         self._due = time.monotonic() + (0.0 if shown else patience) if self.is_wanted else math.inf
         self._keep = keep
         self._live: Live | None = None
@@ -44,6 +158,7 @@ class Display:
             self._live.stop()
             if not self._live.console.is_terminal:  # there the content has no final line break
                 self._live.console.line()
+            _status.take_over()
 
     @property
     def is_due(self) -> bool:
@@ -53,12 +168,8 @@ class Display:
     def show(self, content: Any) -> None:
         """Replace the content by text or another object that Rich can show."""
         if self._live is None:
-            from rich.console import Console  # slow to import, and rarely needed
-            from rich.live import Live
-
-            console = Console(stderr=True)
-            self._live = Live(console=console, auto_refresh=False, transient=console.is_terminal and not self._keep)
-            self._live.start()
+            _status.give_way()
+            self._live = _new_live(self._keep)
         self._live.update(content, refresh=True)
 
 
@@ -90,41 +201,40 @@ class Bar(Display):
 
 
 @contextmanager
-def compiling(what: str) -> Iterator[None]:
-    """Show a message while a function compiles, because a first call takes long; ``what`` is its name.
+def working(text: str) -> Iterator[None]:
+    """Show on a terminal what takes long; of nested messages, the innermost.
+
+    Example:
+        >>> with working("adding numbers"):
+        ...     sum(range(10))
+        45
+    """
+    if _is_silent or not (_has_lines or _is_terminal()):
+        yield
+        return
+    message = _status.begin(text)
+    try:
+        yield
+    finally:
+        _status.end(message)
+
+
+def compiling(what: str) -> AbstractContextManager[None]:
+    """Show a message while a function compiles, since a first call takes long; ``what`` is its name.
 
     Example:
         >>> with compiling("inverse_dynamics"):
         ...     sum(range(10))
         45
     """
-    display = Display()
-    if not display.is_wanted or not _compilation.acquire(blocking=False):
-        yield
-        return
-    end = threading.Event()
-    thread = threading.Thread(target=_show_compilation, args=(what, display, end), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()
-        _compilation.release()
+    return working(f"compiling {what} (first time only)")
 
 
-def _show_compilation(what: str, display: Display, end: threading.Event) -> None:
-    if end.wait(PATIENCE):
-        return
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    progress = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), auto_refresh=False)
-    progress.add_task(escape(f"compiling {what} (first time only)"), total=None)
-    with display:
-        display.show(progress)
-        while not end.wait(PAUSE):
-            display.show(progress)
+def print_lines() -> None:
+    """Print the status as plain lines if standard error is not a terminal, from now on: for the command line."""
+    global _has_lines
+    _has_lines = True
+    _status.quiet_since = time.monotonic()
 
 
 def be_silent() -> None:

@@ -1,4 +1,4 @@
-"""The command line ``torsor``: each command is one file, listed in ``commands``."""
+"""The command line ``torsor``: each command is one file, listed in ``main``."""
 
 from torsor.cli.main import main
 

@@ -11,21 +11,21 @@ from torsor.compiler import cache
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--clear", action="store_true", help="remove them")
+    parser.add_argument("--clear", action="store_true", help="remove all kernels")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     removed = cache.clear() if arguments.clear else None
     if removed is not None:
         console.print(f"{removed} kernels removed")
-    found = cache.info()
+    info = cache.info()
     why = cache.refused()
-    place = "off" if found.path is None or why else escape(str(found.path))
-    text = f"cache: {place}, {found.kernels} kernels, {found.bytes / 1e6:.1f} MB"
+    place = "off" if info.path is None or why else escape(str(info.path))
+    text = f"cache: {place}, {info.kernels} kernels, {info.bytes / 1e6:.1f} MB"
     console.print(text, highlight=False, soft_wrap=True)
     if why:
         console.print(escape(why), highlight=False, soft_wrap=True)
-    write_json(arguments, console, found._asdict() | {"refused": why, "removed": removed})
+    write_json(arguments, console, info._asdict() | {"refused": why, "removed": removed})
 
 
 _EXAMPLES = ("torsor cache", "torsor cache --clear")

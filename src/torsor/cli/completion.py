@@ -1,4 +1,4 @@
-"""``torsor completion``: a script that completes the commands and options of ``torsor`` in a shell."""
+"""``torsor completion``: a shell script that completes commands and options."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -6,10 +6,10 @@ from rich.console import Console
 
 from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import ModelError, missing
-from torsor.cli.command import Command, PlainConsole
-from torsor.cli.outputs import write_json
+from torsor.cli.command import Command
+from torsor.cli.outputs import PlainConsole, write_json
 
-# Shells, and where each looks for such a script.
+# Shells, and where each looks for completion scripts.
 SHELLS = {
     "bash": "~/.local/share/bash-completion/completions/torsor",
     "zsh": "a file _torsor in a folder of $fpath, such as ~/.zfunc/_torsor",
@@ -19,7 +19,7 @@ SHELLS = {
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=tuple(SHELLS), help="the shell that is to complete")
+    parser.add_argument("shell", choices=tuple(SHELLS), help="shell")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
@@ -29,7 +29,7 @@ def _run(arguments: Namespace, console: Console) -> None:
         raise missing("completion needs shtab", "completion") from None
     shell = arguments.shell
     if shell not in shtab.SUPPORTED_SHELLS:
-        found, fix = f"shtab {shtab.__version__} does not know {shell}", "pip install --upgrade shtab"
+        found, fix = f"shtab {shtab.__version__} does not support {shell}", "pip install --upgrade shtab"
         raise ModelError(found, where="completion", allowed=", ".join(shtab.SUPPORTED_SHELLS), fix=fix)
     script = shtab.complete(arguments.parser, shell=shell)
     if arguments.json != STANDARD_OUTPUT:

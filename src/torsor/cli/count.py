@@ -1,4 +1,4 @@
-"""``torsor count``: the arithmetic operations of the algorithms of a robot."""
+"""``torsor count``: count the arithmetic operations of a robot's algorithms."""
 
 from argparse import Namespace
 
@@ -7,11 +7,11 @@ from rich.console import Console
 from torsor import view
 from torsor.cli.command import Command
 from torsor.cli.outputs import write_json
-from torsor.cli.states import add_robot, given_robot
+from torsor.cli.states import add_robot, load_robot
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    robot = given_robot(arguments)
+    robot = load_robot(arguments)
     console.print(view.count_table(robot))
     counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}
     write_json(arguments, console, {"robot": robot.name, "operations": counts})

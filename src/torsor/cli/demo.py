@@ -1,4 +1,4 @@
-"""``torsor demo``: tables and a plot of an industrial arm on a move."""
+"""``torsor demo``: tables and a plot of an industrial arm during a move."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -8,18 +8,19 @@ from rich.console import Console
 from rich.markup import escape
 
 from torsor import library, view
+from torsor.base.progress import working
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_plot, write_json
+from torsor.cli.options import OutputFile, add_option
+from torsor.cli.outputs import write_json
 from torsor.mechanism.mechanism import state_units
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    path = Path("demo.png")
-    parser.add_argument("--output", type=Path, default=path, help="write the plot to this file (default: demo.png)")
+    details = ": a figure (default: demo.png)"
+    add_option(parser, "--output", details, action=OutputFile, kind="figure", default=Path("demo.png"))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_plot(arguments.output)
     robot = library.six_axis_arm()
     start, end, duration = np.array([0, 0.8, -2.4, 0, 0.5, 0]), np.array([1.2, -0.4, -0.6, 1.0, -0.6, 2.0]), 1.5
     s = np.linspace(0, 1, 151)[:, None]
@@ -32,7 +33,8 @@ def _run(arguments: Namespace, console: Console) -> None:
     console.print(view.joint_table(robot))
     console.print(view.state_table(robot, q[50], v[50], a[50]))
     console.print(view.count_table(robot))
-    view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
+    with working(f"drawing {arguments.output.name}"):
+        view.plot_motion(robot, s[:, 0] * duration, q, v, a, arguments.output)
     console.print(f"\nThe plot of the whole move is in [bold]{escape(str(arguments.output))}[/bold].")
     if arguments.json is not None:
         counts = {name: robot.operation_count(name)._asdict() for name in view.counted(robot)}
@@ -41,4 +43,4 @@ def _run(arguments: Namespace, console: Console) -> None:
         write_json(arguments, console, about | {"times": s[:, 0] * duration, **states, "plot": arguments.output})
 
 
-COMMAND = Command(_add_arguments, _run, examples=("torsor demo --output demo.png",))
+COMMAND = Command(_add_arguments, _run, examples=("torsor demo -o demo.png",))

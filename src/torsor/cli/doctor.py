@@ -1,4 +1,4 @@
-"""``torsor doctor``: versions, processor, cache, optional packages, and a test of the installation in seconds."""
+"""``torsor doctor``: versions, processor, cache, extras, and a short test of the installation."""
 
 import importlib
 import platform
@@ -17,33 +17,34 @@ from rich.markup import escape
 from rich.table import Table
 
 import torsor
+from torsor.base.progress import working
 from torsor.base.summary import titled_table
 from torsor.cli.command import DOCTORED, NONE, Command
 from torsor.cli.outputs import write_json
 from torsor.compiler import cache
 from torsor.compiler.llvm.target import host
 
-CLOSE = 1e-10  # relative difference of two computations of the same quantity
+MAX_DIFFERENCE = 1e-10  # relative, between two computations of the same quantity
 
-# Packages of extras: what they are for, and the extra.
+# Optional packages: their use and their extra.
 EXTRAS = {
     "mujoco": ("MJCF files", "mjcf"),
     "matplotlib": ("figures", "plot"),
-    "yaml": ("closures in YAML", "yaml"),
+    "yaml": ("YAML files", "yaml"),
     "xacro": ("xacro files", "xacro"),
     "robot_descriptions": ("robots by name", "robots"),
-    "sympy": ("printed equations", "symbolic"),
-    "scipy": ("the integrator LSODA, filters of recordings", "simulate"),
-    "coal": ("distances of meshes", "collision"),
+    "sympy": ("equations", "symbolic"),
+    "scipy": ("LSODA integrator, filters for recordings", "simulate"),
+    "coal": ("mesh distances", "collision"),
     "daqp": ("whole-body control", "wbc"),
     "pxr": ("USD files", "usd"),
-    "c3d": ("recordings in C3D files", "mocap"),
-    "viser": ("the viewer", "view"),
+    "c3d": ("C3D recordings", "mocap"),
+    "viser": ("viewer", "view"),
     "trimesh": ("meshes", "view"),
-    "collada": ("meshes in .dae files", "view"),
+    "collada": (".dae meshes", "view"),
     "distributed": ("sweeps on a cluster", "cluster"),
-    "pyarrow": ("sweeps in Parquet files", "parquet"),
-    "shtab": ("completion in a shell", "completion"),
+    "pyarrow": ("Parquet files", "parquet"),
+    "shtab": ("shell completion", "completion"),
     "jax": ("derivatives in JAX", "jax"),
     "torch": ("derivatives in PyTorch", "torch"),
     "cupy": ("NVIDIA GPUs", "gpu"),
@@ -53,19 +54,20 @@ EXTRAS = {
 def _run(arguments: Namespace, console: Console) -> int | None:
     versions = {"torsor": torsor.__version__, "python": platform.python_version()}
     versions |= {name: version(name) for name in ("numpy", "casadi", "llvmlite", "rich", "threadpoolctl")}
-    found: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
+    report: dict[str, Any] = {"versions": versions, "machine": _machine(), "cache": _cache(), "extras": _extras()}
     for title in ("versions", "machine", "cache"):
-        _print(console, title, found[title])
-    _print(console, "extras", {each["package"]: _words(each) for each in found["extras"]})
-    checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _card or _has_card()}
+        _print(console, title, report[title])
+    _print(console, "extras", {extra["package"]: _words(extra) for extra in report["extras"]})
+    with working("running the self-test"):
+        checks = {name: _checked(check) for name, check in CHECKS.items() if check is not _gpu or _has_gpu()}
     table = titled_table("self-test", "check", "result", "seconds", words=True)
     for name, (fault, seconds) in checks.items():
         table.add_row(escape(name), f"[red]{escape(fault)}[/red]" if fault else "[green]good[/green]", f"{seconds:.2f}")
     console.print(table)
-    found["checks"] = {name: {"good": not fault, "fault": fault} for name, (fault, _) in checks.items()}
-    write_json(arguments, console, found)
+    report["checks"] = {name: {"good": not fault, "fault": fault} for name, (fault, _) in checks.items()}
+    write_json(arguments, console, report)
     if any(fault for fault, _ in checks.values()):
-        console.print("Please report this, with all lines above.", style="bold red")
+        console.print("Please report this with all lines above.", style="bold red")
         return NONE
     return None
 
@@ -88,14 +90,14 @@ def _machine() -> dict[str, str]:
 
 
 def _cache() -> dict[str, str]:
-    found, why = cache.info(), cache.refused()
-    if found.path is None or why:
-        return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; each process compiles anew"}
-    return {"folder": str(found.path), "kernels": f"{found.kernels}, {found.bytes / 1e6:.1f} MB"}
+    info, why = cache.info(), cache.refused()
+    if info.path is None or why:
+        return {"cache": f"off: {why or 'TORSOR_CACHE is off'}; every process compiles again"}
+    return {"folder": str(info.path), "kernels": f"{info.kernels}, {info.bytes / 1e6:.1f} MB"}
 
 
 def _extras() -> list[dict[str, str]]:
-    found = []
+    extras = []
     for name, (use, extra) in EXTRAS.items():
         try:
             module = importlib.import_module(name)
@@ -106,8 +108,8 @@ def _extras() -> list[dict[str, str]]:
             state = "" if getattr(error, "name", None) == name else f"broken: {error}"
         except Exception as error:  # a package that is installed and cannot start, such as cupy without a driver
             state = f"broken: {error}"
-        found.append({"package": name, "version": state, "use": use, "extra": extra})
-    return found
+        extras.append({"package": name, "version": state, "use": use, "extra": extra})
+    return extras
 
 
 def _words(extra: Mapping[str, str]) -> str:
@@ -115,11 +117,11 @@ def _words(extra: Mapping[str, str]) -> str:
     return f"{extra['version'] or absent} ({extra['use']})"
 
 
-# The self-test: each check returns a number that should be 0, relative to what it compares.
+# The self-test: each check returns a relative difference, which should be zero.
 
 
 def _arm() -> tuple[torsor.Robot, Any]:
-    """Return an arm, and random states of it."""
+    """Return an arm and random states."""
     return torsor.library.six_axis_arm(), np.random.default_rng(1).uniform(-1.0, 1.0, (3, 64, 6))
 
 
@@ -151,41 +153,41 @@ def _file() -> float:
     return _difference(again.mass_matrix(np.full(6, 0.3)), robot.mass_matrix(np.full(6, 0.3)))
 
 
-def _has_card() -> bool:
+def _has_gpu() -> bool:
     try:
         return bool(importlib.import_module("cupy").cuda.runtime.getDeviceCount())
-    except Exception:  # no GPU, or none that can be used: the table of extras says which
+    except Exception:  # no usable GPU; the table of extras has the reason
         return False
 
 
-def _card() -> float:
+def _gpu() -> float:
     cupy: Any = importlib.import_module("cupy")
     robot, (q, v, a) = _arm()
-    found = robot.to(device="cuda").inverse_dynamics(*(cupy.asarray(each) for each in (q, v, a)))
-    return _difference(cupy.asnumpy(found), robot.inverse_dynamics(q, v, a))
+    torques = robot.to(device="cuda").inverse_dynamics(*(cupy.asarray(values) for values in (q, v, a)))
+    return _difference(cupy.asnumpy(torques), robot.inverse_dynamics(q, v, a))
 
 
-def _difference(found: Any, true: Any) -> float:
-    return float(np.abs(found - true).max() / np.abs(true).max())
+def _difference(computed: Any, expected: Any) -> float:
+    return float(np.abs(computed - expected).max() / np.abs(expected).max())
 
 
 CHECKS: dict[str, Callable[[], float]] = {
     "forward dynamics inverts inverse dynamics": _inverse_and_forward,
-    "machine code computes what CasADi computes": _machine_code,
+    "machine code agrees with CasADi": _machine_code,
     "a simulation conserves energy": _energy,
     "a closed loop is assembled": _closed_loop,
     "a robot is written as URDF and read again": _file,
-    "the GPU computes what the processor computes": _card,
+    "the GPU agrees with the processor": _gpu,
 }
 
 
 def _checked(check: Callable[[], float]) -> tuple[str, float]:
-    """Return what is wrong, or an empty text, and the seconds that it took."""
+    """Return the fault, empty if there is none, and the time in seconds."""
     start = time.perf_counter()
     try:
         error = check()
-        fault = "" if error <= CLOSE else f"a relative difference of {error:.1e}, allowed: {CLOSE:g}"
-    except Exception as error:  # whatever goes wrong is what this command is to find
+        fault = "" if error <= MAX_DIFFERENCE else f"a relative difference of {error:.1e}, allowed: {MAX_DIFFERENCE:g}"
+    except Exception as error:  # any failure is a result of this test
         fault = f"{type(error).__name__}: {error}"
     return fault, time.perf_counter() - start
 

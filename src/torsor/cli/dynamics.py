@@ -1,7 +1,6 @@
-"""``torsor dynamics``: any quantity of a robot at a state, or over a table of states."""
+"""``torsor dynamics``: quantities of a robot at one state, or over a table of states."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -10,14 +9,15 @@ from torsor.base.arrays import Array
 from torsor.base.checks import known_name
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.options import add_output
+from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
 from torsor.cli.states import (
     LETTERS,
     add_robot,
     add_states,
     as_robot,
-    given_robot,
     given_states,
+    load_robot,
     unit_of,
     warn_of_zeros,
 )
@@ -38,32 +38,33 @@ QUANTITIES = [
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "what to compute (default: inverse_dynamics); of a link or frame: jacobian:LINK. One or more of "
+    text = "such as mass_matrix or jacobian:LINK (default: inverse_dynamics). Quantities: "
     parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=text + ", ".join(QUANTITIES))
     add_states(parser, "q v a j tau")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
+    add_output(parser, "a table (.csv) or arrays (.npz)", (".csv", ".npz"))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.output, [".csv", ".npz"])
-    given = given_robot(arguments)
-    robot = as_robot(given)
-    states = given_states(arguments, given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
+    states = given_states(arguments, loaded)
     default = "constrained_inverse_dynamics" if robot.loops and robot.active else "inverse_dynamics"
-    wanted = [_algorithm(name) for name in arguments.quantities or [default]]
+    names = [_algorithm(name) for name in arguments.quantities or [default]]
     # A single state takes less time in CasADi's virtual machine than its compilation takes.
     engine = robot if arguments.states is not None else robot.to(device="casadi")
-    found = [each for name in wanted for each in _computed(engine, name, states)]
-    needed = {each.partition("_")[0] for name in wanted for each in ALGORITHMS[name.partition(":")[0]].inputs}
+    quantities = [quantity for name in names for quantity in _computed(engine, name, states)]
+    needed = {symbol.partition("_")[0] for name in names for symbol in ALGORITHMS[name.partition(":")[0]].inputs}
     warn_of_zeros(arguments.states, needed, states)
     if arguments.states is None:
-        for each in found:
-            print_quantity(console, each)
+        for quantity in quantities:
+            print_quantity(console, quantity)
     else:
-        shapes = ", ".join(f"{each.name} {'x'.join(map(str, each.values.shape))}" for each in found)
+        shapes = ", ".join(f"{quantity.name} {'x'.join(map(str, quantity.values.shape))}" for quantity in quantities)
         console.print(f"{len(states['q'])} states: {shapes}", highlight=False, soft_wrap=True)
-    write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
+    write_json(
+        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
+    )
+    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
 
 
 def _algorithm(name: str) -> str:
@@ -72,24 +73,24 @@ def _algorithm(name: str) -> str:
     return ALGORITHM_OF.get(method, method) + colon + place
 
 
-def _computed(robot: Robot, given: str, states: dict[str, Array]) -> list[Quantity]:
-    name, _, place = given.partition(":")
+def _computed(robot: Robot, title: str, states: dict[str, Array]) -> list[Quantity]:
+    name, _, place = title.partition(":")
     known_name(name, QUANTITIES, robot.name, "quantity")
     algorithm = ALGORITHMS[name]
     if algorithm.at_place and not place:
-        raise ModelError("is that of a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
+        raise ModelError("needs a link or frame", argument=name, where=robot.name, fix=f"write {name}:LINK")
     if place and not algorithm.at_place:
-        raise ModelError("is not that of one link or frame", argument=name, where=robot.name, fix=f"write {name}")
-    inputs, active = [], [robot.coordinate_names.index(each) for each in robot.active]
-    for letter, _, of_active in (each.partition("_") for each in algorithm.inputs if each != "share"):
+        raise ModelError("does not belong to a link or frame", argument=name, where=robot.name, fix=f"write {name}")
+    inputs, active = [], [robot.coordinate_names.index(name) for name in robot.active]
+    for letter, _, of_active in (symbol.partition("_") for symbol in algorithm.inputs if symbol != "share"):
         count = robot.nq if letter == "q" else robot.nv
         numbers = states.get(letter, np.zeros((*states["q"].shape[:-1], count)))
         inputs.append(numbers[..., active] if of_active else numbers)
     values = method_of(robot, name)(*inputs, *([place] if place else []))
     if not algorithm.results:
-        return [_quantity(robot, given, name, values)]
+        return [_quantity(robot, title, name, values)]
     parts = zip(algorithm.results, values, strict=True)
-    return [_quantity(robot, f"{given} {label}", name, value) for label, value in parts]
+    return [_quantity(robot, f"{title} {label}", name, value) for label, value in parts]
 
 
 _WRENCH = ("nx", "ny", "nz", "fx", "fy", "fz")
@@ -110,7 +111,7 @@ def _quantity(robot: Robot, title: str, name: str, values: Array) -> Quantity:
     units: list[str] = []
     if ALGORITHMS[name].output in (("n",), ("N",)) and not ALGORITHMS[name].results and name not in _MIXED:
         by_name = dict(zip(robot.coordinate_names, unit_of(robot, _LIKE.get(name, "tau")), strict=True))
-        units = [by_name[each] for each in axes[0]]
+        units = [by_name[name] for name in axes[0]]
     return Quantity(title, np.asarray(values), axes, units)
 
 
@@ -132,7 +133,7 @@ def _labels(robot: Robot, name: str, axis: str | int) -> tuple[str, ...]:
 
 _EXAMPLES = (
     "torsor dynamics stanford --q 0 0.5 0.3 0 0.5 0",
-    "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --v 1 0 --json -",
+    "torsor dynamics two_link mass_matrix joint_wrenches --q 0.3 -1.2 --json -",
     "torsor dynamics two_link jacobian:link2",
 )
 COMMAND = Command(_add_arguments, _run, examples=_EXAMPLES)

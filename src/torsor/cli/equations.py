@@ -1,15 +1,16 @@
-"""``torsor equations``: an algorithm of a robot as LaTeX or as SymPy expressions."""
+"""``torsor equations``: print an algorithm of a robot as LaTeX or SymPy."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from torsor.base.files import replacing
+from torsor.base.progress import working
 from torsor.cli.command import Command
-from torsor.cli.outputs import check_output, print_paths, write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.options import add_output
+from torsor.cli.outputs import print_paths, write_json
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.dynamics.recursions.places import AXES
 
 _FORMS = ("latex", "sympy")
@@ -17,30 +18,36 @@ _FORMS = ("latex", "sympy")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("name", metavar="NAME", help="algorithm (mass_matrix, gravity_force, jacobian:hand, ...)")
-    parser.add_argument("--form", choices=_FORMS, default="latex", help="LaTeX, or lines of SymPy; by default latex")
-    symbols = "write all numbers of the robot as symbols, or those of the given paths (links.link2.mass)"
-    parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=symbols)
-    plain = "the operations as they are computed, with named subexpressions: of robots of any size"
-    parser.add_argument("--no-simplify", action="store_true", help=plain)
-    parser.add_argument("--digits", type=int, default=6, help="digits of numbers in LaTeX; by default 6")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="file; by default standard output")
-    parser.add_argument("--axes", choices=AXES, default="local", help="of jacobian:hand and others; by default local")
+    parser.add_argument("name", metavar="NAME", help="algorithm, such as mass_matrix or jacobian:LINK")
+    parser.add_argument("--form", choices=_FORMS, default="latex", help="output language (default: latex)")
+    text = "use symbols for the robot's numbers. With paths such as links.link2.mass, only for these"
+    parser.add_argument("--symbols", metavar="PATH", nargs="*", default=None, help=text)
+    text = "print the operations as computed, for large robots"
+    parser.add_argument("--no-simplify", action="store_true", help=text)
+    parser.add_argument("--digits", type=int, default=6, metavar="N", help="digits of numbers in LaTeX (default: 6)")
+    parser.add_argument(
+        "--axes",
+        choices=AXES,
+        default="local",
+        metavar="AXES",
+        help=f"axes of Jacobians: {', '.join(AXES)} (default: local)",
+    )
+    add_output(parser, "text (default: standard output)")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.output)
-    robot = as_robot(given_robot(arguments))
+    robot = as_robot(load_robot(arguments))
     symbols = False if arguments.symbols is None else arguments.symbols or True
-    found = robot.equations(
-        arguments.name,
-        form=arguments.form,
-        symbols=symbols,
-        simplify=not arguments.no_simplify,
-        digits=arguments.digits,
-        axes=arguments.axes,
-    )
-    text = found if isinstance(found, str) else _script(found)
+    with working(f"deriving {arguments.name}"):
+        equations = robot.equations(
+            arguments.name,
+            form=arguments.form,
+            symbols=symbols,
+            simplify=not arguments.no_simplify,
+            digits=arguments.digits,
+            axes=arguments.axes,
+        )
+    text = equations if isinstance(equations, str) else _script(equations)
     if arguments.output is None:
         console.out(text, highlight=False)
     else:
@@ -51,7 +58,7 @@ def _run(arguments: Namespace, console: Console) -> None:
 
 
 def _script(found: Any) -> str:
-    """Return SymPy expressions as Python that runs as it is: the import, the symbols of the inputs, the equations."""
+    """Return SymPy expressions as a Python script: the import, the input symbols, the equations."""
     names = [str(symbol) for symbols in found.inputs.values() for symbol in symbols]
     declared = [f"{', '.join(names)} = symbols({' '.join(names)!r})"] if names else []
     return "\n".join(["from sympy import *", "", *declared, found.code()])

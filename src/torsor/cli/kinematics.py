@@ -1,15 +1,15 @@
-"""``torsor kinematics``: where links and frames are, and how fast they move."""
+"""``torsor kinematics``: poses and velocities of links and frames."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from torsor.base.arrays import Array
 from torsor.cli.command import Command
-from torsor.cli.outputs import Quantity, check_output, print_quantity, write_files, write_json, write_quantities
-from torsor.cli.states import add_robot, add_states, as_robot, given_robot, given_states
+from torsor.cli.options import add_output
+from torsor.cli.outputs import Quantity, print_quantity, write_files, write_json, write_quantities
+from torsor.cli.states import add_robot, add_states, as_robot, given_states, load_robot
 from torsor.robot.robot import Robot
 from torsor.spatial import to_rpy
 
@@ -19,45 +19,46 @@ TWIST = ("wx", "wy", "wz", "vx", "vy", "vz")
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all links and frames)")
+    parser.add_argument("places", nargs="*", metavar="PLACE", help="links or frames (default: all)")
     add_states(parser, "q v")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the numbers to this .csv or .npz file")
+    add_output(parser, "a table (.csv) or arrays (.npz)", (".csv", ".npz"))
 
 
 def _run(arguments: Namespace, console: Console) -> None:
-    check_output(arguments.output, [".csv", ".npz"])
-    given = given_robot(arguments)
-    robot = as_robot(given)
-    states = given_states(arguments, given)
+    loaded = load_robot(arguments)
+    robot = as_robot(loaded)
+    states = given_states(arguments, loaded)
     moving = [name for name, place in robot.places.items() if place.link >= 0]
     for name in arguments.places:
-        robot.place(name)  # raises ModelError with the names that there are
+        robot.place(name)  # raises ModelError for unknown names
     places = arguments.places or moving
     tree = robot.open_tree() if arguments.states is not None else robot.open_tree().to(device="casadi")
     poses, twists = _motion(tree, places, states)
-    angles = np.array([to_rpy(each[:3, :3]) for each in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
-    found = [
+    angles = np.array([to_rpy(pose[:3, :3]) for pose in poses.reshape(-1, 4, 4)]).reshape(*poses.shape[:-2], 3)
+    quantities = [
         Quantity("position", poses[..., :3, 3], (tuple(places), POSITION), ["m"]),
         Quantity("angles", angles, (tuple(places), ANGLES), ["rad"]),
     ]
     if twists is not None:
-        found.append(Quantity("twist", twists, (tuple(places), TWIST)))
+        quantities.append(Quantity("twist", twists, (tuple(places), TWIST)))
     if arguments.states is None:
-        own = [*(f"{each} (m)" for each in POSITION), *(f"{each} (rad)" for each in ANGLES)]
-        values = np.concatenate([each.values for each in found[:2]], axis=-1).round(12)
-        print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(own))))
+        columns = [*(f"{axis} (m)" for axis in POSITION), *(f"{angle} (rad)" for angle in ANGLES)]
+        values = np.concatenate([quantity.values for quantity in quantities[:2]], axis=-1).round(12)
+        print_quantity(console, Quantity("Poses in base axes", values, (tuple(places), tuple(columns))))
         if twists is not None:
-            own = [f"{each} ({'rad' if each[0] == 'w' else 'm'}/s)" for each in TWIST]
-            title = "Angular and linear velocities, in own axes"
-            print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(own))))
+            columns = [f"{entry} ({'rad' if entry[0] == 'w' else 'm'}/s)" for entry in TWIST]
+            title = "Angular and linear velocities, in body axes"
+            print_quantity(console, Quantity(title, twists.round(12), (tuple(places), tuple(columns))))
     else:
         console.print(f"{len(poses)} states of {len(places)} links and frames", highlight=False)
-    write_json(arguments, console, {"robot": robot.name, **{each.name: each.as_dict() for each in found}})
-    write_files(console, (arguments.output, lambda path: write_quantities(path, found, states.get("time"))))
+    write_json(
+        arguments, console, {"robot": robot.name, **{quantity.name: quantity.as_dict() for quantity in quantities}}
+    )
+    write_files(console, (arguments.output, lambda path: write_quantities(path, quantities, states.get("time"))))
 
 
 def _motion(tree: Robot, places: list[str], states: dict[str, Array]) -> tuple[Array, Array | None]:
-    """Return poses (..., P, 4, 4) in base axes and, if velocities are given, twists (..., P, 6) in own axes."""
+    """Return poses (..., P, 4, 4) in base axes and, if velocities are given, twists (..., P, 6) in body axes."""
     q = states["q"]
     on_base = {name: np.broadcast_to(tree.place(name).pose, (*q.shape[:-1], 4, 4)) for name in places}
     moving = {name: tree.place(name).link >= 0 for name in places}

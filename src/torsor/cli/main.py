@@ -1,4 +1,4 @@
-"""The command ``torsor``: it reads the arguments, runs a command, and reports errors."""
+"""The command ``torsor``: parse the arguments, run a command, and report errors."""
 
 import argparse
 import errno
@@ -9,43 +9,63 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-
-from rich.console import Console
-from rich.markup import escape
+from typing import TYPE_CHECKING
 
 import torsor
-from torsor.base.documents import STANDARD_OUTPUT
 from torsor.base.errors import Message, ModelError, ModelWarning, MotionError, SimulationError, shown
+from torsor.base.progress import print_lines, working
 from torsor.base.registry import subpackages
-from torsor.base.startup import STOPPED, WORDS
-from torsor.cli.command import ALL, ARGUMENTS, DONE, INTERNAL, Command, PlainConsole, status_of_error, statuses_help
-from torsor.cli.outputs import add_json, check_output
+from torsor.base.startup import STOPPED, WORDS, is_command
+from torsor.cli.command import (
+    ALL,
+    ARGUMENTS,
+    DONE,
+    INTERNAL,
+    Command,
+    CommandParser,
+    grouped_help,
+    status_of_error,
+    statuses_help,
+)
+from torsor.cli.options import OutputFile, add_option
 
-COMMANDS = {
-    "info": "show the links, joints and frames of a robot, or what a recording of a person holds",
-    "dynamics": "compute forces, accelerations, matrices, reactions, energies ... at a state or over a table of states",
-    "kinematics": "show where links and frames are: position, roll, pitch, yaw; with --v also their twists in own axes",
-    "ik": "find a posture with links or frames at given positions or poses, or all postures of a six-axis arm",
-    "count": "count the operations of a robot's algorithms",
-    "equations": "print an algorithm of a robot as LaTeX or SymPy",
-    "simulate": "simulate a robot from an initial state, save or plot the motion",
-    "predict": "find an optimal motion, save or plot it",
-    "retime": "find the fastest timing of a path of the joints within bounds",
-    "measure": "joint angles, moments and powers of a recorded person, from markers and ground forces",
-    "sweep": "compute many cases of a problem, side by side",
-    "excite": "find a motion within limits that shows the parameters of a robot, for torsor identify",
-    "identify": "identify masses, inertias and friction of a robot from recorded motions and forces",
-    "reproduce": "compare the five documents with the library",
-    "convert": "write a robot as URDF, SDF, MJCF, USD or TOML",
-    "export": "write a robot's algorithms as C, C++ or JavaScript source, as a ROS 2 package, or as an FMU",
-    "view": "show robots and results in the browser",
-    "cache": "show or clear the compiled kernels on disk",
-    "warm": "compile a robot's algorithms ahead, so that no first call waits",
-    "doctor": "show versions, processor, cache and extras, and test the installation in a few seconds",
-    "demo": "show tables of an industrial arm on a move, and save a plot",
-    "examples": "list the examples and tutorials that come with Torsor, or copy them to a folder",
-    "completion": "print a script that completes commands and options in a shell",
+if TYPE_CHECKING:
+    from rich.console import Console
+
+GROUPS = {
+    "Compute": {
+        "info": "show links, joints, motors and frames of a robot, or a recording",
+        "dynamics": "compute torques, accelerations, matrices, joint loads, energies",
+        "kinematics": "compute poses and velocities of links and frames",
+        "ik": "solve inverse kinematics",
+        "equations": "print an algorithm as LaTeX or SymPy",
+        "count": "count the arithmetic operations of the algorithms",
+    },
+    "Simulate and predict motion": {
+        "simulate": "simulate a robot with controllers, contact and limits",
+        "predict": "solve a motion problem: robots in minimum time, walking, lifting",
+        "retime": "find the fastest timing of a joint path within limits",
+        "sweep": "solve many cases of a motion problem in parallel",
+    },
+    "Identify from measurements": {
+        "identify": "identify masses, inertias and friction from logs",
+        "excite": "design an excitation trajectory for identify",
+        "measure": "compute joint angles, moments and powers of a recorded person",
+    },
+    "Files and tools": {
+        "convert": "write a robot as URDF, SDF, MJCF, USD or TOML",
+        "export": "export to C, C++, JavaScript, a ROS 2 package or an FMU",
+        "view": "show robots and results in the browser",
+        "warm": "compile the algorithms of a robot in advance",
+        "cache": "show or clear the compiled kernels on disk",
+        "doctor": "show versions and extras, and test the installation",
+        "demo": "show tables and a plot of an industrial arm",
+        "examples": "list or copy the examples and tutorials",
+        "reproduce": "compare published results with the library",
+        "completion": "print a completion script for a shell",
+    },
 }
+COMMANDS = {name: summary for commands in GROUPS.values() for name, summary in commands.items()}
 
 _module = subpackages("torsor.cli", *COMMANDS)
 
@@ -70,18 +90,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     argv = sys.argv[1:] if argv is None else argv
-    parser = _parser(next((word for word in argv if not word.startswith("-")), ""))
-    if not argv:  # a newcomer: the list of the commands tells more than an error
+    if is_command():
+        print_lines()
+    with working("loading torsor"):
+        parser = _parser(next((word for word in argv if not word.startswith("-")), ""))
+    if not argv:
         parser.print_help(sys.stderr)
         return ARGUMENTS
     arguments = parser.parse_args(argv)
+    from torsor.base.documents import STANDARD_OUTPUT  # slow to import, and the help does not need it
+    from torsor.cli.outputs import PlainConsole, check_outputs
+
     # With JSON on standard output, everything else goes to standard error.
     console = PlainConsole(stderr=getattr(arguments, "json", None) == STANDARD_OUTPUT)
     errors = PlainConsole(stderr=True, highlight=False, soft_wrap=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
-            check_output(getattr(arguments, "json", None))
+            check_outputs(arguments)
             status = arguments.run(arguments, console) or DONE
         except KeyboardInterrupt:
             errors.print(WORDS)
@@ -89,68 +115,83 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Exception as error:
             status = _report(error, arguments, errors)
     for warning in caught:
-        errors.print(f"[yellow]warning[/yellow]: {escape(_in_options(warning.message, arguments))}")
+        errors.print(f"[yellow]warning[/yellow]: {_markup(_in_options(warning.message, arguments))}")
     return status
 
 
+class _MainParser(CommandParser):
+    """The parser of ``torsor``, whose help lists the commands in groups."""
+
+    def format_help(self, is_whole: bool = False) -> str:
+        """Return the list of commands, and with ``is_whole`` the exit statuses."""
+        lines = ["usage: torsor COMMAND [options]", "", str(self.description), "", *grouped_help(GROUPS)]
+        if is_whole:
+            return "\n".join([*lines, statuses_help(ALL)])
+        lines.append("torsor COMMAND --help shows the main options, --help-all shows all options.")
+        lines.append("torsor --version shows the version, torsor --help-all the exit statuses.")
+        return "\n".join([*lines, ""])
+
+
 def _parser(wanted: str) -> argparse.ArgumentParser:
-    """Return the parser of the command line, with the options of the ``wanted`` command; completion wants them all."""
-    parser = argparse.ArgumentParser(
-        prog="torsor",
-        description="Exact dynamics of robots, by Newton-Euler recursion.",
-        epilog=statuses_help(ALL),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Return the parser of the command line with the options of one command, or of all for "completion"."""
+    parser = _MainParser(prog="torsor", description="Dynamics of robots and of the human body.")
     parser.add_argument("--version", action="version", version=f"torsor {torsor.__version__}")
-    parsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    parsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=CommandParser)
     for name, summary in COMMANDS.items():
-        own = parsers.add_parser(
-            name, help=summary, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
-        )
+        described = f"{summary[0].upper()}{summary[1:]}."
+        subparser = parsers.add_parser(name, help=summary, description=described)
         if wanted in (name, "completion"):
-            _add_command(own, command(name))
-            own.set_defaults(parser=parser)
+            _add_command(subparser, command(name))
+            subparser.set_defaults(parser=parser)
     return parser
 
 
-def _add_command(parser: argparse.ArgumentParser, own: Command) -> None:
-    examples = ["examples:", *(f"  {each}" for each in own.examples), "", ""] if own.examples else []
-    parser.epilog = "\n".join(examples) + statuses_help(own.statuses)
+def _add_command(parser: CommandParser, own: Command) -> None:
     parser._negative_number_matcher = NEGATIVE_NUMBER
     own.add_arguments(parser)
-    add_json(parser)
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    add_option(parser, "--json", ". Tables then go to standard error", action=OutputFile)
+    add_option(parser, "--force", action="store_true")
+    add_option(parser, "--debug", action="store_true")
+    parser.complete(own)
+    outputs = [action for action in parser._actions if isinstance(action, OutputFile)]
+    inputs = [action.dest for action in parser._actions if _is_input(action)]
     for action in parser._actions:
         if action.type is Path or (action.type is None and not action.option_strings):
             action.type = partial(_named, action.type or str)
-    flags = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    parser.set_defaults(run=own.run, flags={**flags, **own.options})
+    dests = {action.option_strings[-1]: action.dest for action in parser._actions if action.option_strings}
+    flags = {dest: flag for flag, dest in dests.items()} | dict(own.options)
+    parser.set_defaults(run=own.run, flags=flags, dests=dests, outputs=outputs, inputs=inputs)
+
+
+def _is_input(action: argparse.Action) -> bool:
+    """Whether an argument may name an input file."""
+    return not isinstance(action, OutputFile) and (action.metavar == "FILE" or not action.option_strings)
 
 
 def _named(kind: type, text: str) -> object:
-    """Return a name or path of the command line; an empty path would be the folder in which the command runs."""
+    """Return a name or path; an empty path would mean the working directory."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty name; fix: give a name, or leave it out")
+        raise argparse.ArgumentTypeError("the name is empty; fix: give a name, or omit the option")
     return kind(text)
 
 
-def _report(error: Exception, arguments: argparse.Namespace, errors: Console) -> int:
-    """Print an error in one line and return the exit status; with ``--debug``, its traceback before."""
+def _report(error: Exception, arguments: argparse.Namespace, errors: "Console") -> int:
+    """Print an error in one line, after its traceback with ``--debug``, and return the exit status."""
     if arguments.debug:
-        errors.print(escape("".join(traceback.format_exception(error))))
+        errors.print(_markup("".join(traceback.format_exception(error))))
     if _is_mistake(error):
-        errors.print(f"[bold red]error[/bold red]: {escape(_in_options(error, arguments))}")
+        errors.print(f"[bold red]error[/bold red]: {_markup(_in_options(error, arguments))}")
         return status_of_error(error)
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     version = f"torsor {torsor.__version__}, Python {sys.version.split()[0]}, {sys.platform}"
-    errors.print(f"[bold red]internal error[/bold red]: {escape(text)}")
+    errors.print(f"[bold red]internal error[/bold red]: {_markup(text)}")
     traced = "with the lines above" if arguments.debug else "with what the same command prints with --debug"
     errors.print(f"This is a bug in Torsor. Please report it, {traced}, and: {version}")
     return INTERNAL
 
 
 def _is_mistake(error: Exception) -> bool:
-    """Return whether an error is a mistake of the user; any other error is a bug in Torsor."""
+    """Whether an error is due to the input; any other error is a bug in Torsor."""
     if isinstance(error, OSError):
         if error.filename is None:
             return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EPIPE)
@@ -161,21 +202,22 @@ def _is_mistake(error: Exception) -> bool:
 
 
 def _in_options(message: Exception | Warning | str, arguments: argparse.Namespace) -> str:
-    """Return a message of the library with the options of the command in place of the arguments of the library."""
+    """Return a message of the library with library arguments replaced by options of the command."""
     if not isinstance(message, Message):
         return str(message)
     fields = {name: _code_in_options(getattr(message, name), arguments.flags) for name in ("what", "allowed", "fix")}
-    given = getattr(arguments, message.argument, None)
-    given = given[0] if isinstance(given, list) and len(given) == 1 else given  # one number for all
+    flag = arguments.flags.get(message.argument, "")
+    value = getattr(arguments, arguments.dests.get(flag, ""), None)
+    value = value[0] if isinstance(value, list) and len(value) == 1 else value  # one number for all
     # A file may have a key with the name of an option.
-    is_given = given not in (None, False) if message.value is ... else shown(message.value) == shown(given)
-    if message.argument in arguments.flags and is_given:
-        fields["argument"] = arguments.flags[message.argument]
+    is_given = value not in (None, False) if message.value is ... else shown(message.value) == shown(value)
+    if flag and is_given:
+        fields["argument"] = flag
     return str(message.but(**fields))
 
 
 def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
-    """Return a text with the arguments between backquotes, as in `steps=2`, as options."""
+    """Return a text with arguments in backquotes, such as `steps=2`, replaced by options."""
     parts = text.split("`")
     for k in range(1, len(parts), 2):
         name, _, value = parts[k].partition("=")
@@ -184,3 +226,9 @@ def _code_in_options(text: str, flags: Mapping[str, str]) -> str:
         option = flag if implied or not value else f"{flag} {value.strip(QUOTES)}"
         parts[k] = f"`{parts[k]}`" if flag is None else str(option)
     return "".join(parts)
+
+
+def _markup(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

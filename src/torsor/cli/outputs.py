@@ -1,8 +1,8 @@
-"""Output files: their paths are checked before a long computation starts, and printed when they are written."""
+"""The console, and output files: paths are checked before a long computation, and printed after writing."""
 
 import csv
 import secrets
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -13,16 +13,27 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from torsor.base.arrays import Array
 from torsor.base.documents import STANDARD_OUTPUT, write_document
-from torsor.base.errors import ModelError, missing
+from torsor.base.errors import ModelError, missing, printable
 from torsor.base.files import check_opened, check_suffix, check_target, replacing, write_npz
+from torsor.base.progress import working
 from torsor.base.tables import POINT_SUFFIXES
+from torsor.cli.options import OutputFile, add_option, add_output, add_plot
 
 DIGITS, FEW_DIGITS = 9, 4  # of numbers in tables that fit into the terminal, and of those in wider ones
 EDGES = 3  # characters around each column of a table
 NAMES = 14  # characters for the names of rows in tables that are wider than the terminal
+
+
+class PlainConsole(Console):
+    """A console that shows control characters as escapes, so that a name in a file cannot command the terminal."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return text as Rich shows it, with control characters escaped."""
+        return super().render_str(printable(text), **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +50,22 @@ class Quantity:
 
     def columns(self) -> list[str]:
         """Return a heading for each entry of one state, in the order of its memory."""
-        found = []
+        headings = []
         for k, labels in enumerate(product(*self.axes)):
-            first = k * len(self.axes[0]) // max(1, int(np.prod([len(each) for each in self.axes]))) if self.axes else 0
+            first = (
+                k * len(self.axes[0]) // max(1, int(np.prod([len(names) for names in self.axes]))) if self.axes else 0
+            )
             unit = self.units[first if len(self.units) > 1 else 0] if self.units else ""
-            found.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
-        return found
+            headings.append(" ".join([self.name, *labels]) + (f" [{unit}]" if unit else ""))
+        return headings
 
     def rows(self) -> Array:
         """Return the entries as (states, entries)."""
-        return self.values.reshape(-1, int(np.prod([len(each) for each in self.axes], dtype=int)))
+        return self.values.reshape(-1, int(np.prod([len(names) for names in self.axes], dtype=int)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"values": self.values.tolist(), "axes": [list(each) for each in self.axes], "units": list(self.units)}
+        return {"values": self.values.tolist(), "axes": [list(names) for names in self.axes], "units": list(self.units)}
 
 
 def print_quantity(console: Console, quantity: Quantity) -> None:
@@ -66,7 +79,7 @@ def print_quantity(console: Console, quantity: Quantity) -> None:
     columns = quantity.axes[-1] if values.ndim > 1 else ("value",)
     rows = [" ".join(labels) for labels in product(*quantity.axes[:-1])] if values.ndim > 1 else list(quantity.axes[0])
     units = list(unit) if len(unit) == len(rows) > 1 else []
-    natural = sum(max(len(each), DIGITS + 4) + EDGES for each in [max(rows, key=len, default=""), *columns])
+    natural = sum(max(len(name), DIGITS + 4) + EDGES for name in [max(rows, key=len, default=""), *columns])
     digits = DIGITS if natural <= console.width else FEW_DIGITS
     texts = [[_number(value, digits) for value in numbers] for numbers in flat]
     widest = max((len(text) for line in texts for text in line), default=1)
@@ -90,79 +103,101 @@ def _number(value: Any, digits: int = DIGITS) -> str:
 def write_quantities(path: Path, quantities: Sequence[Quantity], times: Array | None) -> None:
     """Write quantities as a table with a row for each state (.csv), or as arrays by name (.npz)."""
     if path.suffix.lower() == ".npz":
-        write_npz(path, {each.name: each.values for each in quantities} | ({} if times is None else {"time": times}))
+        write_npz(
+            path,
+            {quantity.name: quantity.values for quantity in quantities} | ({} if times is None else {"time": times}),
+        )
         return
-    header = [*([] if times is None else ["time [s]"]), *(name for each in quantities for name in each.columns())]
-    table = np.hstack([*([] if times is None else [times[:, None]]), *(each.rows() for each in quantities)])
+    header = [
+        *([] if times is None else ["time [s]"]),
+        *(name for quantity in quantities for name in quantity.columns()),
+    ]
+    table = np.hstack([*([] if times is None else [times[:, None]]), *(quantity.rows() for quantity in quantities)])
     with replacing(path) as part, part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(header)
         writer.writerows(map(repr, row) for row in table.tolist())
 
 
-def check_output(path: Path | None, suffixes: Iterable[str] = ()) -> None:
-    """Raise ModelError if a file cannot be written there: no folder, no permission, or a suffix that is not allowed."""
-    if path is None or path == STANDARD_OUTPUT:
+def check_outputs(arguments: Namespace) -> None:
+    """Raise ModelError if an output of a command cannot be written, exists without ``--force``, or is also read."""
+    outputs, files = list[Path](), list[Path]()
+    for action in arguments.outputs:
+        paths = getattr(arguments, action.dest)
+        for path in paths if isinstance(paths, list) else [paths]:
+            if path is not None and (path != STANDARD_OUTPUT or action.dest != "json"):
+                _check_output(path, action)
+                outputs.append(path)
+                files += [path] if action.kind in ("file", "figure", "report") else []
+    read = [getattr(arguments, name) for name in arguments.inputs]
+    inputs = [Path(str(name).partition("#")[0]) for name in _flat(read)]
+    _check_apart(outputs, {path.resolve() for path in inputs if path.is_file()})
+    check_new(arguments, *files)
+
+
+def _check_output(path: Path, action: OutputFile) -> None:
+    flag = action.option_strings[-1] if action.option_strings else str(action.metavar)
+    if path == STANDARD_OUTPUT:
+        fix = "only --json writes to standard output"
+        raise ModelError("a file name is needed", where=f"{flag} -", allowed="a file", fix=fix)
+    if action.kind in ("folder", "target"):  # the exporters check the files of a target
+        if action.kind == "folder":
+            check_folder(path)
         return
-    allowed = list(suffixes)
-    if allowed:
-        check_suffix(path, allowed, str(path))
+    suffixes = list(action.suffixes)
+    if action.kind != "file":
+        figures = _figure_suffixes()  # a report has figures too
+        suffixes = suffixes or ["", *figures]
+    if suffixes:
+        check_suffix(path, suffixes, f"{flag} {path}")
     check_target(path)
 
 
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from _flat(value)
+        elif value is not None:
+            yield value
+
+
+def check_new(arguments: Namespace, *paths: Path) -> None:
+    """Raise ModelError if a file exists and ``--force`` is not given; empty files, devices and pipes may exist."""
+    for path in paths:
+        if path.is_file() and path.stat().st_size and not arguments.force:
+            raise ModelError("the file exists", where=str(path), fix="--force replaces it")
+
+
 def check_folder(folder: Path | None) -> None:
-    """Raise ModelError if files cannot be written to a folder; it need not exist, but the folder that it is in must."""
+    """Raise ModelError if files cannot be written to a folder; its parent must exist, but the folder need not."""
     if folder is None:
         return
     if folder.is_dir():
         check_opened(folder / f".{secrets.token_hex(4)}.part", str(folder))
     elif folder.exists():
-        raise ModelError("it is a file", where=str(folder), allowed="a folder")
+        raise ModelError("this is a file", where=str(folder), allowed="a folder")
     else:
-        check_output(folder)
+        check_target(folder)
 
 
-def check_apart(outputs: Iterable[Path | None], inputs: Iterable[Any] = ()) -> None:
+def _check_apart(outputs: Iterable[Path], inputs: set[Path]) -> None:
     """Raise ModelError if two outputs are the same file, or if an output would replace a file that is read."""
-    read, written = {Path(each).resolve() for each in inputs if each is not None}, set[Path]()
+    written = set[Path]()
     for path in outputs:
-        if path is None or path == STANDARD_OUTPUT:
-            continue
-        if path.resolve() in read:
-            raise ModelError("it is also read", where=str(path), fix="choose another name for the output")
+        if path.resolve() in inputs:
+            raise ModelError("the output is also an input", where=str(path), fix="choose another name for the output")
         if path.resolve() in written:
-            raise ModelError("two outputs have this name", where=str(path), allowed="a file for each")
+            raise ModelError("two outputs have this name", where=str(path), allowed="one name for each output")
         written.add(path.resolve())
 
 
-def check_plot(path: Path | None) -> None:
-    """Raise ModelError if matplotlib is missing or cannot write a figure there; without a suffix it adds .png."""
-    if path is None:
-        return
+def _figure_suffixes() -> list[str]:
+    """Return the suffixes of figures; without a suffix, matplotlib adds .png."""
     try:
         from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise missing("figures need matplotlib", "plot") from None
-    if path == STANDARD_OUTPUT:
-        raise ModelError("a figure on standard output", where="-", allowed="a file, such as figure.png")
-    check_output(path, ["", *(f".{each}" for each in sorted(FigureCanvasBase.get_supported_filetypes()))])
-
-
-REPORT = "write a report to this .html file: tables, figures, loads of the bearings, the motion in 3D; it opens offline"
-
-
-def add_report(parser: ArgumentParser, text: str = REPORT) -> None:
-    """Declare the option ``--report FILE``, with its help."""
-    parser.add_argument("--report", type=Path, metavar="FILE", help=text)
-
-
-def check_report(path: Path | None) -> None:
-    """Raise ModelError if a report cannot be written to that path."""
-    if path == STANDARD_OUTPUT:
-        raise ModelError("a report on standard output", where="--report", allowed="a file that ends with .html")
-    check_output(path, [".html"])
-    if path is not None:
-        check_plot(path.with_suffix(".png"))
+    return [f".{suffix}" for suffix in sorted(FigureCanvasBase.get_supported_filetypes())]
 
 
 def print_paths(console: Console, *paths: Path | None) -> None:
@@ -176,14 +211,9 @@ def write_files(console: Console, *files: tuple[Path | None, Callable[[Path], ob
     """Write the files whose paths are not None, each with its function, and print the paths."""
     for path, write in files:
         if path is not None:
-            write(path)
+            with working(f"writing {path.name}"):
+                write(path)
     print_paths(console, *(path for path, _ in files))
-
-
-def add_json(parser: ArgumentParser) -> None:
-    """Declare the option ``--json FILE``."""
-    text = "write the result as JSON to this file; - for standard output, tables then go to standard error"
-    parser.add_argument("--json", type=Path, metavar="FILE", help=text)
 
 
 def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any]) -> None:
@@ -196,34 +226,23 @@ def write_json(arguments: Namespace, console: Console, content: Mapping[str, Any
         print_paths(console, path)
 
 
-def add_motion(parser: ArgumentParser, columns: str, limits: str) -> None:
-    """Declare the outputs of a motion, a table of ``columns`` and a plot with its ``limits``."""
-    text = f"write the motion: a table of {columns} (.csv), or all of it (.npz)"
-    parser.add_argument("--output", "-o", type=Path, metavar="FILE", help=text)
-    text = "write points for a controller, a JointTrajectory of ROS (.json, .yaml)"
-    parser.add_argument("--points", type=Path, metavar="FILE", help=text)
-    text = "rows and points a second (default: 100)"
-    parser.add_argument("--rate", type=float, default=100.0, metavar="HZ", help=text)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help=f"write a plot of the motion and its {limits}")
+def add_motion(parser: Any, columns: str, limits: str) -> None:
+    """Declare the outputs of a motion: a table of ``columns``, a ROS message, and a figure with its ``limits``."""
+    add_output(parser, f"a table (.csv) or everything (.npz). The table has the columns {columns}", (".csv", ".npz"))
+    add_option(parser, "--joint-trajectory", action=OutputFile, suffixes=POINT_SUFFIXES)
+    add_option(parser, "--rate", " (default: 100)", type=float, default=100.0)
+    add_plot(parser, f". It shows the motion and its {limits}")
 
 
 def write_motion(arguments: Namespace, console: Console, motion: Any) -> None:
-    """Write a motion to the given outputs, tables at the rate of ``--rate``, and print their paths."""
+    """Write a motion to its outputs and print their paths; tables have ``--rate`` rows per second."""
     write_json(arguments, console, motion.to_dict())
     rate = arguments.rate if is_table(arguments.output) else None
     table = (arguments.output, lambda path: motion.save(path, rate))
-    points = (arguments.points, lambda path: motion.save_points(path, arguments.rate))
+    points = (arguments.joint_trajectory, lambda path: motion.save_points(path, arguments.rate))
     write_files(console, table, points, (arguments.plot, motion.plot))
 
 
 def is_table(file: Path | None) -> bool:
-    """Whether an output is a table with a row for each instant."""
+    """Whether an output is a table with one row per instant."""
     return file is not None and file.suffix.lower() == ".csv"
-
-
-def check_motion(arguments: Namespace, *inputs: str | Path | None) -> None:
-    """Raise ModelError for outputs of a motion that cannot be written, or that are one of the ``inputs``."""
-    check_output(arguments.output, [".csv", ".npz"])
-    check_output(arguments.points, POINT_SUFFIXES)
-    check_plot(arguments.plot)
-    check_apart((arguments.output, arguments.points, arguments.plot, arguments.json), list(inputs))

@@ -1,4 +1,4 @@
-"""``torsor reproduce``: what the five documents print, beside what the library computes."""
+"""``torsor reproduce``: compare the results of the five documents with the library."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
@@ -12,35 +12,38 @@ from rich.table import Table
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, REPRODUCED, Command
-from torsor.cli.outputs import check_folder, check_output, print_paths, write_json
+from torsor.cli.options import OutputFile, add_option
+from torsor.cli.outputs import check_folder, check_new, print_paths, write_json
 
 if TYPE_CHECKING:
     from torsor.reproduce import Item, Result
 
 KINDS = ("algorithm", "table", "figure", "number", "misprint")
 COLOURS = {"agrees": "green", "differs": "yellow", "not reproducible": "cyan", "definition": "dim", "fails": "bold red"}
-LONG = 5.0  # s above which it is said beforehand how long an item takes
+LONG_TIME = 5.0  # s above which the expected time of an item is printed
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    names = "items (barman/fig-4.7, khalil/eq-57) or documents (barman); without any, all items are listed"
-    parser.add_argument("names", nargs="*", metavar="NAME", help=names)
-    parser.add_argument("--all", action="store_true", help="compute all items")
-    parser.add_argument("--quick", action="store_true", help="leave out items that take more than some seconds")
-    parser.add_argument("--kind", choices=KINDS, help="only items of this kind")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="write the figures to this folder (PNG)")
-    text = "write rows and figures: .html or .md; rows alone: .json"
-    parser.add_argument("--report", type=Path, metavar="FILE", help=text)
-    parser.add_argument("--errata", type=Path, metavar="FILE", help="write the page of all misprints: .md")
+    text = "item (khalil/eq-57) or document (barman). Without a name, all items are listed"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=text)
+    add_option(parser, "--all", " items are computed", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="skip items that take more than a few seconds")
+    parser.add_argument(
+        "--kind", choices=KINDS, metavar="KIND", help=f"only items of one kind. Kinds: {', '.join(KINDS)}"
+    )
+    details = ": a folder for the figures (.png)"
+    add_option(parser, "--output", details, action=OutputFile, kind="folder", metavar="FOLDER")
+    suffixes = (".html", ".md", ".json")
+    details = "; also .md and .json"
+    add_option(parser, "--report", details, action=OutputFile, suffixes=suffixes)
+    text = "write the list of misprints (.md)"
+    parser.add_argument("--errata", action=OutputFile, suffixes=(".md",), metavar="FILE", help=text)
 
 
 def _run(arguments: Namespace, console: Console) -> int:
     report: Path | None = arguments.report
-    check_output(report, [".html", ".md", ".json"])
-    check_output(arguments.errata, [".md"])
-    check_folder(arguments.output)
     if report is not None and report.suffix.lower() == ".md":
-        check_folder(report.with_suffix(""))  # of its figures
+        check_folder(report.with_suffix(""))  # for its figures
     from torsor.reproduce import errata_page, find, is_quick, summary, write_report
     from torsor.reproduce.report import document, write_text
 
@@ -49,40 +52,39 @@ def _run(arguments: Namespace, console: Console) -> int:
         print_paths(console, arguments.errata)
     if arguments.names and arguments.all:
         raise ModelError("names and --all are both given", where="reproduce", allowed="one of them")
-    wanted = bool(arguments.names or arguments.all)
-    if not wanted and any(each is not None for each in (arguments.report, arguments.output, arguments.json)):
-        raise ModelError("there is nothing to write", where="reproduce", fix="name items, or give --all")
-    items = [each for each in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(each)]
-    if not wanted:
+    is_selected = bool(arguments.names or arguments.all)
+    if not is_selected and any((arguments.report, arguments.output, arguments.json)):
+        raise ModelError("no items are given", where="reproduce", fix="name items, or add --all")
+    items = [item for item in find(arguments.names, arguments.kind) if not arguments.quick or is_quick(item)]
+    if not is_selected:
         if arguments.errata is None:
             _list(items, arguments.kind, console)
         return DONE
     if not items:
-        fix = "leave out --quick"
-        raise ModelError("all of these items take longer than --quick allows", where="reproduce", fix=fix)
+        raise ModelError("--quick skips all of these items", where="reproduce", fix="omit --quick")
     results = list(_computed(items, console))
     if len(results) > 1:
         console.print(f"{len(results)} items: {summary(results)}")
     if arguments.output is not None:
-        print_paths(console, *_draw(results, arguments.output))
-    elif arguments.report is None and any(each.has_figure for each in results):
-        console.print("--output FOLDER draws the figures", style="dim")
+        print_paths(console, *_draw(results, arguments))
+    elif arguments.report is None and any(result.has_figure for result in results):
+        console.print("Add --output FOLDER to draw the figures", style="dim")
     if arguments.json is not None:
         write_json(arguments, console, document(results))
     if arguments.report is not None:
         print_paths(console, write_report(arguments.report, results)[0])
-    if any(each.verdict is not None and each.verdict.value == "fails" for each in results):
+    if any(result.verdict is not None and result.verdict.value == "fails" for result in results):
         return NONE
-    return STOPPED if results and all(each.verdict is None for each in results) else DONE
+    return STOPPED if results and all(result.verdict is None for result in results) else DONE
 
 
 def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
     from torsor.reproduce import DOCUMENTS, Kind
 
-    found = list(items)
+    listed = list(items)
     for document in DOCUMENTS:
-        own = [each for each in found if each.document == document.name]
-        shown = [each for each in own if each.kind is not Kind.MISPRINT or kind == "misprint"]
+        items_of_document = [item for item in listed if item.document == document.name]
+        shown = [item for item in items_of_document if item.kind is not Kind.MISPRINT or kind == "misprint"]
         if not shown:
             continue
         cited = f"{document.cited[0].upper()}{document.cited[1:]}"
@@ -90,27 +92,27 @@ def _list(items: "Iterable[Item]", kind: str | None, console: Console) -> None:
         table = Table()
         for head in ("name", "what and where", "kind", "seconds"):
             table.add_column(head, justify="right" if head == "seconds" else "left", no_wrap=head == "name")
-        for each in shown:
-            time = f"{each.seconds:g}" if not each.first else f"{each.seconds:g} ({each.first:g})"
-            table.add_row(*map(escape, (each.name, f"{each.title} ({each.place})", each.kind.value, time)))
+        for item in shown:
+            time = f"{item.seconds:g}" if not item.first else f"{item.seconds:g} ({item.first:g})"
+            table.add_row(*map(escape, (item.name, f"{item.title} ({item.place})", item.kind.value, time)))
         console.print(table)
-        if len(shown) < len(own):
-            more = len(own) - len(shown)
+        if len(shown) < len(items_of_document):
+            more = len(items_of_document) - len(shown)
             console.print(f"and {more} misprints: torsor reproduce {document.name} --kind misprint\n", style="dim")
-    console.print("seconds: on one core, in brackets the first time on a machine", style="dim")
-    console.print("torsor reproduce NAME computes an item, torsor reproduce --all all of them", style="dim")
+    console.print("Times are in seconds on one core, in brackets for the first run on a machine.", style="dim")
+    console.print("torsor reproduce NAME computes one item, torsor reproduce --all computes every item.", style="dim")
 
 
 def _computed(items: "Iterable[Item]", console: Console) -> "Iterable[Result]":
-    """Compute items one after the other and print each."""
+    """Compute items in turn and print item."""
     from torsor.reproduce import run
 
-    for each in items:
-        if max(each.seconds, each.first) > LONG:
-            first = f", {each.first:g} s the first time" if each.first else ""
-            console.print(f"{each.name}: about {each.seconds:g} s{first}; Ctrl-C skips it", style="dim")
-        with console.status(f"computing {escape(each.name)}"):  # in a terminal only
-            result = run(each)
+    for item in items:
+        if max(item.seconds, item.first) > LONG_TIME:
+            first = f", {item.first:g} s the first time" if item.first else ""
+            console.print(f"{item.name}: about {item.seconds:g} s{first}; Ctrl-C skips it", style="dim")
+        with console.status(f"computing {escape(item.name)}"):  # in a terminal only
+            result = run(item)
         _print(result, console)
         yield result
 
@@ -126,19 +128,21 @@ def _print(result: "Result", console: Console) -> None:
         for row in result.outcome.rows:
             verdict = "" if row.verdict is None else row.verdict.value
             colour = COLOURS.get(verdict, "default")
-            table.add_row(*(escape(each) for each in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
+            table.add_row(*(escape(cell) for cell in row[:4]), f"[{colour}]{verdict}[/]" if verdict else "")
         console.print(table)
     if result.because:
         console.print(f"because: {escape(result.because)}", soft_wrap=True)
 
 
-def _draw(results: "Iterable[Result]", folder: Path) -> list[Path]:
+def _draw(results: "Iterable[Result]", arguments: Namespace) -> list[Path]:
     from torsor.reproduce.report import figure_name
 
+    folder: Path = arguments.output
     folder.mkdir(exist_ok=True)
-    pictures = {folder / figure_name(each): each for each in results if each.has_figure}
-    for path, each in pictures.items():
-        path.write_bytes(each.png())
+    pictures = {folder / figure_name(result): result for result in results if result.has_figure}
+    check_new(arguments, *pictures)
+    for path, result in pictures.items():
+        path.write_bytes(result.png())
     return list(pictures)
 
 

@@ -1,4 +1,4 @@
-"""``torsor sweep``: a study of many cases from a file."""
+"""``torsor sweep``: solve the cases of a study file in parallel."""
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -10,51 +10,58 @@ from rich.markup import escape
 from torsor.base.errors import ModelError
 from torsor.base.startup import STOPPED
 from torsor.cli.command import DONE, NONE, SWEPT, Command
-from torsor.cli.outputs import check_output, print_paths, write_json
+from torsor.cli.options import OutputFile, add_option
+from torsor.cli.outputs import print_paths, write_json
 
-SHOWN = 5  # errors that are printed
+MAX_ERRORS_SHOWN = 5
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    text = "a .toml file: problem, cases, output (docs/plan/sweep.md)"
+    text = "study file (.toml): problem, cases, output"
     parser.add_argument("study", type=Path, metavar="STUDY", help=text)
-    where = "file of the results: .sqlite, .db or .parquet (default: that of the study, or STUDY.sqlite)"
-    parser.add_argument("--output", type=Path, metavar="FILE", help=where)
-    workers = "processes on this machine, 0 for none but this one (default: that of the study, or one for each core)"
-    parser.add_argument("--workers", type=int, metavar="N", help=workers)
-    parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of dask.distributed, as tcp://host:8786")
-    parser.add_argument("--resume", action="store_true", help="go on with results that are there")
-    parser.add_argument("--retry-failed", action="store_true", help="with --resume, compute failed cases again")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file too (.csv)")
+    details = ": .sqlite, .db or .parquet. The default is that of the study, or STUDY.sqlite"
+    add_option(parser, "--output", details, action=OutputFile, kind="target", suffixes=(".sqlite", ".db", ".parquet"))
+    details = ". The default is that of the study, or one per core; 0 uses no other process"
+    add_option(parser, "--workers", details, type=int)
+    text = "dask.distributed scheduler, such as tcp://host:8786"
+    parser.add_argument("--cluster", metavar="ADDRESS", help=text)
+    parser.add_argument("--resume", action="store_true", help="continue with existing results")
+    parser.add_argument("--retry-failed", action="store_true", help="with --resume, solve failed cases again")
+    text = "also write the table as .csv"
+    parser.add_argument("--csv", action=OutputFile, suffixes=(".csv",), metavar="FILE", help=text)
 
 
 def _run(arguments: Namespace, console: Console) -> int:
-    check_output(arguments.csv, [".csv"])
     if arguments.workers is not None and arguments.cluster is not None:
         raise ModelError("--workers and --cluster are both given", where="sweep", allowed="one of them")
     if arguments.retry_failed and not arguments.resume:
-        raise ModelError("--retry-failed without --resume", where="sweep", fix="give both")
+        raise ModelError("--retry-failed needs --resume", where="sweep", fix="add --resume")
     from torsor.motion.sweeps import load_study
     from torsor.motion.sweeps.results import STOPPED as WAS_STOPPED
 
     study = load_study(arguments.study)
-    changes: dict[str, Any] = {"output": arguments.output or study.output or arguments.study.with_suffix(".sqlite")}
+    output = Path(arguments.output or study.output or arguments.study.with_suffix(".sqlite"))
+    if output.is_file() and not arguments.resume:
+        if not arguments.force:
+            raise ModelError("the file exists", where=str(output), fix="--resume continues it, --force replaces it")
+        output.unlink()
+    changes: dict[str, Any] = {"output": output}
     changes |= {} if arguments.workers is None else {"workers": arguments.workers}
     changes |= {} if arguments.cluster is None else {"executor": arguments.cluster}
-    found = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
-    missing = len(study.cases) - len(found)
-    rest = f", {missing} not computed: --resume goes on" if missing else ""
-    console.print(f"{len(study.cases)} cases: {found.done} done, {found.failed} failed{rest}")
-    for number, text in list(found.errors().items())[:SHOWN]:
+    results = study.run(resume=arguments.resume, retry_failed=arguments.retry_failed, **changes)
+    missing = len(study.cases) - len(results)
+    rest = f", {missing} not solved: --resume continues" if missing else ""
+    console.print(f"{len(study.cases)} cases: {results.done} done, {results.failed} failed{rest}")
+    for number, text in list(results.errors().items())[:MAX_ERRORS_SHOWN]:
         console.print(f"case {number}: {escape(text)}", soft_wrap=True, highlight=False)
     if arguments.csv is not None:
-        found.to_csv(arguments.csv)
-    print_paths(console, found.path, arguments.csv)
+        results.to_csv(arguments.csv)
+    print_paths(console, results.path, arguments.csv)
     if arguments.json is not None:  # the table may be large
-        write_json(arguments, console, found.to_dict())
-    if found.status == WAS_STOPPED:
+        write_json(arguments, console, results.to_dict())
+    if results.status == WAS_STOPPED:
         return STOPPED
-    return NONE if found.failed else DONE
+    return NONE if results.failed else DONE
 
 
 _EXAMPLES = ("torsor sweep study.toml", "torsor sweep study.toml --resume --csv table.csv")

@@ -1,4 +1,4 @@
-"""``torsor warm``: compile the algorithms of a robot ahead of their first call."""
+"""``torsor warm``: compile the algorithms of a robot before their first call."""
 
 import time
 from argparse import ArgumentParser, Namespace
@@ -8,8 +8,9 @@ from rich.markup import escape
 
 from torsor.base.errors import ModelError
 from torsor.cli.command import Command
+from torsor.cli.options import add_option
 from torsor.cli.outputs import write_json
-from torsor.cli.states import add_robot, as_robot, given_robot
+from torsor.cli.states import add_robot, as_robot, load_robot
 from torsor.compiler import DTYPES, cache
 from torsor.robot.parallel import ParallelRobot
 from torsor.view.tables import counted
@@ -17,22 +18,21 @@ from torsor.view.tables import counted
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_robot(parser)
-    text = "algorithms (name or name:link); by default those that torsor count lists"
-    parser.add_argument("--names", nargs="+", default=None, metavar="NAME", help=text)
-    parser.add_argument("--dtype", choices=DTYPES, default="float64", help="type of the numbers")
-    parser.add_argument("--threads", default="1", metavar="N", help="threads of batches: a number or auto (default: 1)")
+    add_option(parser, "--names", " (default: those of torsor count)", nargs="+")
+    add_option(parser, "--dtype", " (default: float64)", choices=DTYPES, default="float64")
+    parser.add_argument("--threads", default="1", metavar="N", help="threads for batches, or auto (default: 1)")
 
 
 def _run(arguments: Namespace, console: Console) -> None:
     why = cache.refused()
     if cache.location() is None or why:
-        fix = "unset TORSOR_CACHE, or let it name a folder of your own"
-        raise ModelError(why or "the cache is off", where="warm", fix=fix)
+        fix = "unset TORSOR_CACHE, or set it to a folder of your own"
+        raise ModelError(why or "the kernel cache is off", where="warm", fix=fix)
     threads = int(arguments.threads) if arguments.threads.isdigit() else arguments.threads
-    given = given_robot(arguments)
-    if isinstance(given, ParallelRobot) and arguments.names is None:
-        given = as_robot(given)
-    robot = as_robot(given).to(dtype=arguments.dtype, threads=threads)
+    loaded = load_robot(arguments)
+    if isinstance(loaded, ParallelRobot) and arguments.names is None:
+        loaded = as_robot(loaded)
+    robot = as_robot(loaded).to(dtype=arguments.dtype, threads=threads)
     seconds = {}
     for name in arguments.names or counted(robot):
         start = time.perf_counter()

@@ -106,7 +106,9 @@ def _check(robot: Robot) -> None:
             allowed = "revolute, continuous and prismatic joints on a fixed base, without springs, each with its own"
             allowed += " coordinate"
             where = f"{robot.name}: joint {joint.name!r}"
-            raise ModelError(message, where=where, allowed=allowed, fix="hold the joint fixed with robot.fix")
+            name = joint.coordinate if joint.follows else joint.name
+            fix = f"hold the joint: robot.fix({name!r}, 0.0)"
+            raise ModelError(message, where=where, allowed=allowed, fix=fix)
     if not robot.nv:
         raise ModelError("the robot has no moving joints", where=robot.name, allowed="one or more")
 

@@ -29,20 +29,25 @@ To add a format ``abc``:
 6. Documents. Add a page or a section under ``docs``, the docstring of ``torsor.load`` and a line in the changelog.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from torsor.formats.dh import DHLink, MDHLink, read_dh, read_mdh
 from torsor.formats.dispatch import read, write
-from torsor.formats.mjcf.reading import read_mjcf
-from torsor.formats.mjcf.writing import write_mjcf
-from torsor.formats.osim.reading import read_skeleton
 from torsor.formats.screws import read_screws
-from torsor.formats.sdf.reading import read_sdf
-from torsor.formats.sdf.writing import write_sdf
-from torsor.formats.toml.reading import read_toml
-from torsor.formats.toml.writing import write_toml
-from torsor.formats.urdf.reading import read_urdf
-from torsor.formats.urdf.writing import write_urdf
-from torsor.formats.usd.reading import read_usd
-from torsor.formats.usd.writing import write_usd
+
+if TYPE_CHECKING:
+    from torsor.formats.mjcf.reading import read_mjcf
+    from torsor.formats.mjcf.writing import write_mjcf
+    from torsor.formats.osim.reading import read_skeleton
+    from torsor.formats.sdf.reading import read_sdf
+    from torsor.formats.sdf.writing import write_sdf
+    from torsor.formats.toml.reading import read_toml
+    from torsor.formats.toml.writing import write_toml
+    from torsor.formats.urdf.reading import read_urdf
+    from torsor.formats.urdf.writing import write_urdf
+    from torsor.formats.usd.reading import read_usd
+    from torsor.formats.usd.writing import write_usd
 
 __all__ = [
     "DHLink",
@@ -64,3 +69,15 @@ __all__ = [
     "write_urdf",
     "write_usd",
 ]
+
+# Readers and writers whose modules are imported when they are first used.
+_HOMES = {f"read_{name}": f"{name}.reading" for name in ("mjcf", "sdf", "toml", "urdf", "usd")}
+_HOMES |= {f"write_{name}": f"{name}.writing" for name in ("mjcf", "sdf", "toml", "urdf", "usd")}
+_HOMES["read_skeleton"] = "osim.reading"
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(f"torsor.formats.{_HOMES[name]}"), name)
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

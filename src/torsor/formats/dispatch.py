@@ -5,7 +5,7 @@ import importlib
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,19 +18,7 @@ from torsor.base.errors import ModelError, listing, missing, warn
 from torsor.base.faults import StopReadingError, all_faults
 from torsor.base.files import check_file, check_target
 from torsor.formats.meshes.mesh_files import USD_SUFFIXES, split_prim
-from torsor.formats.mjcf.reading import read_mjcf
-from torsor.formats.mjcf.writing import write_mjcf
-from torsor.formats.osim.reading import read_skeleton
-from torsor.formats.sdf.reading import read_sdf
-from torsor.formats.sdf.writing import write_sdf
 from torsor.formats.search_path import SEARCH_FIX, Finder, searching
-from torsor.formats.toml.reading import read_toml
-from torsor.formats.toml.writing import write_toml
-from torsor.formats.urdf.closures import read_closures
-from torsor.formats.urdf.reading import read_urdf
-from torsor.formats.urdf.writing import write_urdf
-from torsor.formats.usd.reading import read_usd
-from torsor.formats.usd.writing import write_usd
 from torsor.formats.xml import Element, parse_xml, parse_xml_text
 from torsor.mechanism import Mechanism
 
@@ -187,14 +175,28 @@ KINDS = (
     ".urdf, .xml (MJCF, URDF or SDF), .sdf, .world, .xacro, .toml, .yaml (closures of the URDF "
     "next to it), .usda, .usd, .usdc, .usdz, .osim"
 )
-_READERS = {".toml": read_toml, ".yaml": read_closures, ".yml": read_closures, ".osim": read_skeleton}
-_READERS |= dict.fromkeys(USD_SUFFIXES, read_usd)
+# The functions of each format by name: their modules are imported when a file of the format is first used.
+_READERS = {".toml": "toml.reading.read_toml", ".osim": "osim.reading.read_skeleton"}
+_READERS |= dict.fromkeys((".yaml", ".yml"), "urdf.closures.read_closures")
+_READERS |= dict.fromkeys(USD_SUFFIXES, "usd.reading.read_usd")
 _XML_SUFFIXES = (".urdf", ".xml", ".mjcf", ".sdf", ".world")
-_XML_READERS = {"robot": read_urdf, "mujoco": read_mjcf, "sdf": read_sdf}  # by root element
-_WRITERS = {".toml": write_toml, ".urdf": write_urdf, ".xml": write_mjcf, ".mjcf": write_mjcf, ".sdf": write_sdf}
-_WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), write_usd)
+_XML_READERS = {  # by root element
+    "robot": "urdf.reading.read_urdf",
+    "mujoco": "mjcf.reading.read_mjcf",
+    "sdf": "sdf.reading.read_sdf",
+}
+_WRITERS = {".toml": "toml.writing.write_toml", ".urdf": "urdf.writing.write_urdf"}
+_WRITERS |= dict.fromkeys((".xml", ".mjcf"), "mjcf.writing.write_mjcf") | {".sdf": "sdf.writing.write_sdf"}
+_WRITERS |= dict.fromkeys((".usda", ".usd", ".usdc"), "usd.writing.write_usd")
 WRITTEN = tuple(_WRITERS)
 """Suffixes of the files that ``write`` supports."""
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """Return a reader or a writer by its module and name."""
+    module, _, function = name.rpartition(".")
+    found: Callable[..., Any] = getattr(importlib.import_module(f"torsor.formats.{module}"), function)
+    return found
 
 
 def read(
@@ -251,7 +253,9 @@ def _read(
         raise ModelError("of xacro are given", argument="arguments", where=path.name, allowed="a .xacro file")
     if suffix in _READERS:
         is_strict = suffix == ".toml" if strict is None else strict
-        return _READERS[suffix](named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
+        reader = _function(_READERS[suffix])
+        mechanism: Mechanism = reader(named if suffix in USD_SUFFIXES else path, base, is_strict, snap)
+        return mechanism
     if suffix != ".xacro" and suffix not in _XML_SUFFIXES:
         raise ModelError(f"unknown file type {suffix!r}", value=suffix, where=path.name, allowed=KINDS)
     root = expanded(path, arguments) if suffix == ".xacro" else parse_xml(path, bool(strict))
@@ -260,9 +264,9 @@ def _read(
         raise ModelError(f"the root element is <{root.tag}>", where=path.name, allowed=allowed)
     if model and root.tag != "sdf":
         raise ModelError(f"it has no model {model!r}", value=model, where=path.name, allowed="models of SDF files")
-    if root.tag == "sdf":
-        return read_sdf(path, base, bool(strict), root, snap, model)
-    return _XML_READERS[root.tag](path, base, bool(strict), root, snap)
+    models = (model,) if root.tag == "sdf" else ()
+    described: Mechanism = _function(_XML_READERS[root.tag])(path, base, bool(strict), root, snap, *models)
+    return described
 
 
 def write(mechanism: Mechanism, path: str | Path) -> None:
@@ -273,4 +277,4 @@ def write(mechanism: Mechanism, path: str | Path) -> None:
         allowed, fix = ".toml, .urdf, .sdf, .xml (MJCF), .usda, .usd, .usdc", f"name it {path.stem}.toml"
         raise ModelError(f"the suffix is {path.suffix!r}", value=path.suffix, where=path.name, allowed=allowed, fix=fix)
     check_target(path)
-    _WRITERS[suffix](mechanism, path)
+    _function(_WRITERS[suffix])(mechanism, path)

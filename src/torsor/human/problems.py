@@ -31,66 +31,73 @@ _POSITIVE, _NOT_NEGATIVE = {"above": 0.0}, {"least": 0.0}
 
 # Arguments that several problems have: who it is, a load, a step, a duration.
 PERSON = (
-    Argument("height", float, "height of the body (default: 1.741)", "m", "M"),
-    Argument("mass", float, "mass of the body (default: 73)", "kg", "KG"),
-    Argument("sex", str, "table of segments", choices=tuple(BODY_TABLES)),
-    Argument("age", float, "children and older people; sizes not given are medians", "years", "YEARS"),
-    Argument("stature_percentile", float, "taller than this part of the people, for --height", "%", "PERCENT"),
-    Argument("mass_percentile", float, "mass that this part of people has at most", "%", "PERCENT"),
-    Argument("population", str, "of the percentiles (default: CDC below 20 years, else NHANES)", choices=POPULATIONS),
-    Argument("lengths", dict, "lengths of segments (m), as thigh=0.45 left_shank=0.41", "m", "NAME=M"),
-    Argument("strength", dict, "joints that are weaker or stronger, as knee_flexion=0.8 left=0.5", "1", _NAMED),
-    Argument("largest_torque", dict, "strengths of joints (N m), as elbow_flexion=60", "N m", "NAME=NM"),
+    Argument("height", float, "body height (default: 1.741)", "m", "M"),
+    Argument("mass", float, "body mass (default: 73)", "kg", "KG"),
+    Argument("sex", str, "anthropometric table", choices=tuple(BODY_TABLES)),
+    Argument("age", float, "age. Height and mass are medians if they are not given", "years", "YEARS"),
+    Argument("stature_percentile", float, "percentile of the height, in place of --height", "%", "PERCENT"),
+    Argument("mass_percentile", float, "percentile of the mass, in place of --mass", "%", "PERCENT"),
+    Argument(
+        "population",
+        str,
+        "population of the percentiles (default: CDC below 20 years, otherwise NHANES)",
+        choices=POPULATIONS,
+    ),
+    Argument("lengths", dict, "segment lengths (m), such as thigh=0.45 left_shank=0.41", "m", "NAME=M"),
+    Argument("strength", dict, "strength factors of joints, such as knee_flexion=0.8 left=0.5", "1", _NAMED),
+    Argument("largest_torque", dict, "joint strengths (N m), such as elbow_flexion=60", "N m", "NAME=NM"),
 )
 BOX = Argument("box", float, "mass of a box in the hands", "kg", "KG", bounds=_NOT_NEGATIVE)
 DURATION = Argument("duration", float, "duration of the motion", "s", "S")
-_BEST = "speed; without --length, and for one step, the best step length is found"
+_BEST = "walking or running speed. Without --length, the step length of one step is optimised"
 SPEED = Argument("speed", float, _BEST, "m/s", "M/S")
-LENGTH = Argument("length", float, "length of a step; of a walk free with --speed alone", "m", "M")
-WIDTH = Argument("width", float, "width of a step", "m", "M")
+LENGTH = Argument("length", float, "step length. It is free in a walk with --speed alone", "m", "M")
+WIDTH = Argument("width", float, "step width", "m", "M")
 PLANAR = Argument("planar", bool, "freeze lateral motion")
-FRICTION = Argument("friction", float, "coefficient of friction of the ground", "1", "NUMBER")
-FROZEN = Argument("frozen", dict, "joints that do not move, with their angles in degrees", "rad", _NAMED, degrees=True)
+FRICTION = Argument("friction", float, "friction coefficient of the ground", "1", "MU")
+FROZEN = Argument("frozen", dict, "joints that do not move, with their angles (degrees)", "rad", _NAMED, degrees=True)
 
 _AIMS, _FREE_AIMS = (", ".join(name.replace(" ", "_") for name in names) for names in (OBJECTIVES, FREE_OBJECTIVES))
 _WEIGHTS = (
-    f"weights of {_AIMS} (default: effort=1); with --version free, of {_FREE_AIMS}; "
+    f"weights of the objective (default: effort=1). Terms of a walk: {_AIMS}; with --formulation free: {_FREE_AIMS}; "
     "of a run: energy, effort, accelerations"
 )
 OBJECTIVE = Argument("objective", dict, _WEIGHTS, "1", _NAMED)
 _VERSIONS = (
-    "free: length, width and times of the step are found as well, without habits (default with --speed alone); "
-    "clean: 8 control points, forces that do not jump, feet that do not slip (default otherwise); "
+    "problem formulation. Free: step length, width and contact times are optimised (default with --speed alone); "
+    "clean: 8 control points, continuous forces, no slip (default otherwise); "
     "thesis: 6 control points, looser contact; "
-    "printed: Barman's equations alone, which no known motion satisfies; "
-    "nearest: the same with contact within 2 mm and 2 mm/s"
+    "printed: Barman's equations, which no known motion satisfies; "
+    "nearest: these equations with contact within 2 mm and 2 mm/s"
 )
 _RISE = (
-    "stairs: rise of each step, negative downstairs; --length is the tread (then default: 0.29 m at 0.5 m/s), "
-    "the version is free"
+    "rise of each stair, negative downstairs. The tread is --length (default: 0.29 m at 0.5 m/s), and the formulation "
+    "is free"
 )
 _SLOPE = Argument(
-    "slope", float, "slope, positive uphill", "rad", "DEGREES", degrees=True,
+    "slope", float, "slope of the ground, positive uphill", "rad", "DEGREES", degrees=True,
     bounds={"above": -STEEPEST, "below": STEEPEST},
 )  # fmt: skip
 _RANGES = Argument(
-    "ranges", tuple, "ranges of joints in degrees (tx, ty, tz in m), as in knee_flexion=30:120 for crouched walking",
-    "rad", "NAME=LEAST:MOST", option="range", degrees=True,
+    "ranges", tuple, "joint ranges (degrees; tx, ty, tz in m), such as knee_flexion=30:120",
+    "rad", "NAME=MIN:MAX", option="range", degrees=True,
 )  # fmt: skip
 _WALK = (
     SPEED, LENGTH, WIDTH, _SLOPE, Argument("rise", float, _RISE, "m", "M"),
     Argument("backpack", float, "mass of a backpack", "kg", "KG", bounds=_NOT_NEGATIVE), BOX, FRICTION,
-    Argument("version", str, _VERSIONS, choices=tuple(VERSIONS)),
-    Argument("steps", int, "2: left and right may differ", choices=(1, 2)), PLANAR, FROZEN, _RANGES, OBJECTIVE,
+    Argument("version", str, _VERSIONS, choices=tuple(VERSIONS), option="formulation"),
+    Argument("steps", int, "number of steps. With 2, left and right may differ", choices=(1, 2)),
+    PLANAR, FROZEN, _RANGES, OBJECTIVE,
 )  # fmt: skip
 _TENDONS = Argument("tendons", bool, "muscles of ankle and knee act through tendons")
-_TURN = Argument("turn", float, "direction of the box at the start, to the left", "degrees", "DEGREES")
+_TURN = Argument("turn", float, "initial direction of the box, positive to the left", "degrees", "DEGREES")
 _FORCE = Argument("push_force", float, "force of both hands on the handle", "N", "N", bounds=_POSITIVE)
 _HANDLE = Argument("handle", float, "height of the handle", "m", "M", bounds=_POSITIVE)
 _TARGET = Argument(
-    "target", float, "target of the hand, from the middle between the heels (m)", "m", ("LEFT", "UP", "AHEAD"), count=3,
+    "target", float, "target position (m) of the hand, from the middle between the heels", "m",
+    ("LEFT", "UP", "AHEAD"), count=3,
 )  # fmt: skip
-_HAND = Argument("hand", str, "hand that reaches", choices=SIDES)
+_HAND = Argument("hand", str, "reaching hand", choices=SIDES)
 _SEAT = Argument("seat", float, "height of the seat", "m", "M")
 _ARMRESTS = Argument("armrests", float, "height of armrests that the hands push on", "m", "M")
 

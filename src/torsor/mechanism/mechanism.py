@@ -241,6 +241,8 @@ class Mechanism(Part):
             name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
             limits = _range(joint), _effort(joint)
             rows.append((name, joint.type, link.name, joint.parent, f"{link.mass:.4g}", *limits))
+            if joint.motor is not None and joint.motor.is_elastic:
+                rows.append((f"{joint.name}/motor", "elastic motor", "", joint.motor.carrier, "", "", ""))
         kept = [k for k in range(len(HEAD)) if any(row[k] for row in rows)]  # an empty column is omitted
         title, columns = repr(self).strip("<>"), [HEAD[k] for k in kept]
         return Summary(title, facts, columns, [[row[k] for k in kept] for row in rows])

@@ -206,22 +206,21 @@ __all__ = [
     "PROBLEMS", "elastic_arm", "panda_time", "path_time", "slide_link", "stanford_rates", "two_link_time", "ur5_time",
 ]  # fmt: skip
 
-POINTS = Argument("points", int, "control points of each profile", metavar="N")
+POINTS = Argument("points", int, "control points of each joint", metavar="N")
 _START, _END = (
-    Argument(name, float, f"joint positions at the {name} (rad)", "rad", "NUMBER", count="+")
-    for name in ("start", "end")
+    Argument(name, float, f"joint positions at the {name} (rad)", "rad", "Q", count="+") for name in ("start", "end")
 )
-_RATES = Argument(
-    "torque_rates", float, "bounds of torque rates: one number, or one per joint", "N m/s", "N m/s", count="1+"
-)
-_WAYPOINTS = Argument("waypoints", list, "joint positions along the path", "rad")
-_NODES = Argument("nodes", int, "moments at which bounds hold (default: ten per control point)", metavar="N")
+_TORQUE_OPTION: dict[str, Any] = {"metavar": "TAU", "option": "torque"}
+_RATE_OPTION: dict[str, Any] = {"metavar": "RATE", "option": "torque_rate", "count": "1+"}
+_RATES = Argument("torque_rates", float, "torque rate limits, one or one for each joint", "N m/s", **_RATE_OPTION)
+_WAYPOINTS = Argument("waypoints", list, "positions of the joints along the path", "rad")
+_NODES = Argument("nodes", int, "nodes at which bounds hold (default: ten per control point)", metavar="N")
 _WEIGHT: dict[str, Any] = {"metavar": "U", "option": "weight", "bounds": {"least": 0.0, "most": 1.0}}
 _U = Argument("u", float, "weight of the effort, from 0 to 1", **_WEIGHT)
 _VARIANT = Argument("variant", str, "reading of the printed data", choices=VARIANTS)
-_FORCE = Argument("force", float, "bound on all forces", "N m", "N m")
-_RATE = Argument("rate", float, "bound on all force rates", "N m/s", "N m/s")
-_TORQUE = Argument("torque", float, "bound on the motor torques", "N m", "N m")
+_FORCE = Argument("force", float, "torque limits of all joints", "N m", **_TORQUE_OPTION)
+_RATE = Argument("rate", float, "torque rate limits, one or one for each joint", "N m/s", **_RATE_OPTION)
+_TORQUE = Argument("torque", float, "torque limits of all joints", "N m", **_TORQUE_OPTION)
 PROBLEMS: dict[str, NamedProblem] = {
     problem.name: problem
     for problem in (

@@ -4,9 +4,8 @@ import hashlib
 import json
 import pickle
 import reprlib
-import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -19,6 +18,7 @@ from torsor.base.arrays import Array, Maybe, Shape
 from torsor.base.checks import flag, one_of
 from torsor.base.errors import ModelError, listing, warn
 from torsor.base.interrupts import Stoppable
+from torsor.base.progress import compiling
 from torsor.compiler import AnyKernel, CudaKernel, Kernel, Signature, cache, compiler_fingerprint, keep, recall
 from torsor.compiler.cache import StoredKernel
 from torsor.dynamics import ALGORITHMS, Algorithm, Request, fingerprint, trace
@@ -154,12 +154,8 @@ class Kernels:
         return hashlib.sha256(compiler_fingerprint() + key_text.encode()).hexdigest()
 
 
-def _told(key: Hashable) -> AbstractContextManager[Any]:
-    """Return a context that shows a progress message on a terminal if the compilation takes long."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return nullcontext()
-    from torsor.base.progress import compiling
-
+def _told(key: Hashable) -> AbstractContextManager[None]:
+    """Return a context that shows what compiles, if it takes long."""
     return compiling(str(getattr(key, "name", None) or (key if isinstance(key, str) else "a function")))
 
 

@@ -1,5 +1,7 @@
 """Tables of a robot for the terminal (rich)."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike
 from rich.markup import escape
@@ -10,7 +12,9 @@ from torsor.base.summary import titled_table
 from torsor.mechanism import Wheel
 from torsor.robot.parallel import ParallelRobot
 from torsor.robot.robot import Robot
-from torsor.simulation import Trajectory
+
+if TYPE_CHECKING:
+    from torsor.simulation import Trajectory
 
 _DYNAMICS = ("inverse_dynamics", "forward_dynamics", "inverse_dynamics_derivatives")
 _FORCES = ("bias_force", "gravity_force", "coriolis_matrix", "joint_wrenches")
@@ -55,7 +59,7 @@ def joint_table(robot: Robot) -> Table:
         limits = f"{_numbers(lower)} .. {_numbers(upper)}" if bounded else "unlimited"
         name = f"{joint.name} (follows {joint.coordinate})" if joint.follows else joint.name
         axis = "" if joint.type in ("free", "spherical") else _numbers(joint.axis)
-        cells = (_numbers(np.unique(getattr(joint, field))) for field in shown.values())
+        cells = (_numbers(sorted(set(np.ravel(getattr(joint, field))))) for field in shown.values())
         table.add_row(escape(name), joint.type, axis, limits, *cells)
     return table
 
@@ -111,7 +115,7 @@ def count_table(robot: Robot | ParallelRobot) -> Table:
     return table
 
 
-def motion_table(trajectory: Trajectory) -> Table:
+def motion_table(trajectory: "Trajectory") -> Table:
     """Return a summary of one rollout: duration, change of energy, largest speed, and closing error of the loops."""
     table = titled_table(f"Motion of {escape(trajectory.robot.name)}", "what", "value")
     energy, speeds = trajectory.energy, np.abs(trajectory.v).max(axis=0, initial=0.0)

@@ -1,4 +1,4 @@
-"""The motions that ``torsor predict`` finds by name, each with its own options and its own report."""
+"""The built-in problems of ``torsor predict``, each with its options and its report."""
 
 from collections.abc import Mapping
 from functools import partial

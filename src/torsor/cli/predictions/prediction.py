@@ -1,4 +1,4 @@
-"""The definition of a motion that ``torsor predict`` finds: options of declared arguments, problem, report."""
+"""The definition of a built-in problem of ``torsor predict``: its options, its problem and its report."""
 
 import math
 from argparse import ArgumentTypeError
@@ -11,6 +11,8 @@ from typing import Any, Self
 from rich.console import RenderableType
 
 from torsor.base.errors import ModelError, describe
+from torsor.cli.options import OutputFile
+from torsor.cli.states import pair
 from torsor.human import animate
 from torsor.human.terms.habits import METRES
 from torsor.motion import MotionProblem, MotionResult
@@ -20,20 +22,26 @@ from torsor.motion.declaration import Argument, NamedProblem
 class Option:
     """An option of some predictions: its flag, and further arguments of ``ArgumentParser.add_argument``.
 
-    Two predictions that have the same option share one object. Without the option, its value is None.
+    Options with the same flag are the same option. Without the option, its value is None.
     """
 
     def __init__(self, flag: str, **settings: Any) -> None:
         self.flag, self.settings = flag, {"default": None, **settings}
         self.name = flag.removeprefix("--").replace("-", "_")
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Option) and self.flag == other.flag
+
+    def __hash__(self) -> int:
+        return hash(self.flag)
+
 
 @dataclass(frozen=True)
 class Report:
     """Output in addition to the table of a result: more ``tables``, a ``plot``, and ``figures`` for the JSON file.
 
-    ``csv`` writes the table of ``--csv``, by default the samples of the motion; ``saves`` has what ``--save`` writes in
-    addition to .npz files, by suffix. ``is_stopped`` says that Ctrl-C ended the search before all of its starts.
+    ``csv`` writes the table (.csv), by default the samples of the motion. ``saves`` has functions that write other
+    files than .npz and .csv, by suffix. ``is_stopped`` is True if Ctrl-C ended the search before all initial guesses.
     """
 
     plot: Callable[[Path], object]
@@ -49,7 +57,7 @@ def plain_report(result: MotionResult, given: Mapping[str, Any] | None = None) -
     return Report(result.plot)
 
 
-# Solves a problem, with the options of a prediction that are given, and with settings of ``MotionProblem.solve``.
+# Solves a problem with the given options of a prediction and the settings of ``MotionProblem.solve``.
 Search = Callable[[MotionProblem, Mapping[str, Any], Mapping[str, Any]], tuple[MotionResult, Report]]
 
 
@@ -57,10 +65,9 @@ Search = Callable[[MotionProblem, Mapping[str, Any], Mapping[str, Any]], tuple[M
 class Prediction:
     """A motion that can be predicted: ``torsor predict NAME``.
 
-    ``problem`` makes the motion problem from {name of an option: value}, for the ``options`` that are given; ``report``
-    is called with the result and the same options. ``saves`` are suffixes of files that ``--save`` writes beside .npz.
-    ``search`` replaces ``problem.solve()`` and ``report`` where options ask for another search. ``defaults`` has those
-    of options.
+    ``problem`` makes the motion problem from the given options by name, and ``report`` is called with the result and
+    the same options. ``saves`` are the suffixes of ``--output`` besides .npz and .csv. ``search`` replaces
+    ``problem.solve()`` and ``report`` where options ask for another search. ``defaults`` are those of the options.
     """
 
     name: str
@@ -83,7 +90,7 @@ class Prediction:
 
         ``prepare`` is called with the given options and the values of the problem's arguments, and returns the values.
         """
-        declared = {option_of(each): each for each in named.arguments if each.kind is not list}
+        declared = {option_of(argument): argument for argument in named.arguments if argument.kind is not list}
 
         def problem(given: Mapping[str, Any]) -> MotionProblem:
             values = {
@@ -99,50 +106,40 @@ class Prediction:
     def solved(
         self, problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
     ) -> tuple[MotionResult, Report]:
-        """Return the motion that is found, and its report."""
+        """Return the solved motion and its report."""
         if self.search is not None:
             return self.search(problem, given, settings)
         result = problem.solve(**settings)
         return result, self.report(result, given)
 
 
-def pair(text: str) -> tuple[str, float]:
-    """Return (name, number) from the text NAME=NUMBER."""
-    name, _, value = text.partition("=")
-    try:
-        return name, float(value)
-    except ValueError:
-        allowed = "NAME=NUMBER, as in right_knee_flexion=10"
-        raise ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
-
-
 def by_name(flag: str, given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return what an option gives for each name; a name that is given twice is refused.
+    """Return the values of an option by name; raise ModelError if a name is given twice.
 
     Example:
         >>> by_name("--strength", [("left", 0.5), ("knee_flexion", 0.8)])
         {'left': 0.5, 'knee_flexion': 0.8}
     """
-    found = dict[str, Any]()
+    values = dict[str, Any]()
     for name, value in given:
-        if name in found:
+        if name in values:
             raise ModelError("is given twice", argument=name, where=flag, fix="keep one of them")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def interval(text: str) -> tuple[str, tuple[float, float]]:
-    """Return (name, (least, most)) from the text NAME=LEAST:MOST."""
+    """Return (name, (minimum, maximum)) from the text NAME=MIN:MAX."""
     name, _, ends = text.partition("=")
     low, _, high = ends.partition(":")
     try:
-        least, most = float(low), float(high)
-        if not least <= most:
+        minimum, maximum = float(low), float(high)
+        if not minimum <= maximum:
             raise ValueError
-        return name, (least, most)
+        return name, (minimum, maximum)
     except ValueError:
-        allowed = "NAME=LEAST:MOST, as in knee_flexion=30:120"
-        raise ArgumentTypeError(describe(f"found {text!r}", allowed=allowed)) from None
+        allowed = "NAME=MIN:MAX, such as knee_flexion=30:120"
+        raise ArgumentTypeError(describe(f"{text!r} is not a range", allowed=allowed)) from None
 
 
 @cache
@@ -163,11 +160,11 @@ def option_of(argument: Argument) -> Option:
 
 
 def value_of(argument: Argument, given: Any, where: str) -> Any:
-    """Return the value of an argument from that of its option."""
+    """Return the value of an argument from the value of its option."""
     option = option_of(argument)
     if argument.kind in (dict, tuple):
         values = by_name(option.flag, given)
-        return {name: _in_radians(name, each) for name, each in values.items()} if argument.degrees else values
+        return {name: _in_radians(name, angle) for name, angle in values.items()} if argument.degrees else values
     if argument.degrees:
         low, high = (math.degrees(argument.bounds[end]) for end in ("above", "below"))
         if not low < given < high:
@@ -187,11 +184,12 @@ def _in_radians(name: str, value: Any) -> Any:
     return tuple(map(math.radians, value)) if isinstance(value, tuple) else math.radians(value)
 
 
-_TEXT = "write an ergonomic report to this .html file: loads of the back, lifting equation, percent capable"
-ERGONOMICS = Option("--ergonomics", type=Path, metavar="FILE", help=_TEXT)
+_TEXT = "write an ergonomic report (.html): spine loads, lifting equation, percent capable"
+_HTML: dict[str, Any] = {"action": OutputFile, "kind": "report", "suffixes": (".html",)}
+ERGONOMICS = Option("--ergonomics", metavar="FILE", help=_TEXT, **_HTML)
 MOVIES = (".gif", ".mp4")
 
 
 def movies(result: MotionResult) -> dict[str, Callable[[Path], object]]:
-    """Return what writes a motion of a body as a movie, by suffix."""
+    """Return the functions that write a human motion as a movie, by suffix."""
     return dict.fromkeys(MOVIES, partial(animate, result))

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from torsor.base.checks import whole_number
 from torsor.base.errors import ModelError
+from torsor.cli.options import OutputFile
 from torsor.cli.predictions.prediction import ERGONOMICS, MOVIES, Option, Prediction, Report, movies, plain_report
 from torsor.human import Stride, near_optimal_walks, recorded_walk, write_opensim
 from torsor.human.comparison.given import given_references
@@ -23,22 +24,28 @@ from torsor.human.terms.problem import walk_of
 from torsor.motion import MotionError, MotionProblem, MotionResult
 
 ONE_START = (
-    "Found from one start, the initial guess: a local minimum. Other starts may end at other walks that are nearly as "
-    "good; --starts 4 shows how far they are apart."
+    "This walk is a local minimum, found from one initial guess. Other walks may be nearly as good: --starts 4 shows "
+    "how much they differ."
 )
-LET_FREE = "or --version free: the times of the contacts, which are given here, are then results as well"
+LET_FREE = "or --formulation free, which also optimises the contact times"
 TREAD, CLIMB = 0.29, 0.5  # m, m/s: stairs without --length and --speed
 
-COMPARE = "compare with recorded people: files of one recording (.mot, .sto, .csv, .npz: angles, moments, ground "
-COMPARE += 'forces), or a built-in reference, such as "Schwartz 2008"; may be repeated'
-STARTS = "search from N starts: the best walk, and the spread of those within 2 %% of its objective (default: 1)"
+COMPARE = "compare with a recording or a reference. A recording is one or more files with angles, moments and ground "
+COMPARE += 'forces (.mot, .sto, .csv, .npz), a reference is a name such as "Schwartz 2008". The option may be repeated'
+STARTS = "number of initial guesses (default: 1). The spread of all walks within 2 %% of the best objective is shown"
 OPTIONS = (
     ERGONOMICS,
     Option("--compare", nargs="+", action="append", metavar="FILE", help=COMPARE),
-    Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: by the forces)"),
-    Option("--samples", type=Path, metavar="FILE", help="write the samples of the solved step to this table (.csv)"),
+    Option("--compare-mass", type=float, metavar="KG", help="mass of the recorded person (default: from the forces)"),
+    Option(
+        "--samples",
+        action=OutputFile,
+        suffixes=(".csv",),
+        metavar="FILE",
+        help="write the solved step as a table (.csv)",
+    ),
     Option("--starts", type=int, metavar="N", help=STARTS),
-    Option("--workers", type=int, metavar="N", help="processes of --starts (default: one for each core)"),
+    Option("--workers", type=int, metavar="N", help="number of processes for --starts (default: one per core)"),
 )
 
 
@@ -49,18 +56,18 @@ def _prepare_walk(given: Mapping[str, Any], values: dict[str, Any]) -> dict[str,
         if name in given:
             whole_number(given[name], "walk", name, most=MAX_STARTS)
     if "workers" in given and given.get("starts", 1) == 1:
-        raise ModelError("--workers without several starts", where="walk", fix="--starts 4")
+        raise ModelError("--workers needs several initial guesses", where="walk", fix="add --starts 4")
     if "backpack" in given and "box" in given:
         raise ModelError("--backpack and --box are both given", where="walk", allowed="one of them")
     return _free_step(values) | _checked_body("walk", given, values)
 
 
 def _free_step(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the values; those of a step are free on stairs, with --version free, and with a speed alone."""
+    """Return the values; those of a step are free on stairs, with --formulation free, and with a speed alone."""
     others = {"length", "version", "box", "planar"} & given.keys()
     is_alone = "speed" in given and not others and given.get("steps") != 2
     if given.get("rise") == 0:
-        raise ModelError("--rise is 0", where="walk", allowed="another number", fix="leave it out: level ground")
+        raise ModelError("--rise is 0", where="walk", allowed="another number", fix="omit it for level ground")
     if "rise" in given:
         return {"length": TREAD, "speed": CLIMB, "width": "free", "timing": "free"} | given
     if given.get("version") == "free" or is_alone:
@@ -70,10 +77,10 @@ def _free_step(given: dict[str, Any]) -> dict[str, Any]:
 
 def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body; an error about the ranges of frozen joints is in degrees, as the option is."""
-    body = body_of(**{each.name: values[each.name] for each in PERSON if each.name in values})
+    body = body_of(**{argument.name: values[argument.name] for argument in PERSON if argument.name in values})
     degrees = dict(given.get("frozen", ()))
     for k, name in enumerate(body.coordinate_names):
-        low, high = (round(math.degrees(each[k]), 6) for each in (body.lower, body.upper))
+        low, high = (round(math.degrees(bound[k]), 6) for bound in (body.lower, body.upper))
         if name in degrees and not low <= degrees[name] <= high:
             found, allowed = f"--frozen {name}={degrees[name]:g}", f"degrees, from {low:g} to {high:g}"
             raise ModelError(found, where=where, allowed=allowed)
@@ -81,12 +88,12 @@ def _checked_body(where: str, given: Mapping[str, Any], values: Mapping[str, Any
 
 
 def _references(given: Mapping[str, Any]) -> list[Any] | None:
-    """Return what --compare names, None if it is not given: several files are one recording."""
+    """Return the references of --compare, None if it is not given; several files are one recording."""
     named, mass = given.get("compare"), given.get("compare_mass")
     recorded = [names for names in named or () if Path(names[0]).suffix.lower() in SUFFIXES]
     if mass is not None and not recorded:
-        fix = "--compare forces.mot names a recording"
-        raise ModelError("--compare-mass without a recording", where="walk", fix=fix)
+        fix = "add --compare with a recording, such as forces.mot"
+        raise ModelError("--compare-mass needs a recording", where="walk", fix=fix)
     if named is None:
         return None
     return [
@@ -98,7 +105,7 @@ def _references(given: Mapping[str, Any]) -> list[Any] | None:
 def _search(
     problem: MotionProblem, given: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> tuple[MotionResult, Report]:
-    """Return the walk and its report; with several starts, the best walk, with the spread of the near-optimal ones."""
+    """Return the walk and its report; with several initial guesses, the best walk and the spread of all."""
     is_free = isinstance(walk_of(problem)[1], FreeWalk)
     if given.get("starts", 1) == 1:
         try:
@@ -111,19 +118,19 @@ def _search(
         return result, replace(report, tables=(*report.tables, ONE_START)) if is_free else report
     from torsor.motion.sweeps.executors import cores  # slow to import, and few searches have several starts
 
-    found = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
-    report = stride_report(found.best, given)
-    return found.best, replace(
+    walks = near_optimal_walks(problem, given["starts"], workers=given.get("workers", cores()), **settings)
+    report = stride_report(walks.best, given)
+    return walks.best, replace(
         report,
-        plot=partial(found.plot, references=_references(given)),
-        tables=(*report.tables, found),
-        figures={**report.figures, "near_optimal": found.to_dict()},
-        is_stopped=len(found) < found.starts,
+        plot=partial(walks.plot, references=_references(given)),
+        tables=(*report.tables, walks),
+        figures={**report.figures, "near_optimal": walks.to_dict()},
+        is_stopped=len(walks) < walks.starts,
     )
 
 
 def stride_report(result: MotionResult, given: Mapping[str, Any]) -> Report:
-    """Return the report of a walk or a run: its stride, and a comparison."""
+    """Return the report of a walk or a run: its stride and a comparison."""
     if not result.is_feasible:
         return plain_report(result)
     stride = Stride(result)

@@ -100,7 +100,7 @@ class _Writer:
             for made in self._geometry(element, "visual", visual):
                 if visual.color is not None:
                     material = add_element(made, "material", name=f"{link.name}/{k}")
-                    add_element(material, "color", rgba=visual.color)
+                    add_element(material, "color", rgba=(*visual.color, 1.0)[:4])  # opaque by default
         self._shapes(element, [shape for shape in link.shapes if shape.link not in self.frames])
 
     def _shapes(self, element: ET.Element, shapes: list[Shape]) -> None:

@@ -115,6 +115,16 @@ class OpensimFiles(NamedTuple):
     moments: Path
 
 
+def opensim_files(path: Path) -> OpensimFiles:
+    """Return the paths of the files that ``write_opensim`` writes.
+
+    Example:
+        >>> [file.name for file in opensim_files(Path("walk.mot"))]
+        ['walk.mot', 'walk_grf.mot', 'walk_grf.xml', 'walk_id.sto']
+    """
+    return OpensimFiles(path, *(path.with_name(f"{path.stem}_{end}") for end in ("grf.mot", "grf.xml", "id.sto")))
+
+
 def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | None = None) -> OpensimFiles:
     """Write a stride for OpenSim and return the paths: "walk.mot", "walk_grf.mot", "walk_grf.xml", "walk_id.sto".
 
@@ -127,8 +137,7 @@ def write_opensim(stride: StrideCurves, path: str | Path, model: OsimModel | Non
         >>> [path.name for path in write_opensim(stride, "walk.mot")]  # doctest: +SKIP
         ['walk.mot', 'walk_grf.mot', 'walk_grf.xml', 'walk_id.sto']
     """
-    path = Path(path)
-    files = OpensimFiles(path, *(path.with_name(f"{path.stem}_{end}") for end in ("grf.mot", "grf.xml", "id.sto")))
+    files = opensim_files(Path(path))
     save(opensim_motion(stride, model), files.motion)
     feet = ground_forces(stride)
     on = feet.loaded(CENTERED)[:, :, None]

@@ -9,6 +9,7 @@ import numpy as np
 
 from torsor.base.arrays import Array, Indices
 from torsor.base.errors import ModelError
+from torsor.base.progress import working
 from torsor.compiler import Signature
 from torsor.compiler.cache import source_hash
 from torsor.dynamics import fingerprint
@@ -185,7 +186,8 @@ class NodeKernels:
             sizes = zip(of.names_in, of.sizes_in, strict=True)
             return [() if key in _SCALARS else (a * b,) for key, (a, b) in sizes], [(a * b,) for a, b in of.sizes_out]
 
-        result = self._kernels.patterns(name, lambda: made()[1])
+        with working(f"building {name} of the motion problem"):
+            result = self._kernels.patterns(name, lambda: made()[1])
         kernel = self._kernels.kernel(name, trace, shapes, quick=True)
         names = kernel.signature.names_in, kernel.signature.names_out
 

@@ -1,0 +1,86 @@
+"""Options that several commands share: each name has one meaning, which is declared here once."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+# The metavar and the help of each option. Commands add details to the help, and never another meaning.
+SHARED: dict[str, tuple[str | None, str]] = {
+    "--output": ("FILE", "write the result"),
+    "--plot": ("FILE", "write a figure (.png, .pdf, .svg, ...)"),
+    "--report": ("FILE", "write an .html report that opens offline"),
+    "--json": ("FILE", "write the result as JSON; - is standard output"),
+    "--force": (None, "replace existing output files"),
+    "--debug": (None, "show the traceback of an error"),
+    "--rate": ("HZ", "samples per second in the output files"),
+    "--joint-trajectory": ("FILE", "write a ROS JointTrajectory (.json, .yaml)"),
+    "--q0": ("Q", "initial positions"),
+    "--v0": ("V", "initial velocities"),
+    "--tau": ("TAU", "joint torques"),
+    "--duration": ("S", "duration of the motion"),
+    "--step": ("S", "largest integration step"),
+    "--velocity": ("V", "velocity limits"),
+    "--acceleration": ("A", "acceleration limits"),
+    "--torque": ("TAU", "torque limits"),
+    "--torque-rate": ("RATE", "torque rate limits"),
+    "--clearance": ("M", "minimum distance between collision shapes"),
+    "--cutoff": ("HZ", "cutoff of the low-pass filter for positions"),
+    "--force-cutoff": ("HZ", "cutoff of the low-pass filter for forces"),
+    "--map": ("FILE", "description of the log columns"),
+    "--among": ("PATTERN", "unknown parameters, such as 'link3.*'"),
+    "--names": ("NAME", "algorithms, NAME or NAME:LINK"),
+    "--dtype": ("TYPE", "number type, float64 or float32"),
+    "--workers": ("N", "number of processes"),
+    "--iterations": ("N", "maximum number of iterations"),
+    "--target": (None, "target position (m)"),
+    "--friction": ("MU", "friction coefficient of the ground"),
+    "--mass": ("KG", "body mass"),
+    "--height": ("M", "body height"),
+    "--sex": (None, "anthropometric table"),
+    "--all": (None, "all"),
+}
+
+
+def add_option(parser: Any, flag: str, details: str = "", **settings: Any) -> None:
+    """Declare a shared option on a parser or a group of options; ``details`` follow its help."""
+    metavar, text = SHARED[flag]
+    if metavar is not None:
+        settings.setdefault("metavar", metavar)
+    names = ("-o", flag) if flag == "--output" else (flag,)
+    parser.add_argument(*names, help=f"{text}{details}", **settings)
+
+
+class OutputFile(argparse.Action):
+    """An argument that names a file to write, or several with ``repeat``; paths are checked before a command runs.
+
+    ``suffixes`` are those allowed, all if there are none. ``kind`` is "file", "figure", "report", "folder", or
+    "target" for a path that the command checks itself.
+    """
+
+    def __init__(
+        self, *args: Any, suffixes: Sequence[str] = (), kind: str = "file", repeat: bool = False, **settings: Any
+    ) -> None:
+        super().__init__(*args, **{"type": Path, **settings})
+        self.suffixes, self.kind, self.repeat = tuple(suffixes), kind, repeat
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, value: Any, option: str | None = None) -> None:
+        """Store the path, or append it."""
+        earlier = getattr(namespace, self.dest) or []
+        setattr(namespace, self.dest, [*earlier, value] if self.repeat else value)
+
+
+def add_output(parser: Any, details: str, suffixes: Sequence[str] = (), repeat: bool = False) -> None:
+    """Declare ``-o, --output FILE``; ``details`` say what is written in which format."""
+    more = ". The option may be repeated" if repeat else ""
+    add_option(parser, "--output", f": {details}{more}", action=OutputFile, suffixes=suffixes, repeat=repeat)
+
+
+def add_plot(parser: Any, details: str = "") -> None:
+    """Declare ``--plot FILE``."""
+    add_option(parser, "--plot", details, action=OutputFile, kind="figure")
+
+
+def add_report(parser: Any, details: str = "") -> None:
+    """Declare ``--report FILE.html``."""
+    add_option(parser, "--report", details, action=OutputFile, kind="report", suffixes=(".html",))
