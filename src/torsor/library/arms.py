@@ -153,8 +153,8 @@ def panda(hand: bool = True) -> Robot:
     if hand:
         gripper = block((0, 0, 0.035), (0.06, 0.2, 0.065), WHITE), block((0, 0, 0.012), (0.064, 0.12, 0.03), DARK)
         fingers = (block((0, side * 0.03, 0.088), (0.02, 0.016, 0.05), DARK) for side in (-1, 1))
-        moments = np.diag([0.001, 0.0025, 0.0017])
-        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), moments, (*gripper, *fingers)))
+        inertia = np.diag([0.001, 0.0025, 0.0017])
+        links.append(Link("panda_hand", 0.73, np.array([-0.01, 0, 0.03]), inertia, (*gripper, *fingers)))
         links.append(Link("panda_hand_tcp"))
         turned = make_pose(from_rpy([0, 0, -_QUARTER / 2]))
         joints.append(Joint("panda_hand_joint", "fixed", "panda_link8", "panda_hand", turned))

@@ -95,8 +95,8 @@ def continuous_eel(
         (13, 3.45, 'body/y1')
     """
     mass, area_moment = density * np.pi * radius**2 * length, np.pi * radius**4 / 4
-    ball = density * 2 / 3 * np.pi * radius**3
-    head = Link("head", ball, np.array([-3 / 8 * radius, 0.0, 0.0]), cylinder(ball, radius, radius, 0))
+    head_mass = density * 2 / 3 * np.pi * radius**3
+    head = Link("head", head_mass, np.array([-3 / 8 * radius, 0.0, 0.0]), cylinder(head_mass, radius, radius, 0))
     swimmer = build("continuous_eel", [head], [], gravity=(0.0, 0.0, 0.0), base="floating")
     EI = 1e5 * area_moment
     settings: dict[str, Any] = {"radius": radius, "torsion": EI / 1.5, "damping": 0.02, "name": "body"}

@@ -166,8 +166,9 @@ class Posture:
 
     def swings(self) -> list[Array]:
         """Return some postures of the swing, which show how much room it needs; none with closed loops."""
-        times = [] if self.robot.loops else SAMPLED
-        return [self._positions(tuple(self._swung(time))) for time in times]
+        if self.robot.loops:
+            return []
+        return [self._positions(tuple(self._swung(time))) for time in SAMPLED]
 
     @cached_property
     def _share(self) -> float:

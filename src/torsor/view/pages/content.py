@@ -4,6 +4,7 @@ import base64
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
+from torsor.base.progress import Bar
 from torsor.base.scenes import Thing
 from torsor.compiler.js import export_js
 from torsor.mechanism.loops import Loop
@@ -280,17 +282,18 @@ class Content(NamedTuple):
 
 
 def content(
-    what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool
+    what: Any, q: ArrayLike | None, rate: float, triangles: int, trails: Sequence[str] | None, meshes: bool, bar: Bar
 ) -> Content:
-    """Return the data of a page; see ``torsor.view.page`` for the arguments."""
+    """Return the data of a page; see ``torsor.view.page`` for the arguments. ``bar`` counts robots and motions."""
     numbers, modules, notes = Numbers(), dict[int, str](), list[str]()
     scenes, robots, actors = dict[tuple[int, tuple[Thing, ...]], int](), list[dict[str, Any]](), list[dict[str, Any]]()
     kept, boxes = list[tuple[Robot, Scene]](), list[tuple[Array, Array]]()
-    for title, each in _listed(what):
+    for count, (title, each) in enumerate(_listed(what)):
         played = None if isinstance(each, Robot | ParallelRobot) else shown_samples(timeline(each, title), rate)
         source, things = (each, ()) if played is None else (played.robot, played.things)
         if (id(source), things) not in scenes:
-            scene = Scene.of(source, meshes, things)
+            scene = Scene.of(source, meshes, things, partial(_read, bar, count))
+            bar.at(count + 0.5)
             surface, note = surfaces(scene, numbers, triangles)
             scenes[id(source), things] = len(robots)
             robots.append(_robot(scene, trails) | surface | {"beams": beam_data(scene, numbers)})
@@ -298,6 +301,7 @@ def content(
             kept.append((source, scene))
         number = scenes[id(source), things]
         scene = kept[number][1]
+        bar.at(count + 0.75)
         if played is None:
             start = home(each, q)
             actor, module = controls(scene.robot, start, scene.size)
@@ -313,6 +317,11 @@ def content(
         actors.append(actor | {"robot": number})
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     return Content({"robots": robots, "actors": actors, "notes": notes, **view}, numbers, modules)
+
+
+def _read(bar: Bar, count: int, part: float) -> None:
+    """Show that a part (0 to 1) of the surfaces of a robot has been read, after ``count`` others are done."""
+    bar.at(count + 0.5 * part)
 
 
 def _listed(what: Any) -> list[tuple[str, Any]]:

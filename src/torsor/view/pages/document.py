@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from torsor._version import __version__
 from torsor.base.checks import positive, whole_number
 from torsor.base.files import replacing
+from torsor.base.progress import Bar
 from torsor.compiler.source import asset
 from torsor.view.pages.content import content
 
@@ -68,6 +69,7 @@ def page(
     triangles: int = TRIANGLES,
     meshes: bool = True,
     height: int = 600,
+    progress: bool | None = None,
 ) -> Page:
     """Return a page that shows robots and motions in a browser, and write it to ``path`` if one is given.
 
@@ -77,6 +79,7 @@ def page(
     ``trails`` names links and frames whose paths are drawn, by default the ends of the tree. Motions have ``rate``
     samples a second (2000 at most), meshes are simplified to about ``triangles`` triangles for each robot;
     ``meshes=False`` draws links with meshes from their numbers. ``height`` (pixels) is that of the view in a notebook.
+    ``progress`` is True, False, or None to show a bar on a terminal.
 
     Example:
         >>> fall = torsor.simulate(torsor.library.planar_chain(2), duration=0.5)
@@ -86,7 +89,9 @@ def page(
     positive(rate, "page", "rate")
     whole_number(triangles, "page", "triangles", least=100)
     whole_number(height, "page", "height", least=100)
-    found = content(what, q, float(rate), triangles, trails, meshes)
+    count = len(what) if isinstance(what, Mapping | list | tuple) else 1
+    with Bar(count, progress, "writing the page") as bar:
+        found = content(what, q, float(rate), triangles, trails, meshes, bar)
     names = list(dict.fromkeys(each["name"] for each in found.data["robots"]))
     heading = title or (found.data["actors"][0]["title"] if len(found.data["actors"]) == 1 else ", ".join(names))
     script = "(() => {\n'use strict';\n" + "".join(asset(f"{name}.js", __package__) for name in SCRIPTS) + "})();\n"

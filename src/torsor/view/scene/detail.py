@@ -14,7 +14,7 @@ from torsor.view.scene.scene import Scene, Shown
 
 # Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
 SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
-HALVINGS = 9  # steps of the search for the size of the cells
+HALVINGS = 10  # steps of the search for the size of the cells
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
@@ -23,13 +23,23 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
     The one vertex has the least sum of squared distances from the planes of the faces around (Garland and Heckbert's
     quadric error), so that edges and corners stay where they are.
     """
+    _, cluster = np.unique(_cells(surface, cell), return_inverse=True)
+    faces = cluster[surface.faces]
+    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[_differ(faces)]))
+
+
+def _cells(surface: Triangles, cell: float) -> NDArray[np.int64]:
+    """Return the number of the cube of the grid that each vertex is in."""
     points = surface.vertices
     places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
-    _, cluster = np.unique(places, axis=0, return_inverse=True)
-    cluster = cluster.reshape(-1)
-    faces = cluster[surface.faces]
+    _, height, depth = (int(places[:, k].max(initial=0)) + 1 for k in range(3))
+    return np.asarray((places[:, 0] * height + places[:, 1]) * depth + places[:, 2])
+
+
+def _differ(faces: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the three corners of faces (m, 3) differ."""
     a, b, c = (faces[:, k] for k in range(3))
-    return _tidied(Triangles(_vertices(surface, cluster, cell), faces[(a != b) & (b != c) & (c != a)]))
+    return np.asarray((a != b) & (b != c) & (c != a))
 
 
 def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Array:
@@ -51,27 +61,25 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
 
 def _tidied(surface: Triangles) -> Triangles:
     """Return a surface without vertices that no face uses, and without faces that are there twice."""
-    _, first = np.unique(np.sort(surface.faces, axis=1), axis=0, return_index=True)
+    low, middle, high = np.sort(surface.faces, axis=1).T
+    count = len(surface.vertices)
+    alike = np.unique(low * count + middle, return_inverse=True)[1] * count + high  # a product of three may overflow
+    _, first = np.unique(alike, return_index=True)
     used, faces_of_used = np.unique(surface.faces[np.sort(first)], return_inverse=True)
     return Triangles(surface.vertices[used], faces_of_used.reshape(-1, 3))
 
 
-def within(surfaces: Sequence[Triangles], most: int) -> list[Triangles]:
-    """Return surfaces with at most about ``most`` triangles in all; they share one size of detail (m)."""
-    found = list(surfaces)
-    if sum(len(each.faces) for each in surfaces) <= most or not surfaces:
-        return found
-    largest = max(float(np.ptp(each.vertices, axis=0).max()) for each in surfaces)
+def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
+    """Return surfaces with at most about ``limit`` triangles in all; they share one size of detail (m)."""
+    if sum(len(surface.faces) for surface in surfaces) <= limit or not surfaces:
+        return list(surfaces)
+    largest = max(float(np.ptp(surface.vertices, axis=0).max()) for surface in surfaces)
     low, high = largest / 4096, largest
-    found = [simplified(each, high) for each in surfaces]
     for _ in range(HALVINGS):
         middle = float(np.sqrt(low * high))
-        tried = [simplified(each, middle) for each in surfaces]
-        if sum(len(each.faces) for each in tried) <= most:
-            high, found = middle, tried
-        else:
-            low = middle
-    return found
+        count = sum(int(_differ(_cells(surface, middle)[surface.faces]).sum()) for surface in surfaces)
+        low, high = (low, middle) if count <= limit else (middle, high)
+    return [simplified(surface, high) for surface in surfaces]
 
 
 LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints

@@ -151,13 +151,22 @@ class Scene:
     movers: tuple[Beam | Carried, ...] = ()
 
     @classmethod
-    def of(cls, robot: Robot | ParallelRobot, meshes: bool = True, things: Sequence[Thing] = ()) -> "Scene":
-        """Return the scene of a robot and ``things``; ``meshes=False`` draws links with meshes from their numbers."""
+    def of(
+        cls,
+        robot: Robot | ParallelRobot,
+        meshes: bool = True,
+        things: Sequence[Thing] = (),
+        progress: Callable[[float], None] | None = None,
+    ) -> "Scene":
+        """Return the scene of a robot and ``things``; ``meshes=False`` draws rods in place of meshes.
+
+        ``progress`` is called before each link, with the part of the links (0 to 1) that has been read.
+        """
         tree = robot.as_robot() if isinstance(robot, ParallelRobot) else robot
         bent = tuple(bodies.beams(tree))
         loads = tuple(Carried(each, each.pose) for each in things if each.pose is not None)
         fixed = [_drawn(each.name, -1, each.color, "visual", each.solids) for each in things if each.pose is None]
-        return cls(tree, (*_shown(tree, meshes), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
+        return cls(tree, (*_shown(tree, meshes, progress), *_moved(tree, bent, loads), *fixed), (*bent, *loads))
 
     @property
     def places(self) -> int:
@@ -198,9 +207,11 @@ class Scene:
         return (low, high) if self.shown else (-np.ones(3), np.ones(3))
 
 
-def _shown(robot: Robot, meshes: bool) -> Iterator[Shown]:
+def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None) -> Iterator[Shown]:
     radius, faults = bone_radius(robot), list[str]()
     for index, link in enumerate((robot.base, *robot.links), start=-1):
+        if progress is not None:
+            progress((index + 1) / (len(robot.links) + 1))
         drawn, bends = 0, is_beam(robot, link)
         for number, visual in enumerate(link.visuals):
             try:
