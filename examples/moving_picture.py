@@ -211,20 +211,8 @@ class Platform(Actor):
         return super().bodies(part) + arrows(poses[:, :3, 3], forces[:, None] / 110.0 * poses[:, :3, 2], RED)
 
 
-def _palette(pictures: list[Image.Image]) -> Image.Image:
-    """Return a picture with the colours of some others, and with pure white."""
-    all_ = Image.new("RGB", (WIDTH, HEIGHT * len(pictures)))
-    for k, picture in enumerate(pictures):
-        all_.paste(picture, (0, HEIGHT * k))
-    reduced = all_.quantize(COLOURS, dither=Image.Dither.NONE)
-    colours = np.array(reduced.getpalette()[: 3 * COLOURS]).reshape(-1, 3)
-    colours[colours.sum(axis=1).argmax()] = 255
-    reduced.putpalette(colours.ravel().tolist())
-    return reduced
-
-
-def main(path: Path) -> None:
-    """Write the picture."""
+def drawn() -> list[Image.Image]:
+    """Return the pictures of one round."""
     actors, pictures = [Arm(), Walker(), Platform()], []
     font = ImageFont.truetype(str(Path(get_data_path(), "fonts/ttf/DejaVuSans.ttf")), 13)
     for k in range(FRAMES):
@@ -235,11 +223,29 @@ def main(path: Path) -> None:
             at = WIDTH / 2 - picture.scale / FINE * x / EYE[1], HEIGHT - 12
             ImageDraw.Draw(image).text(at, label, fill=(90, 96, 105), font=font, anchor="mm")
         pictures.append(image)
-    palette = _palette(pictures[:: FRAMES // 4])
-    few = [each.quantize(palette=palette, dither=Image.Dither.NONE) for each in pictures]
+    return pictures
+
+
+def palette(pictures: list[Image.Image]) -> Image.Image:
+    """Return a picture with the colours of some others, and with pure white."""
+    strip = Image.new("RGB", (WIDTH, HEIGHT * len(pictures)))
+    for k, picture in enumerate(pictures):
+        strip.paste(picture, (0, HEIGHT * k))
+    reduced = strip.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours = np.array(reduced.getpalette()).reshape(-1, 3)[:COLOURS]
+    colours[colours.sum(axis=1).argmax()] = 255
+    result = Image.new("P", (1, 1))
+    result.putpalette(colours.ravel().tolist())
+    return result
+
+
+def save(pictures: list[Image.Image], path: Path) -> None:
+    """Write the pictures as one that moves."""
+    shared = palette(pictures[:: FRAMES // 4])
+    few = [picture.quantize(palette=shared, dither=Image.Dither.NONE) for picture in pictures]
     few[0].save(path, save_all=True, append_images=few[1:], duration=DELAY, loop=0, optimize=False)
     print(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif"))
+    save(drawn(), Path(sys.argv[1] if len(sys.argv) > 1 else "torsor.gif"))

@@ -36,9 +36,15 @@ def label(text: str, longest: int = 48) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
-MAX_TRIANGLES = 4000  # triangles of solids: browsers without a graphics card draw some 200,000 in a second
+MAX_TRIANGLES = 8000  # triangles of solids: browsers without a GPU draw some 200,000 in a second
+GAMMA = 2.2  # exponent from sRGB to light intensity
 FULL = 0.8  # opacity of bodies: what is inside of them shimmers through
 PLAIN = {"cast_shadow": False, "receive_shadow": False}  # shadows cost most of the time of a frame
+
+
+def linear(color: tuple[float, ...]) -> tuple[float, ...]:
+    """Return red, green and blue as light intensities (0 to 1), which viser takes for batches of meshes."""
+    return tuple(part**GAMMA for part in color[:3])
 
 
 class Batch:
@@ -50,7 +56,7 @@ class Batch:
         shape, opacity = unit(solids[0][1].shape, around), solids[0][2][3]
         looks: dict[str, Any] = {"opacity": None if opacity >= 1 else opacity, "lod": "off", **PLAIN}
         looks["batched_scales"] = np.stack([solid.size for _, solid, _ in solids])
-        looks["batched_colors"] = np.array([color[:3] for _, _, color in solids])
+        looks["batched_colors"] = np.array([linear(color) for _, _, color in solids])
         mesh = shape.vertices.astype(np.float32), shape.faces
         self.node = server.scene.add_batched_meshes_simple(path, *mesh, self.turns, self.at, **looks)
 

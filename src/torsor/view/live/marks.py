@@ -8,7 +8,7 @@ import numpy as np
 from torsor.base.arrays import Array
 from torsor.base.scenes import Color
 from torsor.formats.meshes.triangles import turned
-from torsor.view.live.figure import MAX_TRIANGLES, PLAIN, Batch, node, rotated
+from torsor.view.live.figure import MAX_TRIANGLES, PLAIN, Batch, linear, node, rotated
 from torsor.view.live.shots import Film, Shot
 from torsor.view.scene import Scene
 from torsor.view.scene.bodies import ellipsoid_solid
@@ -28,7 +28,7 @@ class Arrows:
         self.size = size
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (count, 1))
         shape = SHAPE.vertices.astype(np.float32), SHAPE.faces
-        zeros, looks = np.zeros((count, 3)), {"batched_colors": color, "lod": "off", **PLAIN}
+        zeros, looks = np.zeros((count, 3)), {"batched_colors": linear(color), "lod": "off", **PLAIN}
         self.node = server.scene.add_batched_meshes_simple(path, *shape, turns, zeros, batched_scales=zeros, **looks)
 
     def place(self, starts: Array, vectors: Array) -> None:

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torsor.base.arrays import Array
 from torsor.base.errors import ModelError
@@ -157,6 +158,13 @@ class Film:
         loops = [each for each in self.robot.loops if not isinstance(each, Wheel)]
         return closing_error(self.robot, self.motion.q) if loops else None
 
+    @cached_property
+    def drives(self) -> NDArray[np.int64]:
+        """The columns of ``tau`` with a drive: a force at some time, or a finite limit above 0."""
+        forces, limits = np.nan_to_num(np.asarray(self.motion.tau)), self.motion.limits
+        moved = np.abs(forces).max(axis=0, initial=0.0) > 1e-9
+        return np.flatnonzero((limits > 0) & (moved | np.isfinite(limits)))
+
     @property
     def duration(self) -> float:
         """Duration (s)."""
@@ -236,8 +244,10 @@ class Frame:
         motion = self.film.motion
         if motion.tau is None:
             return None
-        residuals = None if motion.residuals is None else self._of(motion.residuals)
-        return drives_of(motion.robot, motion.driven, self._of(motion.tau), residuals)
+        chosen = self.film.drives
+        residuals = None if motion.residuals is None else self._of(motion.residuals)[chosen]
+        names = tuple(motion.driven[k] for k in chosen)
+        return drives_of(motion.robot, names, self._of(motion.tau)[chosen], residuals)
 
     @property
     def energies(self) -> tuple[float, float]:

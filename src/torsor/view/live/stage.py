@@ -163,7 +163,8 @@ class Subject:
         self.marks.place(shot)
 
 
-HIGH, AWAY, BESIDE = 0.4, 1.2, 0.12  # how far the camera is above, before and beside the robot, in sizes of it
+TALL = 1.8  # least distance of the camera, in heights of what is shown
+HIGH, AWAY, BESIDE = 0.4, 1.35, 0.15  # how far the camera is above, before and beside the robot, in sizes of it
 
 
 class Stage:
@@ -206,7 +207,8 @@ class Stage:
         width = (len(self.subjects) - 1) * self.apart
         right = np.cross(self.up, ahead)  # of the picture, where the panel is
         camera.look_at = middle + self.side * width / 2 + BESIDE * self.size * right
-        camera.position = camera.look_at + (AWAY * self.size + width) * (ahead + HIGH * self.up) / np.hypot(1, HIGH)
+        away = max(AWAY * self.size, TALL * float(np.abs(self.up) @ (self.high - self.low))) + width
+        camera.position = camera.look_at + away * (ahead + HIGH * self.up) / np.hypot(1, HIGH)
         camera.fov, camera.near, camera.far = 0.7, 1e-3 * self.size, 1e3 * self.size
         # The default lights cast shadows and reflect a map: pretty, and most of the time of a frame without a card.
         scene.configure_default_lights(enabled=False)
