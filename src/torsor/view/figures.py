@@ -1,4 +1,4 @@
-"""Figures of a motion (matplotlib, the extra ``plot``)."""
+"""Figures of a motion (matplotlib, extra ``plot``)."""
 
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from torsor.robot.robot import Robot
 
 
 def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, path: str | Path) -> None:
-    """Save a figure of a motion: postures of the robot, forces of its drives, and reactions in its joints.
+    """Save a figure of a motion: robot postures, drive forces, and joint reactions.
 
-    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). The curves and dots of one joint have the same colour,
-    and no other has it. Where the velocity of a joint with Coulomb friction changes its sign, the force jumps: dotted.
+    ``times`` is (T,), ``q`` (T, nq), ``v`` and ``a`` (T, nv). Each joint has its own colour. Dotted lines mark the
+    force jumps of Coulomb friction, where a joint velocity changes its sign.
     """
     times, q, v = (np.asarray(each, dtype=float) for each in (times, q, v))
     tau, wrenches, poses = robot.inverse_dynamics(q, v, a), robot.joint_wrenches(q, v, a), robot.poses(q)
@@ -43,7 +43,7 @@ def plot_motion(robot: Robot, times: ArrayLike, q: ArrayLike, v: ArrayLike, a: A
 
 
 def _draw_robot(axes: Any, robot: Robot, poses: Array, colours: dict[str, str]) -> None:
-    """Draw the robot as a skeleton of its joints, at five times; the last one is the darkest."""
+    """Draw the robot as a skeleton at five times, the last one in the darkest shade."""
     offsets = np.array([joint.frame[:, 3] for joint in robot.joints])  # a joint may be off the origin of its link
     points, tips = np.einsum("tlij,lj->tli", poses, offsets)[..., :3], poses[:, :, :3, 3]
     leaves = set(range(len(robot.links))) - set(robot.parents)

@@ -23,9 +23,9 @@ from torsor.spatial import to_quaternion
 from torsor.view.scene import Scene, Timeline, Triangles, home, palette, timeline, upwards
 from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
-from torsor.view.scene.scene import BENT, FAR, slider_range
+from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
 
-ALIGNED = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
+ALIGNMENT = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
 
 
 class Numbers:
@@ -40,7 +40,7 @@ class Numbers:
         array = np.ascontiguousarray(np.asarray(values), dtype=f"<{type_}")
         key = type_, array.tobytes()
         if key not in self._known:
-            self._block += bytes(-len(self._block) % ALIGNED)
+            self._block += bytes(-len(self._block) % ALIGNMENT)
             self._known[key] = len(self._block)
             self._block += key[1]
         return {"type": type_, "at": self._known[key], "shape": list(array.shape)}
@@ -132,10 +132,10 @@ def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -
     return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
 
 
-SAME = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
-LIKE: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
-SOLIDS = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
-SHORT = 2**16  # vertices that two bytes can count
+SHAPE_TOLERANCE = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
+INERTIA_COLOR: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
+MAX_SOLID_TRIANGLES = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
+MAX_SHORT_VERTICES = 2**16  # vertices that two bytes can count
 
 
 class Shapes:
@@ -154,7 +154,7 @@ class Shapes:
             if map_ is not None:
                 return {"shape": number, "map": [float(f"{each:.9g}") for each in map_.T.ravel()]}
         alike.append((len(self.listed), np.column_stack([surface.vertices, np.ones(len(surface.vertices))])))
-        kind = "u2" if len(surface.vertices) <= SHORT else "u4"
+        kind = "u2" if len(surface.vertices) <= MAX_SHORT_VERTICES else "u4"
         vertices, faces = self.numbers.add(surface.vertices), self.numbers.add(surface.faces.ravel(), kind)
         self.listed.append({"vertices": vertices, "faces": faces})
         return {"shape": len(self.listed) - 1}
@@ -166,7 +166,7 @@ def _affine(source: Array, vertices: Array) -> Array | None:
         return None
     map_ = np.linalg.lstsq(source, vertices, rcond=None)[0]
     size = float(np.ptp(vertices, axis=0).max())
-    return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SAME * size else None
+    return np.asarray(map_) if np.abs(source @ map_ - vertices).max() <= SHAPE_TOLERANCE * size else None
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
@@ -180,7 +180,7 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
     after = sum(len(each.faces) for each in reduced)
     new = {id(each): surface for each, surface in zip(visuals, reduced, strict=True)}
     shapes, shown = Shapes(numbers), []
-    corners = level(scene, SOLIDS)
+    corners = level(scene, MAX_SOLID_TRIANGLES)
     for each in scene.shown:
         surface = detailed(each, corners) if each.solids else new[id(each)]
         if len(surface.faces):
@@ -191,7 +191,12 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
     for index, link in enumerate(scene.robot.links):
         body = ellipsoid_solid(link)
         if body is not None:
-            place = {"link": index, "kind": "inertia", "color": list(LIKE), "middle": link.com.round(5).tolist()}
+            place = {
+                "link": index,
+                "kind": "inertia",
+                "color": list(INERTIA_COLOR),
+                "middle": link.com.round(5).tolist(),
+            }
             shown.append(place | {"name": link.name} | shapes.add(drawn(body, corners[0])))
     note = f"Meshes of {scene.robot.name} are simplified from {before:,} to {after:,} triangles."
     return {"shapes": shapes.listed, "shown": shown}, note if after < before else ""
@@ -209,9 +214,9 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
     return found
 
 
-FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
-CLOSING = ("closure_error", "closure_jacobian")
-NO_DRIVES = (
+TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
+LOOP_FUNCTIONS = ("closure_error", "closure_jacobian")
+NO_DRIVES_NOTE = (
     "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
     'With robot.with_active(["..."]) there are sliders.'
 )
@@ -234,7 +239,9 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
     for index, name in enumerate(names):
         if name in moved and index not in motors:
             place = positions.index(name) if name in positions else None
-            reach = BENT * size if index in bends else np.pi if rates[index] == "rad" else FAR * size
+            reach = (
+                DEFLECTION_RANGE * size if index in bends else np.pi if rates[index] == "rad" else SLIDER_RANGE * size
+            )
             low, high = slider_range(robot, place, 0.0 if place is None else float(start[place]), reach)
             where = {"name": name, "unit": rates[index], "index": index, "position": place}
             sliders.append(where | {"low": low, "high": high})
@@ -243,7 +250,7 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
         "scales": scales,
         "start": start.tolist(),
         "postures": [{"name": name, "q": q.tolist()} for name, q in robot.postures.items()] if not robot.loops else [],
-        "note": NO_DRIVES if robot.loops and not sliders else "",
+        "note": NO_DRIVES_NOTE if robot.loops and not sliders else "",
     }
     if robot.loops:
         content["passive"] = [k for k, name in enumerate(names) if name not in moved and k not in motors]
@@ -257,20 +264,22 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
 
 def _module(robot: Robot) -> str:
     """Return the functions of a robot as the text of an ES module."""
-    names = [*FUNCTIONS, *(CLOSING if robot.loops else ["gravity_force"])]
+    names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
         functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
         return export_js(functions, folder)[0].read_text(encoding="utf-8")
 
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
-LEAVES = 8  # ends of a tree whose trails are drawn
-ENOUGH = 24  # postures that the size of the picture is computed from
-SUNK = 0.015  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
-TRAVELS = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
-TALL = 0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
-USUAL = 0.95  # fraction of all arrows that are no longer than the length below
-ARROW = 0.4  # length of the longest arrow, in sizes
+MAX_TRAILS = 8  # ends of a tree whose trails are drawn
+BOX_POSTURES = 24  # postures that the size of the picture is computed from
+GROUND_TOLERANCE = 0.015  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
+FOLLOW_DISTANCE = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
+HEIGHT_RATIO = (
+    0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
+)
+ARROW_QUANTILE = 0.95  # fraction of all arrows that are no longer than the length below
+MAX_ARROW = 0.4  # length of the longest arrow, in sizes
 
 
 class Content(NamedTuple):
@@ -313,7 +322,7 @@ def content(
             boxes.append(scene.corners(start))
         else:
             actor = motion(played, scene, numbers)
-            boxes.append(scene.corners(played.every(ENOUGH).q))
+            boxes.append(scene.corners(played.every(BOX_POSTURES).q))
         actors.append(actor | {"robot": number})
     view = _view([scene for _, scene in kept], boxes, actors, numbers)
     return Content({"robots": robots, "actors": actors, "notes": notes, **view}, numbers, modules)
@@ -362,7 +371,7 @@ def _ends(robot: Robot) -> list[dict[str, Any]]:
         free = [k for k in leaves if k not in ends]
         leaves = free or [max(leaves, key=ends.count)]
     found = []
-    for k in leaves[:LEAVES]:
+    for k in leaves[:MAX_TRAILS]:
         link = robot.links[k]
         frame = next((each.name for each in robot.frames if each.link == link.name), None)
         if frame is not None or link.visuals:
@@ -382,7 +391,7 @@ def _view(
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
     bottom = float((up @ ends).min())
     way = _way(actors, numbers, scenes, up)
-    travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > TRAVELS * size
+    travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > FOLLOW_DISTANCE * size
     if travels:  # the picture is as large as the robot, not as its way
         low, high = low - way.min(axis=0), high - way.max(axis=0)
     same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
@@ -392,14 +401,14 @@ def _view(
     moments = [numbers.read(each[kind])[..., :3] for each, kind in kinds if kind != "ground"]
     return {
         "up": up.tolist(),
-        "ground": 0.0 if bottom > -SUNK * size else bottom,
+        "ground": 0.0 if bottom > -GROUND_TOLERANCE * size else bottom,
         "middle": ((low + high) / 2).tolist(),
-        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * TALL),
+        "size": max(width * 0.8, float(np.abs(up) @ (high - low)) * HEIGHT_RATIO),
         "unit": width * 1.2,
         "apart": 0.0 if same else 1.0,
         "follow": travels,
-        "forceScale": ARROW * size / _largest(forces),
-        "momentScale": ARROW * size / _largest(moments),
+        "forceScale": MAX_ARROW * size / _largest(forces),
+        "momentScale": MAX_ARROW * size / _largest(moments),
         "layers": {"com": False, "trails": len(actors) > 1},
     }
 
@@ -408,7 +417,7 @@ def _largest(vectors: Sequence[Array]) -> float:
     """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
     lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
     finite = [each[np.isfinite(each)] for each in lengths]
-    return float(max((np.quantile(each, USUAL) for each in finite if each.size), default=0.0)) or 1.0
+    return float(max((np.quantile(each, ARROW_QUANTILE) for each in finite if each.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:

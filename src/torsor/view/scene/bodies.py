@@ -13,9 +13,9 @@ from torsor.mechanism import Link, Mechanism
 from torsor.mechanism.flexible import Modes
 from torsor.spatial import axis_frame, make_pose
 
-MAX_DRAWN = 150  # nodes of finite elements that are drawn
-STRAIGHT = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
-LAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
+MAX_NODES = 150  # nodes of finite elements that are drawn
+STRAIGHT_TOLERANCE = 1e-6  # distance of nodes from the line to the tip, in lengths of it, up to which a link is a beam
+ROD_OVERLAP = 1.03  # length of a rod in distances of its nodes: no gaps where the beam bends
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Beam:
     def solids(self, radius: float) -> tuple[Solid, ...]:
         """Return the rods, each in its own axes."""
         lengths = np.linalg.norm(np.diff(self.points[self.pairs], axis=1)[:, 0], axis=-1)
-        return tuple(Solid("cylinder", np.eye(4), np.array([radius, radius, LAP * each])) for each in lengths)
+        return tuple(Solid("cylinder", np.eye(4), np.array([radius, radius, ROD_OVERLAP * each])) for each in lengths)
 
 
 def beams(robot: Mechanism) -> Iterator[Beam]:
@@ -64,7 +64,7 @@ def beams(robot: Mechanism) -> Iterator[Beam]:
         if isinstance(joint.flexible, Modes):
             modes = joint.flexible
             R, shift = joint.placement[:3, :3], joint.placement[:3, 3] - joint.placement[:3, :3] @ modes.positions[-1]
-            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_DRAWN).round().astype(int))
+            kept = np.unique(np.linspace(0, len(modes.positions) - 1, MAX_NODES).round().astype(int))
             at_rest = np.concatenate([np.zeros((1, 3)), modes.positions[kept]])
             first, second = (
                 np.concatenate([np.zeros((1, *each.shape[1:])), each[kept]])
@@ -95,7 +95,7 @@ def _pairs(points: Array) -> NDArray[np.int64]:
     length = float(np.linalg.norm(tip))
     along = points @ tip / length if length > 0 else np.zeros(len(points))
     aside = points - np.outer(along, tip / length) if length > 0 else points
-    if np.linalg.norm(aside, axis=1).max() <= STRAIGHT * length:
+    if np.linalg.norm(aside, axis=1).max() <= STRAIGHT_TOLERANCE * length:
         order = np.argsort(along, kind="stable")
         pairs = np.stack([order[:-1], order[1:]], axis=1)
     else:
@@ -117,13 +117,13 @@ def _shortest_tree(points: Array) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-UNITS = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
+UNIT_SURFACES = {"box": box([1.0, 1.0, 1.0]), "ball": sphere(1.0), "cylinder": cylinder(1.0, 1.0)}
 """The surfaces of solids of size 1: edges of a box, radius of a ball, radius and length of a cylinder along z."""
 
 
 def surface_of(*solids: Solid) -> Triangles:
     """Return the triangles of solids as one surface."""
-    return joined([UNITS[each.shape].scaled(each.size).at(each.pose) for each in solids])
+    return joined([UNIT_SURFACES[each.shape].scaled(each.size).at(each.pose) for each in solids])
 
 
 def ball(radius: float, pose: Array) -> Solid:
@@ -137,8 +137,8 @@ def rod(start: Array, end: Array, radius: float) -> Solid:
     return Solid("cylinder", make_pose(axis_frame(end - start), (start + end) / 2), np.array([radius, radius, length]))
 
 
-THIN = 0.014  # radius of a bone, as a fraction of the size of the robot
-SLENDER = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
+BONE_RADIUS = 0.014  # radius of a bone, as a fraction of the size of the robot
+MIN_AXIS_RATIO = 0.02  # an ellipsoid with a semi-axis below this fraction of its largest is no body that one could see
 
 
 def size_of(robot: Mechanism) -> float:
@@ -207,13 +207,13 @@ def ellipsoid_solid(link: Link) -> Solid | None:
         return None
     moments, axes = np.linalg.eigh(link.inertia)
     squares = 2.5 * (moments.sum() - 2 * moments) / link.mass
-    if squares.max() <= 0 or squares.min() < (SLENDER**2) * squares.max():
+    if squares.max() <= 0 or squares.min() < (MIN_AXIS_RATIO**2) * squares.max():
         return None
     axes = axes if np.linalg.det(axes) > 0 else -axes
     return Solid("ball", make_pose(axes, link.com), np.sqrt(squares))
 
 
-SLIM = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
+BONE_SLENDERNESS = 0.07  # radius of a bone, as a fraction of the root mean square of the distances between joints
 
 
 def bone_radius(robot: Mechanism) -> float:
@@ -222,4 +222,4 @@ def bone_radius(robot: Mechanism) -> float:
     lengths = [float(np.linalg.norm(joint.placement[:3, 3])) for joint in carried]
     long = [each for each in lengths if each > 0]
     usual = float(np.sqrt(np.mean(np.square(long)))) if long else np.inf
-    return min(THIN * size_of(robot), SLIM * usual)
+    return min(BONE_RADIUS * size_of(robot), BONE_SLENDERNESS * usual)

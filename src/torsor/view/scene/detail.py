@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from torsor.base.arrays import Array
 from torsor.base.scenes import Solid
 from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
-from torsor.view.scene.bodies import UNITS
+from torsor.view.scene.bodies import UNIT_SURFACES
 from torsor.view.scene.scene import Scene, Shown
 
 # Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
-SOFT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
-HALVINGS = 10  # steps of the search for the size of the cells
+MEAN_WEIGHT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
+SEARCH_STEPS = 10  # steps of the search for the size of the cells
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
@@ -54,7 +54,7 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
     products = np.column_stack([ways[:, i] * ways[:, j] for i in range(3) for j in range(3)])
     summed = [np.bincount(own, each, count) for each in np.column_stack([products, ways * offsets[:, None]]).T]
     planes, moments = np.stack(summed[:9], axis=-1).reshape(-1, 3, 3), np.stack(summed[9:], axis=-1)
-    weight = SOFT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
+    weight = MEAN_WEIGHT * np.trace(planes, axis1=1, axis2=2) + np.finfo(float).tiny
     shift = np.linalg.solve(planes + weight[:, None, None] * np.eye(3), moments[:, :, None])[:, :, 0]
     return np.asarray(mean + np.clip(shift, -cell, cell))
 
@@ -75,31 +75,37 @@ def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
         return list(surfaces)
     largest = max(float(np.ptp(surface.vertices, axis=0).max()) for surface in surfaces)
     low, high = largest / 4096, largest
-    for _ in range(HALVINGS):
+    for _ in range(SEARCH_STEPS):
         middle = float(np.sqrt(low * high))
         count = sum(int(_differ(_cells(surface, middle)[surface.faces]).sum()) for surface in surfaces)
         low, high = (low, middle) if count <= limit else (middle, high)
     return [simplified(surface, high) for surface in surfaces]
 
 
-LEVELS = ((24, 16), (16, 12), (16, 10), (12, 8), (10, 6))  # corners of circles, of bodies and of rods and joints
+CIRCLE_CORNERS = (
+    (24, 16),
+    (16, 12),
+    (16, 10),
+    (12, 8),
+    (10, 6),
+)  # corners of circles, of bodies and of rods and joints
 
 
 @lru_cache
 def unit(shape: str, around: int) -> Triangles:
     """Return a solid of size 1, as ``torsor.view.scene.bodies.UNITS``, whose circles have ``around`` corners."""
     if shape == "box":
-        return UNITS[shape]
+        return UNIT_SURFACES[shape]
     return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
 
 
 def level(scene: Scene, most: int) -> tuple[int, int]:
     """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles."""
-    for each in LEVELS:
+    for each in CIRCLE_CORNERS:
         solids = ((solid, each[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= most:
             return each
-    return LEVELS[-1]
+    return CIRCLE_CORNERS[-1]
 
 
 def drawn(solid: Solid, around: int) -> Triangles:

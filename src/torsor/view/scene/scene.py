@@ -21,9 +21,9 @@ from torsor.spatial import make_pose
 from torsor.view.scene import bodies
 from torsor.view.scene.bodies import Beam, bone_radius, is_beam, surface_of
 
-COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
-GROUND = (0.6, 0.62, 0.65, 0.4)
-SIDE, THICK = 2.0, 0.002  # m: a plane without end is drawn as a plate
+SHAPE_COLOR = (0.85, 0.45, 0.2, 0.55)  # shapes shine through: they overlap at joints
+PLANE_COLOR = (0.6, 0.62, 0.65, 0.4)
+PLANE_SIDE, PLANE_THICKNESS = 2.0, 0.002  # m: a plane without end is drawn as a plate
 
 
 def showing_shapes(robot: Robot) -> Robot:
@@ -37,12 +37,12 @@ def showing_shapes(robot: Robot) -> Robot:
 
 def _visual(shape: Shape) -> Visual:
     if shape.shape == "plane":
-        pose = shape.pose @ make_pose(p=[0, 0, -THICK / 2])
-        return Visual("box", (SIDE, SIDE, THICK), pose, GROUND, name=shape.name)
-    return Visual(shape.shape, shape.size, shape.pose, COLOR, shape.mesh, shape.path, shape.name, shape.folders)
+        pose = shape.pose @ make_pose(p=[0, 0, -PLANE_THICKNESS / 2])
+        return Visual("box", (PLANE_SIDE, PLANE_SIDE, PLANE_THICKNESS), pose, PLANE_COLOR, name=shape.name)
+    return Visual(shape.shape, shape.size, shape.pose, SHAPE_COLOR, shape.mesh, shape.path, shape.name, shape.folders)
 
 
-UPRIGHT = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
+UPRIGHT_COSINE = 0.9  # cosine of the angle up to which the direction of gravity is taken for that of an axis
 
 
 def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
@@ -65,8 +65,8 @@ def home(robot: Robot | ParallelRobot, q: ArrayLike | None = None) -> Array:
     return np.clip(tree.postures.get("home", tree.neutral()), tree.lower, tree.upper)
 
 
-FAR = 1.0  # how far sliders move lengths without limits, in sizes of the robot
-BENT = 0.05  # the same of deflections of flexible links, which are small
+SLIDER_RANGE = 1.0  # how far sliders move lengths without limits, in sizes of the robot
+DEFLECTION_RANGE = 0.05  # the same of deflections of flexible links, which are small
 
 
 def slider_range(robot: Robot, place: int | None, start: float, reach: float) -> tuple[float, float]:
@@ -88,17 +88,17 @@ def upwards(robot: Mechanism) -> Array:
         return np.array([0.0, 0.0, 1.0])
     up = -np.asarray(robot.gravity) / size + 0.0
     axis = int(np.argmax(np.abs(up)))
-    return np.sign(up[axis]) * np.eye(3)[axis] + 0.0 if abs(up[axis]) > UPRIGHT else up
+    return np.sign(up[axis]) * np.eye(3)[axis] + 0.0 if abs(up[axis]) > UPRIGHT_COSINE else up
 
 
-GREY: Color = (0.62, 0.65, 0.69, 1.0)
-DARK: Color = (0.25, 0.28, 0.33, 1.0)
-SIDES: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
-MIDDLE: Color = (0.52, 0.55, 0.6, 1.0)
-REST = 0.3  # opacity of the shapes of a flexible link: they show it at rest
-SOLID = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
-FARTHEST = 1e9  # m: graphics cards count in single precision
-LARGE = f"points at most {FARTHEST:g} m from the origin of the link"
+ROD_COLOR: Color = (0.62, 0.65, 0.69, 1.0)
+JOINT_COLOR: Color = (0.25, 0.28, 0.33, 1.0)
+SIDE_COLORS: dict[str, Color] = {"right": (0.76, 0.3, 0.27, 1.0), "left": (0.2, 0.44, 0.72, 1.0)}
+MIDDLE_COLOR: Color = (0.52, 0.55, 0.6, 1.0)
+RIGID_OPACITY = 0.3  # opacity of the shapes of a flexible link: they show it at rest
+BODY_OPACITY = 0.7  # opacity of ellipsoids of inertia: joints and bones shine through
+MAX_COORDINATE = 1e9  # m: graphics cards count in single precision
+ALLOWED_POINTS = f"points at most {MAX_COORDINATE:g} m from the origin of the link"
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ def _shown(robot: Robot, meshes: bool, progress: Callable[[float], None] | None)
             for surface, color, solids in surfaces:
                 drawn += 1
                 name = visual.name or f"{link.name}/{number}"
-                faded = (*color[:3], REST * color[3]) if bends else color
+                faded = (*color[:3], RIGID_OPACITY * color[3]) if bends else color
                 yield Shown(name, index, surface, faded, "visual", solids)
         if not drawn:
             yield from _from_numbers(robot, index, radius)
@@ -236,8 +236,8 @@ def _surfaces(visual: Visual, link: str) -> list[tuple[Triangles, Color, tuple[S
     with np.errstate(over="ignore", invalid="ignore"):
         found = _shape(visual)
     for surface, _, _ in found:
-        if not np.abs(surface.vertices).max(initial=0.0) <= FARTHEST:  # no number also where a product overflowed
-            raise ModelError(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=LARGE)
+        if not np.abs(surface.vertices).max(initial=0.0) <= MAX_COORDINATE:  # no number also where a product overflowed
+            raise ModelError(f"a {visual.shape} of size {visual.size}", where=f"link {link!r}", allowed=ALLOWED_POINTS)
     return found
 
 
@@ -250,7 +250,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
         parts = read_painted(visual.path, visual.folders)
         if visual.color is not None:
             parts = (Painted(joined([each.surface for each in parts]), color),)
-        return [(each.surface.scaled(visual.size).at(visual.pose), each.color or GREY, ()) for each in parts]
+        return [(each.surface.scaled(visual.size).at(visual.pose), each.color or ROD_COLOR, ()) for each in parts]
     if visual.shape == "capsule":
         return [(capsule(*visual.size).at(visual.pose), color, ())]
     if visual.shape == "box":
@@ -266,7 +266,7 @@ def _shape(visual: Visual) -> list[tuple[Triangles, Color, tuple[Solid, ...]]]:
 
 def _color(visual: Visual) -> Color:
     if visual.color is None:
-        return GREY
+        return ROD_COLOR
     red, green, blue, opacity = (*np.clip(visual.color, 0.0, 1.0).tolist(), 1.0)[:4]
     return red, green, blue, opacity
 
@@ -290,11 +290,11 @@ def _from_numbers(robot: Robot, index: int, radius: float) -> Iterator[Shown]:
     mark = bodies.joint_mark(robot, index, radius) if index >= 0 else None
     body = bodies.ellipsoid_solid(link) if index >= 0 and not rods and not is_beam(robot, link) else None
     if rods:
-        yield _drawn(f"{link.name}/bone", index, GREY, "bone", rods)
+        yield _drawn(f"{link.name}/bone", index, ROD_COLOR, "bone", rods)
     if mark is not None:
-        yield _drawn(f"{link.name}/joint", index, DARK, "bone", (mark,))
+        yield _drawn(f"{link.name}/joint", index, JOINT_COLOR, "bone", (mark,))
     if body is not None:
-        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], SOLID), "body", (body,))
+        yield _drawn(f"{link.name}/body", index, (*palette(robot, index)[:3], BODY_OPACITY), "body", (body,))
 
 
 def _drawn(name: str, index: int, color: Color, kind: str, solids: tuple[Solid, ...]) -> Shown:
@@ -309,22 +309,22 @@ def palette(robot: Robot, index: int) -> Color:
         [0.35, 0.58, 0.8, 1.0]
     """
     names = [each.lower() for each in robot.link_names]
-    if all(any(each.startswith(side) for each in names) for side in SIDES):
-        return next((color for side, color in SIDES.items() if names[index].startswith(side)), MIDDLE)
+    if all(any(each.startswith(side) for each in names) for side in SIDE_COLORS):
+        return next((color for side, color in SIDE_COLORS.items() if names[index].startswith(side)), MIDDLE_COLOR)
     hue = (0.58 + 0.381966 * index) % 1.0  # steps of the golden section repeat no hue
     phase = np.clip(np.abs((hue * 6 + np.array([0.0, 4.0, 2.0])) % 6 - 3) - 1, 0, 1)
     red, green, blue = (0.35 + 0.45 * phase).tolist()
     return red, green, blue, 1.0
 
 
-LONG = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
-G = 9.81  # m/s^2, where the robot has no weight
-LEAST = 1e-3  # arrows shorter than this part of the size are not drawn
+WEIGHT_ARROW = 1 / 3  # length of the arrow of the whole weight, in sizes of the robot
+STANDARD_GRAVITY = 9.81  # m/s^2, where the robot has no weight
+MIN_ARROW = 1e-3  # arrows shorter than this part of the size are not drawn
 
 
 def weight(robot: Mechanism) -> float:
     """Return the weight (N) of a robot: the unit of arrows of forces."""
-    return robot.mass * (float(np.linalg.norm(robot.gravity)) or G) or 1.0
+    return robot.mass * (float(np.linalg.norm(robot.gravity)) or STANDARD_GRAVITY) or 1.0
 
 
 def arrows(line: Timeline, scene: Scene) -> Array | None:
@@ -333,7 +333,7 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
     Forces of the ground begin where they press, those of other external wrenches at the origins of their links. NaN is
     no arrow, None no force at all.
     """
-    scale = LONG * scene.size / weight(line.robot)
+    scale = WEIGHT_ARROW * scene.size / weight(line.robot)
     if line.ground is not None:
         parts, kind = (line.ground[..., :3], scale * line.ground[..., 3:]), 1.0
     elif line.external is not None and line.external[..., 3:].any():
@@ -344,5 +344,5 @@ def arrows(line: Timeline, scene: Scene) -> Array | None:
     else:
         return None
     found = np.concatenate([*parts, np.full((*parts[0].shape[:-1], 1), kind)], axis=-1)
-    found[np.linalg.norm(parts[1], axis=-1) < LEAST * scene.size] = np.nan
+    found[np.linalg.norm(parts[1], axis=-1) < MIN_ARROW * scene.size] = np.nan
     return found
