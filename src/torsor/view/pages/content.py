@@ -1,4 +1,4 @@
-"""What a page shows, as data: robots with their surfaces, motions, robots with sliders, and the view of all of them."""
+"""The data of a page: robots with their surfaces, motions, sliders, and the view."""
 
 import base64
 import tempfile
@@ -25,11 +25,11 @@ from torsor.view.scene.bodies import Beam, ellipsoid_solid
 from torsor.view.scene.detail import detailed, drawn, level, within
 from torsor.view.scene.scene import DEFLECTION_RANGE, SLIDER_RANGE, slider_range
 
-ALIGNMENT = 4  # bytes; typed arrays of JavaScript begin at multiples of the size of their numbers
+ALIGNMENT = 4  # bytes: typed arrays of JavaScript start at multiples of the size of their numbers
 
 
 class Numbers:
-    """A block of bytes that grows; an array that it has already is not stored again."""
+    """A growing block of bytes that stores equal arrays once."""
 
     def __init__(self) -> None:
         self._block = bytearray()
@@ -65,12 +65,12 @@ def packed(poses: Array) -> Array:
 
 
 def shown_samples(line: Timeline, rate: float) -> Timeline:
-    """Return the samples of a motion that a page stores: ``rate`` a second, and at most 2000."""
+    """Return the samples of a motion that a page stores: ``rate`` per second, at most 2000."""
     return line.every(int(np.clip(np.ceil((line.times[-1] - line.times[0]) * rate) + 1, 2, MAX_SAMPLES)))
 
 
 def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
-    """Return a motion as data of a page; ``line`` has the samples that are stored."""
+    """Return the data of a motion; ``line`` has the samples to store."""
     robot, tree = line.robot, scene.tree
     energy = np.stack([tree.kinetic_energy(line.q, line.v), tree.potential_energy(line.q)], axis=-1)
     poses = scene.poses(line.q)[:, 1:]
@@ -79,7 +79,7 @@ def motion(line: Timeline, scene: Scene, numbers: Numbers) -> dict[str, Any]:
     content["energy"] = numbers.add(energy)
     if line.ahead is not None:
         content["ahead"] = line.ahead.tolist()
-    light = robot.to(device="casadi")  # for few samples, compiling takes too long
+    light = robot.to(device="casadi")  # faster than compiling for few samples
     if robot.loops:
         content["closure"] = numbers.add(np.abs(light.closed.error(line.q)).max(axis=-1, initial=0.0))
     if line.tau is not None:
@@ -103,7 +103,7 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
     units = force_units(line.robot)
     tau = np.asarray(line.tau)
     limits = line.limits
-    # Coordinates that nothing drives, such as those of a floating base or of passive joints, are left out.
+    # Coordinates without a drive, such as those of a floating base or of passive joints, are left out.
     sizes = np.abs(np.where(np.isfinite(tau), tau, 0.0))
     driven = [k for k in range(len(line.driven)) if sizes[:, k].max() > 1e-9 or 0 < limits[k] < np.inf]
     driven = [k for k in driven if limits[k] > 0]
@@ -120,26 +120,26 @@ def _drives(line: Timeline, numbers: Numbers) -> dict[str, Any]:
 
 
 def _joint(robot: Robot, link: int) -> dict[str, Any]:
-    """Return where the joint of a link is, in the axes of the link."""
+    """Return the position of the joint of a link, in the link's axes."""
     return {"link": link, "place": robot.joints[link].frame[:3, 3].round(9).tolist()}
 
 
 def _in_base_axes(wrenches: Array, poses: Array, places: list[dict[str, Any]]) -> Array:
-    """Return wrenches (T, n, 6) at frames of links, in their axes, as moments about places and forces in base axes."""
+    """Return wrenches (T, n, 6) of link frames as moments about ``places`` and forces, in base axes."""
     arms = np.array([each["place"] for each in places]).reshape(-1, 3)
     force = wrenches[..., 3:]
     both = np.stack([wrenches[..., :3] - np.cross(arms, force), force], axis=-2)
     return np.asarray(np.einsum("tnij,tnkj->tnki", poses[..., :3, :3], both).reshape(*wrenches.shape[:-1], 6))
 
 
-SHAPE_TOLERANCE = 1e-6  # largest distance between a surface and the image of a shape, as a fraction of its size
-INERTIA_COLOR: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # colour and opacity of ellipsoids of inertia
-MAX_SOLID_TRIANGLES = 8000  # triangles of solids: without a graphics card a browser draws some 300,000 in a second
-MAX_SHORT_VERTICES = 2**16  # vertices that two bytes can count
+SHAPE_TOLERANCE = 1e-6  # largest distance between a surface and the mapped shape, in sizes of it
+INERTIA_COLOR: tuple[float, float, float, float] = (0.86, 0.55, 0.2, 0.5)  # of inertia ellipsoids
+MAX_SOLID_TRIANGLES = 8000  # without a GPU a browser draws some 300,000 triangles per second
+MAX_SHORT_VERTICES = 2**16  # largest number of vertices with indices of two bytes
 
 
 class Shapes:
-    """Shapes with their vertices and faces; a surface that is an affine image of one of them is stored as the map."""
+    """Shapes with vertices and faces; an affine image of a shape is stored as its map."""
 
     def __init__(self, numbers: Numbers) -> None:
         self.numbers = numbers
@@ -147,7 +147,7 @@ class Shapes:
         self._alike: dict[bytes, list[tuple[int, Array]]] = {}
 
     def add(self, surface: Triangles) -> dict[str, Any]:
-        """Return the number of the shape of a surface and, if it is not the shape itself, the map (12 numbers)."""
+        """Return the index of the shape of a surface and, unless it is the shape itself, the map (12 numbers)."""
         alike = self._alike.setdefault(surface.faces.astype("<i8").tobytes(), [])
         for number, source in alike:
             map_ = _affine(source, surface.vertices)
@@ -161,7 +161,7 @@ class Shapes:
 
 
 def _affine(source: Array, vertices: Array) -> Array | None:
-    """Return the affine map (4 x 3) that takes vertices (n, 4), with ones, to others (n, 3), if there is one."""
+    """Return the affine map (4 x 3) from homogeneous vertices (n, 4) to others (n, 3), or None."""
     if len(source) != len(vertices):
         return None
     map_ = np.linalg.lstsq(source, vertices, rcond=None)[0]
@@ -170,9 +170,9 @@ def _affine(source: Array, vertices: Array) -> Array | None:
 
 
 def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, Any], str]:
-    """Return the shapes and what is shown of a robot, and a note if its meshes are simplified.
+    """Return the shapes and surfaces of a robot, and a note if its meshes were simplified.
 
-    Meshes have at most about ``triangles`` triangles in all.
+    Meshes have at most about ``triangles`` triangles in total.
     """
     visuals = [each for each in scene.shown if not each.solids]
     before = sum(len(each.surface.faces) for each in visuals)
@@ -203,7 +203,7 @@ def surfaces(scene: Scene, numbers: Numbers, triangles: int) -> tuple[dict[str, 
 
 
 def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
-    """Return how the flexible links of a robot bend, and from which place on their rods are numbered."""
+    """Return the data of flexible links: points, mode shapes, and the index of the first rod."""
     found, place = [], len(scene.robot.links)
     for each in scene.movers:
         if isinstance(each, Beam):
@@ -217,16 +217,16 @@ def beam_data(scene: Scene, numbers: Numbers) -> list[dict[str, Any]]:
 TREE_FUNCTIONS = ("poses", "integrate", "center_of_mass", "potential_energy")
 LOOP_FUNCTIONS = ("closure_error", "closure_jacobian")
 NO_DRIVES_NOTE = (
-    "The robot has closed loops and no active coordinates, so that it is shown in one posture. "
-    'With robot.with_active(["..."]) there are sliders.'
+    "The robot has closed loops and no active coordinates, so it is shown in one posture. "
+    'Use robot.with_active(["..."]) to get sliders.'
 )
 
 
 def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], str]:
-    """Return sliders of a robot (its positions ``start`` (nq,) close its loops), and the module with its kinematics.
+    """Return the sliders of a robot and the JavaScript module with its kinematics.
 
-    A slider has the index of its coordinate in v and, if it is a position too, that in q. With closed loops the
-    active coordinates have sliders, and the others (``passive``) follow.
+    ``start`` (nq,) closes its loops. A slider has the index of its coordinate in v and, if it is also a position, in q.
+    With closed loops, the active coordinates have sliders and the others (``passive``) follow.
     """
     names, positions = robot.coordinate_names, robot.position_names
     rates = units(robot)[1]
@@ -263,7 +263,7 @@ def controls(robot: Robot, start: Array, size: float) -> tuple[dict[str, Any], s
 
 
 def _module(robot: Robot) -> str:
-    """Return the functions of a robot as the text of an ES module."""
+    """Return the functions of a robot as an ES module."""
     names = [*TREE_FUNCTIONS, *(LOOP_FUNCTIONS if robot.loops else ["gravity_force"])]
     with tempfile.TemporaryDirectory() as folder:
         functions = {name: robot.function(name, loops="open" if robot.loops else None) for name in names}
@@ -271,19 +271,17 @@ def _module(robot: Robot) -> str:
 
 
 ALLOWED = "robots, trajectories, motions, strides and identifications; one, a list of them, or a dict with their titles"
-MAX_TRAILS = 8  # ends of a tree whose trails are drawn
-BOX_POSTURES = 24  # postures that the size of the picture is computed from
-GROUND_TOLERANCE = 0.015  # how far a robot may reach below the origin, in sizes, before the ground is drawn lower
-FOLLOW_DISTANCE = 0.3  # from this way of the centre of mass on, in sizes, the camera follows it
-HEIGHT_RATIO = (
-    0.48  # size of the picture of a thin robot that stands, in heights: seen from above, its upper end is near
-)
-ARROW_QUANTILE = 0.95  # fraction of all arrows that are no longer than the length below
-MAX_ARROW = 0.4  # length of the longest arrow, in sizes
+MAX_TRAILS = 8  # trails that are drawn by default
+BOX_POSTURES = 24  # postures from which the size of the picture is computed
+GROUND_TOLERANCE = 0.015  # largest depth below the origin, in sizes, with the ground at the origin
+FOLLOW_DISTANCE = 0.3  # distance of the centre of mass, in sizes, from which on the camera follows it
+HEIGHT_RATIO = 0.48  # least size of the picture, in heights of what is shown
+ARROW_QUANTILE = 0.95  # quantile of forces that has the arrow length below
+MAX_ARROW = 0.4  # length of a long arrow, in sizes
 
 
 class Content(NamedTuple):
-    """The data of a page: a dict for JSON, the numbers that it refers to, and the modules of robots by actor."""
+    """The data of a page: a dict for JSON, the numbers it refers to, and the modules of robots by actor."""
 
     data: dict[str, Any]
     numbers: Numbers
@@ -341,7 +339,7 @@ def _listed(what: Any) -> list[tuple[str, Any]]:
     else:
         found = [("", what)]
     if not found:
-        raise ModelError("nothing to show", where="page", allowed=ALLOWED)
+        raise ModelError("there is nothing to show", where="page", allowed=ALLOWED)
     return found
 
 
@@ -364,10 +362,10 @@ def _place(robot: Robot, name: str) -> dict[str, Any]:
 
 
 def _ends(robot: Robot) -> list[dict[str, Any]]:
-    """Return the ends of a tree: a frame of each link that carries no other, or else its far end."""
+    """Return the ends of a tree: a frame of each last link, or its far end."""
     ends = [robot.place(end).link for loop in robot.loops if isinstance(loop, Loop) for end in (loop.a, loop.b)]
     leaves = [k for k in range(len(robot.links)) if k not in robot.parents and robot.joints[k].type != "fixed"]
-    if ends and leaves:  # of closed loops the free ends, or the link that most loops meet at: the platform
+    if ends and leaves:  # with closed loops, the free ends or the platform, where most loops meet
         free = [k for k in leaves if k not in ends]
         leaves = free or [max(leaves, key=ends.count)]
     found = []
@@ -385,16 +383,16 @@ def _ends(robot: Robot) -> list[dict[str, Any]]:
 def _view(
     scenes: Sequence[Scene], boxes: Sequence[tuple[Array, Array]], actors: list[dict[str, Any]], numbers: Numbers
 ) -> dict[str, Any]:
-    """Return what the picture shows: direction up, ground, middle and size, scales of arrows, what is on at first."""
+    """Return the view: direction up, ground, middle and size, arrow scales, and the visible layers."""
     up, size = upwards(scenes[0].robot), max(scene.size for scene in scenes)
     low, high = np.min([box[0] for box in boxes], axis=0), np.max([box[1] for box in boxes], axis=0)
     ends = np.array(np.meshgrid(*np.stack([low, high], axis=1))).reshape(3, -1)
     bottom = float((up @ ends).min())
     way = _way(actors, numbers, scenes, up)
     travels = float(np.linalg.norm(way, axis=1).max(initial=0.0)) > FOLLOW_DISTANCE * size
-    if travels:  # the picture is as large as the robot, not as its way
+    if travels:  # the picture is as large as the robot, not as its path
         low, high = low - way.min(axis=0), high - way.max(axis=0)
-    same = len({scene.robot.link_names for scene in scenes}) == 1  # also one robot with two loads
+    same = len({scene.robot.link_names for scene in scenes}) == 1  # also true for one robot with two loads
     width = float(np.linalg.norm(high - low)) / 2 or size
     kinds = [(each, kind) for each in actors for kind in ("reactions", "external", "ground") if kind in each]
     forces = [numbers.read(each[kind])[..., 3:] for each, kind in kinds]
@@ -414,14 +412,14 @@ def _view(
 
 
 def _largest(vectors: Sequence[Array]) -> float:
-    """Return a large length of vectors (..., 3), exceeded by some short peaks only, or 1 where there is none."""
+    """Return a length of vectors (..., 3) that only short peaks exceed, or 1 without vectors."""
     lengths = [np.linalg.norm(each.astype(float), axis=-1) for each in vectors]
     finite = [each[np.isfinite(each)] for each in lengths]
     return float(max((np.quantile(each, ARROW_QUANTILE) for each in finite if each.size), default=0.0)) or 1.0
 
 
 def _way(actors: Sequence[dict[str, Any]], numbers: Numbers, scenes: Sequence[Scene], up: Array) -> Array:
-    """Return the way (T, 3) of the first motion's centre of mass along the ground, if all bodies take part."""
+    """Return the horizontal path (T, 3) of the first motion's centre of mass, if all bodies move along."""
     played = next((each for each in actors if "times" in each), None)
     if played is None:
         return np.zeros((0, 3))

@@ -1,4 +1,4 @@
-"""How many corners the circles of solids have: the fewer, the more solids a robot has."""
+"""Level of detail: simplified meshes, and the number of corners of circles."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,16 +12,16 @@ from torsor.formats.meshes.triangles import Triangles, cylinder, joined, sphere
 from torsor.view.scene.bodies import UNIT_SURFACES
 from torsor.view.scene.scene import Scene, Shown
 
-# Meshes with fewer triangles, by clusters of vertices that keep the planes of their faces (quadric errors).
-MEAN_WEIGHT = 1e-3  # weight of the mean of a cluster, beside its planes: it decides where they leave the place open
-SEARCH_STEPS = 10  # steps of the search for the size of the cells
+# Meshes are simplified by vertex clustering with quadric errors.
+MEAN_WEIGHT = 1e-3  # weight of the mean of a cluster, which decides where its planes do not
+SEARCH_STEPS = 10  # bisection steps of the search for the cell size
 
 
 def simplified(surface: Triangles, cell: float) -> Triangles:
-    """Return a surface with all vertices in a cube of a grid, with edges of ``cell`` (m), merged into one.
+    """Return a surface whose vertices in each cell of a grid, with edges of ``cell`` (m), are merged into one.
 
-    The one vertex has the least sum of squared distances from the planes of the faces around (Garland and Heckbert's
-    quadric error), so that edges and corners stay where they are.
+    The merged vertex minimises the sum of squared distances from the planes of the adjacent faces (Garland and
+    Heckbert's quadric error), so that edges and corners keep their place.
     """
     _, cluster = np.unique(_cells(surface, cell), return_inverse=True)
     faces = cluster[surface.faces]
@@ -29,7 +29,7 @@ def simplified(surface: Triangles, cell: float) -> Triangles:
 
 
 def _cells(surface: Triangles, cell: float) -> NDArray[np.int64]:
-    """Return the number of the cube of the grid that each vertex is in."""
+    """Return the index of the grid cell of each vertex."""
     points = surface.vertices
     places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
     _, height, depth = (int(places[:, k].max(initial=0)) + 1 for k in range(3))
@@ -60,7 +60,7 @@ def _vertices(surface: Triangles, cluster: NDArray[np.int64], cell: float) -> Ar
 
 
 def _tidied(surface: Triangles) -> Triangles:
-    """Return a surface without vertices that no face uses, and without faces that are there twice."""
+    """Return a surface without unused vertices and duplicate faces."""
     low, middle, high = np.sort(surface.faces, axis=1).T
     count = len(surface.vertices)
     alike = np.unique(low * count + middle, return_inverse=True)[1] * count + high  # a product of three may overflow
@@ -70,7 +70,7 @@ def _tidied(surface: Triangles) -> Triangles:
 
 
 def within(surfaces: Sequence[Triangles], limit: int) -> list[Triangles]:
-    """Return surfaces with at most about ``limit`` triangles in all; they share one size of detail (m)."""
+    """Return surfaces with at most about ``limit`` triangles in total; all have the same cell size."""
     if sum(len(surface.faces) for surface in surfaces) <= limit or not surfaces:
         return list(surfaces)
     largest = max(float(np.ptp(surface.vertices, axis=0).max()) for surface in surfaces)
@@ -93,18 +93,18 @@ CIRCLE_CORNERS = (
 
 @lru_cache
 def unit(shape: str, around: int) -> Triangles:
-    """Return a solid of size 1, as ``torsor.view.scene.bodies.UNITS``, whose circles have ``around`` corners."""
+    """Return the surface of a unit solid whose circles have ``around`` corners."""
     if shape == "box":
         return UNIT_SURFACES[shape]
     return sphere(1.0, around) if shape == "ball" else cylinder(1.0, 1.0, around)
 
 
 def level(scene: Scene, most: int) -> tuple[int, int]:
-    """Return the corners of circles of bodies, and of rods and joints, with which solids have ``most`` triangles."""
-    for each in CIRCLE_CORNERS:
-        solids = ((solid, each[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
+    """Return the circle corners of bodies, and of rods and joints, for at most ``most`` triangles of solids."""
+    for corners in CIRCLE_CORNERS:
+        solids = ((solid, corners[shown.kind == "bone"]) for shown in scene.shown for solid in shown.solids)
         if sum(len(unit(solid.shape, around).faces) for solid, around in solids) <= most:
-            return each
+            return corners
     return CIRCLE_CORNERS[-1]
 
 
@@ -114,7 +114,7 @@ def drawn(solid: Solid, around: int) -> Triangles:
 
 
 def detailed(shown: Shown, corners: tuple[int, int]) -> Triangles:
-    """Return a surface of a scene, its solids with the ``corners`` of circles that ``level`` gives."""
+    """Return a surface of a scene; its solids have the ``corners`` of circles that ``level`` returns."""
     if not shown.solids:
         return shown.surface
-    return joined([drawn(each, corners[shown.kind == "bone"]) for each in shown.solids])
+    return joined([drawn(solid, corners[shown.kind == "bone"]) for solid in shown.solids])
