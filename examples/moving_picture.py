@@ -26,7 +26,7 @@ from torsor.view.scene.detail import detailed
 WIDTH, HEIGHT = 900, 400  # pixels
 FINE = 2  # samples of a pixel along each axis
 FRAMES, DELAY, STRIDES = 64, 60, 4  # pictures, milliseconds between them, strides in one round
-COLOURS = 200
+COLOURS = 255
 EYE, TARGET, FOV = np.array([0.0, -7.2, 1.75]), np.array([0.0, 0.0, 0.88]), 0.31  # m, m, height in rad
 SUN = np.array([-0.35, -0.5, 0.8]) / np.linalg.norm([-0.35, -0.5, 0.8])
 FLOOR, SHADOW = np.array([1.0, 1.0, 1.0]), np.array([0.87, 0.88, 0.90])
