@@ -51,7 +51,9 @@ _ALONG = tuple(axis_frame(axis) for axis in np.eye(3))  # rotations that turn z 
 def tube(start: ArrayLike, end: ArrayLike, radius: float, colour: Colour, shape: str = "cylinder") -> Visual:
     """Return a cylinder or a capsule between two points (m)."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    return Visual(shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), (*colour, 1.0))
+    return Visual(
+        shape, (radius, float(np.linalg.norm(b - a))), make_pose(axis_frame(b - a), (a + b) / 2), (*colour, 1.0)
+    )
 
 
 def disc(centre: ArrayLike, axis: int, radius: float, length: float, colour: Colour, shape: str = "cylinder") -> Visual:
